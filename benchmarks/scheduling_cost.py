@@ -119,7 +119,7 @@ def report(plain: list[dict[str, Any]], fair: list[dict[str, Any]], arguments: a
         "are, half of them elastic, a tenth with free batches, a fifth for one type of GPU; families report and",
         "are fitted anew; tenants have quotas; between two rounds a minute passes, jobs advance, end and are",
         "replaced. The cold round, with all jobs still to be placed, and twelve more to warm up are not in the",
-        "percentiles. Peak memory is that of the whole process.",
+        "percentiles, nor is garbage collection, which follows each round. Peak memory is that of the whole process.",
         "",
         "Where each organisation is guaranteed an eighth of the GPUs and all others go by turns, by dominant shares,",
         "weights and decayed use:",

@@ -15,7 +15,7 @@ from typing import Any
 
 from mlhub.wire.priority import step_back
 from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
-from scheduler.commands.garbage_collection import collect_seldom
+from scheduler.commands.garbage_collection import collection_between_rounds
 from scheduler.counterfactuals import Counsel, advise
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: the caller may be gone
@@ -79,12 +79,12 @@ def _counsel(task: DecisionRequest, cache: RoundCache, *, began_s: float) -> Dec
 def main(file_number: int, niceness: int) -> None:
     connection = Connection(file_number)
     step_back(niceness)
-    collect_seldom()  # rounds leave no cycles; looking for some took an eighth of a round with 500 jobs
-    connection.send("ready")
-    cache = RoundCache()
-    with contextlib.suppress(EOFError, OSError):  # the caller has gone
+    with collection_between_rounds() as round_ended, contextlib.suppress(EOFError, OSError):  # the caller has gone
+        connection.send("ready")
+        cache = RoundCache()
         while True:
             connection.send(_next_answer(connection, cache))
+            round_ended()  # looking for garbage took as long as a third of a round
 
 
 def _next_answer(connection: Connection, cache: RoundCache) -> DecisionAnswer:

@@ -49,7 +49,7 @@ _KINDS: Mapping[str, type[Decision]] = {
     "wait": Wait,
 }
 _JOB = tuple(f.name for f in fields(JobSnapshot))
-_PREDICTION = tuple(f.name for f in fields(Prediction))
+_PREDICTION = Prediction._fields
 _OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 _RENAMED_REASONS: Mapping[str, str] = {  # codes of version 2

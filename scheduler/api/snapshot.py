@@ -310,7 +310,7 @@ class JobSnapshot:
         has_place = self.phase is Phase.WAITING or self.allocation is not None
         return has_place and 1 <= self.min_workers <= self.max_workers and self.bad_number is None
 
-    @cached_property
+    @property
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__

@@ -27,10 +27,11 @@ class BatchSizes:
     passes_B: Floats  # noqa: N815
 
 
-def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  # noqa: N802
+def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float | Floats) -> Floats:  # noqa: N802
     """Returns the declared steps that one step at each batch size is worth, shape (B,): 1 at the declared batch.
 
-    noise_scale: of the gradient, in examples; 0 means that a larger batch gains nothing. Source: McCandlish et al.
+    noise_scale: of the gradient, in examples; 0 means that a larger batch gains nothing; several as an array that
+    broadcasts. Source: McCandlish et al.
     (2018); Qiao et al., Pollux (OSDI '21), sec. 3.1.
     """
     return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))

@@ -31,6 +31,14 @@ class Layout:
     uplink_bps: tuple[float, ...]
     gpu_type: str = ""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: layouts are keys of many tables."""
+        return hash((self.workers, self.servers, self.nic_bps, self.rack, self.uplink_bps, self.gpu_type))
+
     @cached_property
     def n_workers(self) -> int:
         """Returns the number of workers on all nodes."""

@@ -85,11 +85,18 @@ class FreeResources:
         """Books an allocation for the job."""
         if self.watcher is not None:
             self.watcher.add(job, allocation)
-        for share in self._present(allocation):
+        place, gpus, n_free_N = self.ground.place, self._gpus, self._n_free_N
+        for share in allocation.shares:
+            i = place.get(share.node)
+            if i is None:
+                continue
             if self.nodes[share.node].max_jobs_per_gpu > 1:
                 self._occupy(job, share)
-            self._take(job, share, -1)
-            self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
+            cpus, memory_bytes = needs_of(job, share)
+            self._cpus_N[i] -= cpus
+            self._memory_bytes_N[i] -= memory_bytes
+            gpus[share.node] = free = gpus[share.node].difference(share.gpus)
+            n_free_N[i] = len(free)
 
     def reserve_gpus(self, allocation: GangAllocation) -> None:
         """Books an allocation's GPUs only, without CPUs and memory."""
@@ -103,7 +110,10 @@ class FreeResources:
         for share in self._present(allocation):
             is_shared = self.nodes[share.node].max_jobs_per_gpu > 1
             left = self._vacate(job, share) if is_shared else share.gpus
-            self._take(job, share, +1)
+            cpus, memory_bytes = needs_of(job, share)
+            i = self.ground.place[share.node]
+            self._cpus_N[i] += cpus
+            self._memory_bytes_N[i] += memory_bytes
             self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
 
     def fits(self, job: JobSnapshot, allocation: GangAllocation, *, colocated_with: Collection[str] = ()) -> bool:
@@ -240,13 +250,6 @@ class FreeResources:
                 self.gpu_memory_bytes.pop(spot, None)
                 left.append(gpu)
         return left
-
-    def _take(self, job: JobSnapshot, share: NodeAllocation, sign: int) -> None:
-        """CPUs and memory of the share; to give them back with sign +1."""
-        cpus, memory_bytes = needs_of(job, share)
-        i = self.ground.place[share.node]
-        self._cpus_N[i] += sign * cpus
-        self._memory_bytes_N[i] += sign * memory_bytes
 
     def _set_gpus(self, name: str, free: frozenset[int]) -> None:
         self._gpus[name] = free

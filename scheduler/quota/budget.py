@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from scheduler.api.plan import Explanation, Reason
@@ -75,6 +76,22 @@ class Budget:
     def most_left(self) -> int:
         """Returns the GPUs left of the type of which the most are left."""
         return max(self._left.values(), default=0)
+
+    def most_workers(self, job: JobSnapshot, gpu_type: str | None = None) -> float:
+        """Returns the workers that the job could have at most (of this type, if one is given), whatever quota says.
+
+        Infinite where a refused request is recorded for the tenant: it must be made then.
+        """
+        if self.entitlement is not None or self.studies is not None:
+            return math.inf
+        own_type, had = self._granted.get(job.id, ("", 0))
+        if job.id in self._sharing:
+            had = 0
+        if had and gpu_type is None:
+            return self._left[own_type] + had
+        if gpu_type is None:
+            return max(self._left.values(), default=0)
+        return self._left.get(gpu_type, 0) + (had if gpu_type == own_type else 0)
 
     def left_by_type(self) -> dict[str, int]:
         """Returns the GPUs that are left, by type."""

@@ -6,16 +6,20 @@ A decision does not depend on it: with a cache of the rounds before, a fresh one
 
 from __future__ import annotations
 
+from scheduler.api.plan import Wait
 from scheduler.api.topology import NodeSnapshot
+from scheduler.models.bounded_tables import BoundedTable
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.round.feasibility import EmptyCluster
 
 MAX_CLUSTERS = 4
+MAX_WAITS = 20_000
 
 
 class RoundCache:
-    """Holds step times, predictions of interference, and the MAX_CLUSTERS empty clusters that were used last.
+    """Holds step times, predictions of interference, the MAX_CLUSTERS empty clusters that were used last, and decisions
+    to wait, which in a long queue are made anew for the same jobs in every round.
 
     Each part has its limits and states them. A cache serves one caller: it is no safe place for several threads.
     """
@@ -23,7 +27,12 @@ class RoundCache:
     def __init__(self) -> None:
         self.step_times = StepTimeCache()
         self.interference = InterferenceCache()
+        self._waits = BoundedTable[str, Wait](MAX_WAITS)
         self._empty: list[EmptyCluster] = []  # last used first
+
+    def wait(self, job_id: str) -> Wait:
+        """Returns the decision that the job waits, without a reason so far."""
+        return self._waits.get(job_id) or self._waits.store(job_id, Wait(job_id, ()))
 
     def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
         """Returns the cluster of these nodes without jobs, from the cache where it is known."""

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from scheduler.api.memory import RoundMemory
-from scheduler.api.plan import Plan
+from scheduler.api.plan import Plan, with_prediction
 from scheduler.api.snapshot import ClusterSnapshot
 from scheduler.models.batch_sizes import choose_batches, explain_batches
 from scheduler.models.forecast.arrivals import ArrivalEffects
@@ -75,7 +73,7 @@ def decide(
     view = _view(state, speeds, cache.interference, explain=explain)
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4
-    decisions = {**state.settled, **resumed, **diff(state, targets)}  # 5
+    decisions = {**state.settled, **resumed, **diff(state, targets, cache.wait)}  # 5
     batches = choose_batches(snapshot, decisions, speeds)
     if explain:  # 6
         decisions |= why_it_waits(state, proposal, targets, decisions)
@@ -86,7 +84,7 @@ def decide(
         predictions = predict(
             state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
         )
-        decisions = {job_id: replace(decisions[job_id], prediction=each) for job_id, each in predictions.items()}
+        decisions = {job_id: with_prediction(decisions[job_id], each) for job_id, each in predictions.items()}
     claims_since_s, again_s = unmet_claims(state, decisions, memory.claims_since_s)  # 7
     remembered = RoundMemory(
         policy=policy.name,

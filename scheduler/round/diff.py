@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
@@ -31,10 +33,12 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
     return decisions
 
 
-def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
-    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later."""
-    ids = [job.id for job in state.candidates]
-    decisions: dict[str, Decision] = dict(zip(ids, map(_wait, ids), strict=True))
+def diff(state: RoundState, targets: PlacementTargets, wait: Callable[[str], Wait]) -> dict[str, Decision]:
+    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later.
+
+    wait: makes the decision that a job waits.
+    """
+    decisions: dict[str, Decision] = {job.id: wait(job.id) for job in state.candidates if job.held is None}
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())
@@ -49,10 +53,6 @@ def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
         decisions[job_id] = kind(job_id, allocation, explanations)
         state.physically_free.reserve_gpus(allocation)  # what it adds to what it holds already
     return decisions
-
-
-def _wait(job_id: str) -> Wait:
-    return Wait(job_id, ())
 
 
 def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:

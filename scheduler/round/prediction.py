@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
@@ -46,7 +46,7 @@ def predict(
     """
     forecast, snapshot = RoundForecast(state, proposal, speeds), state.snapshot
     predictions = {  # 1
-        job_id: replace(each, finish_p50_s=None, finish_p90_s=None) if job_id in unknown_ends else each
+        job_id: each._replace(finish_p50_s=None, finish_p90_s=None) if job_id in unknown_ends else each
         for job_id, each in forecast.predictions(decisions).items()
     }
     bounded = BudgetForecast(state, decisions, speeds).bounded(predictions) if state.limits else {}

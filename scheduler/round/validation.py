@@ -42,7 +42,7 @@ def _check_jobs(jobs: tuple[JobSnapshot, ...]) -> None:
 def _check_measurements(jobs: tuple[JobSnapshot, ...]) -> None:
     """Jobs of a family mostly carry the very same measurements, which are looked at once."""
     seen: dict[str, tuple[SpeedObservation, ...]] = {}
-    for job in jobs:
+    for job in [job for job in jobs if job.observations or job.noise_ahead]:
         if job.noise_ahead and not all(0 <= noise < math.inf for _, noise in job.noise_ahead):
             raise ValueError(f"job {job.id!r} has noise_ahead {job.noise_ahead!r}; all must be finite and at least 0")
         if seen.get(job.family) is job.observations:

@@ -127,13 +127,18 @@ class ForwardSimulation:
 
 
 class _TypedSpeeds:
-    """Step times of jobs, each on the GPU type that it trains on."""
+    """Step times of jobs, each on the GPU type that it trains on; asked for again and again."""
 
     def __init__(self, speeds: JobSpeeds, gpu_type: Callable[[JobSnapshot], str]) -> None:
         self._speeds, self._gpu_type = speeds, gpu_type
+        self._steps_s: dict[tuple[str, int], float] = {}
 
     def step_s(self, job: JobSnapshot, n_workers: int) -> float:
-        return self._speeds.step_s(job, n_workers, gpu_type=self._gpu_type(job))
+        found = self._steps_s.get((job.id, n_workers))
+        if found is None:
+            found = self._speeds.step_s(job, n_workers, gpu_type=self._gpu_type(job))
+            self._steps_s[job.id, n_workers] = found
+        return found
 
 
 class _State:
@@ -160,9 +165,10 @@ class _State:
         self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
-        self.active[job.id] = _Active(job, n_workers, steps_left(job), from_s)
+        steps = steps_left(job)
+        self.active[job.id] = _Active(job, n_workers, steps, from_s)
         self._starts[job.id] = now_s
-        heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
+        heapq.heappush(self.ends, (from_s + steps * self._speeds.step_s(job, n_workers), job.id, 0))
         if self._quota is not None:
             self._quota.reserve(job.tenant, gpus=n_workers, user=job.user)
 

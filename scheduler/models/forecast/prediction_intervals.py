@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +44,16 @@ class ForecastGroup(StrEnum):
 _FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 
 
-class TimeForecast(NamedTuple):
-    """Holds the predicted seconds until a job starts or ends: P50 (half_s) and P90 (most_s)."""
+class TimeForecast:
+    """Holds the predicted seconds until a job starts or ends, the P50 (half_s), and its spread: the logarithm of the
+    P90 (most_s) over it, at least LEAST_SPREAD.
+    """
 
-    half_s: float
-    most_s: float
-    group: ForecastGroup
+    __slots__ = ("group", "half_s", "spread")
 
-    @property
-    def spread(self) -> float:
-        """Returns the logarithm of the P90 over the P50, at least LEAST_SPREAD."""
-        return max(LEAST_SPREAD, math.log(max(self.most_s, 1.0) / max(self.half_s, 1.0)))
+    def __init__(self, half_s: float, most_s: float, group: ForecastGroup) -> None:
+        self.half_s, self.group = half_s, group
+        self.spread = max(LEAST_SPREAD, math.log(max(most_s, 1.0) / max(half_s, 1.0)))
 
 
 class PredictionIntervals:
@@ -89,11 +88,12 @@ class PredictionIntervals:
         every_point = ((every, point) for _, every, points in self._open.values() for point in points)
         unfinished: dict[str, list[tuple[float, float, float]]] = {group.value: [] for group in ForecastGroup}
         for every, point in islice(every_point, 0, None, 1 + n_points // MOST_OPEN):
-            unfinished[point[3]].append((_score(point, now_s), every, 0.0))
-        for group in ForecastGroup:
-            self._ended[group] = self._ended[group][-MOST_ENDED:]
-            self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
-            self._score[group], self._median[group] = self._calibrated(group, unfinished[group])
+            at_s, half_s, spread, group, _ = point
+            unfinished[group].append((math.log(max((now_s - at_s) / half_s, 1e-3)) / spread, every, 0.0))
+        for one in ForecastGroup:
+            self._ended[one] = self._ended[one][-MOST_ENDED:]
+            self._alpha[one] = min(max(self._alpha[one], LEAST_ALPHA), MOST_ALPHA)
+            self._score[one], self._median[one] = self._calibrated(one, unfinished[one])
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.

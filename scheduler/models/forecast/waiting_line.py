@@ -33,14 +33,14 @@ class WaitingLine:
         by_tenant: bool,
     ) -> None:
         self._strict_order = strict_order
-        self._groups: dict[_Group, deque[tuple[int, JobSnapshot]]] = {}
+        self._by_size: dict[int, dict[_Group, deque[tuple[int, JobSnapshot]]]] = {}
         for place, job in enumerate(queue):
-            owner = (job.tenant, job.user) if by_tenant else ("", "")
-            group = (owner[0], sizes(job)[0], owner[1])
-            self._groups.setdefault(group, deque()).append((place, job))
+            owner, least = (job.tenant, job.user) if by_tenant else ("", ""), sizes(job)[0]
+            group = (owner[0], least, owner[1])
+            self._by_size.setdefault(least, {}).setdefault(group, deque()).append((place, job))
 
     def __bool__(self) -> bool:
-        return bool(self._groups)
+        return bool(self._by_size)
 
     def take(
         self,
@@ -59,7 +59,8 @@ class WaitingLine:
         n_refused = 0
         while heads and n_refused < MOST_REFUSED and (left := free()) > 0:
             _, key = heads[0]
-            group, least = self._groups[key], key[1]
+            least = key[1]
+            group = self._by_size[least][key]
             if least > left and self._strict_order:
                 return
             if least > left or not is_allowed(group[0][1], least):
@@ -71,17 +72,24 @@ class WaitingLine:
                 heapq.heapreplace(heads, (group[0][0], key))
             else:
                 heapq.heappop(heads)
-                del self._groups[key]
+                self._forget(key)
             yield job
+
+    def _forget(self, key: _Group) -> None:
+        del self._by_size[key[1]][key]
+        if not self._by_size[key[1]]:
+            del self._by_size[key[1]]
 
     def _heads(self, n_free: int, tenants: Collection[str] | None) -> list[tuple[int, _Group]]:
         """The first places of the groups of these tenants that may start; what does not fit only matters where it holds
         up others.
         """
-        if n_free <= 0 or not self._groups:
+        if n_free <= 0:
             return []
         return [
             (group[0][0], key)
-            for key, group in self._groups.items()
-            if (key[1] <= n_free or self._strict_order) and (tenants is None or key[0] in tenants)
+            for least, groups in self._by_size.items()
+            if least <= n_free or self._strict_order
+            for key, group in groups.items()
+            if tenants is None or key[0] in tenants
         ]

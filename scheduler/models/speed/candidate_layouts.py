@@ -35,7 +35,7 @@ class CandidateLayouts:
 
     layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes, else 0.
     exists_GM: False where a mode has more servers than the gang has workers. latency_GM: seconds. wire_GM, crowding_GM:
-    seconds per byte of parameters. index: (gang, mode) by shape. by_size: the gangs of each size.
+    seconds per byte of parameters. index: (gang, mode) by shape. place: by gang. by_size: the gangs of each size.
     """
 
     gangs: tuple[Gang, ...]
@@ -47,6 +47,7 @@ class CandidateLayouts:
     wire_GM: Floats  # noqa: N815
     crowding_GM: Floats  # noqa: N815
     index: Mapping[Shape, tuple[int, int]]
+    place: Mapping[Gang, int]
     by_size: tuple[SizeGangs, ...]
 
     @property
@@ -84,6 +85,7 @@ def candidate_layouts(topology: ClusterTopology, gpu_type: str, gangs: tuple[Gan
         terms_GMT[..., 1],
         terms_GMT[..., 2],
         index,
+        {gang: g for g, gang in enumerate(gangs)},
         _by_size(gangs),
     )
 

@@ -6,7 +6,7 @@ Axes: G gangs (a size, packed or spread), B batch sizes; see candidate_layouts.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.speed.candidate_layouts import Gang, SizeGangs
-from scheduler.models.speed.model import MEASURED_ERROR, PRIOR_ERROR, SpeedModel
+from scheduler.models.speed.model import SpeedModel
 
 SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
 UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to need at most this part of one's time
@@ -25,13 +25,14 @@ UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to
 class StepTimes:
     """Holds step times of gangs, each in its best mode.
 
-    gangs: those of axis G, smaller ones first; by_size: where each size is. error_G: relative errors. step_GB: seconds
-    per step at batches of size_GB.
+    gangs: those of axis G, smaller ones first; place: of each of them; by_size: where each size is. caution_G: by how
+    much a step counts as longer, as it may be. step_GB: seconds per step at batches of size_GB.
     """
 
     gangs: tuple[Gang, ...]
+    place: Mapping[Gang, int]
     by_size: tuple[SizeGangs, ...]
-    error_G: Floats  # noqa: N815 (arrays wear their axes)
+    caution_G: Floats  # noqa: N815 (arrays wear their axes)
     step_GB: Floats  # noqa: N815
     size_GB: Floats  # noqa: N815
 
@@ -129,14 +130,18 @@ class JobClass:
         self, prices: GangPrices, declared_step_s: Callable[[StepTimes], Floats], *, assumes_pairs: bool
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
-        self._times: dict[Gang, tuple[float, float, float]] = {}
+        self._times: dict[StepTimes, tuple[list[float], list[float], list[float]]] = {}  # the fields of LayoutTimes
         self._best: dict[int, tuple[float, int, float]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
-        return LayoutTimes(*self._times_of((n_workers, n_nodes)))
+        gang = n_workers, n_nodes
+        priced = self.prices.block_of(gang)
+        plain_s, steps_s, cautious_s = self._times.get(priced) or self.add(priced, self._declared_step_s(priced))
+        g = priced.place[gang]
+        return LayoutTimes(plain_s[g], steps_s[g], cautious_s[g])
 
     def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a step at each of these sizes, at its best spread."""
@@ -165,36 +170,29 @@ class JobClass:
         """best(), and the seconds of a step there."""
         found = self._best.get(n_workers)
         if found is None:
-            self._work_out(self.prices.block_of((n_workers, 0)))
+            priced = self.prices.block_of((n_workers, 0))
+            self.add(priced, self._declared_step_s(priced))
             found = self._best[n_workers]
         return found
 
-    def _times_of(self, gang: Gang) -> tuple[float, float, float]:
-        """The fields of LayoutTimes."""
-        found = self._times.get(gang)
-        if found is None:
-            self._work_out(self.prices.block_of(gang))
-            found = self._times[gang]
-        return found
+    def lacks(self, priced: StepTimes) -> bool:
+        """Returns whether the class has no step times of these gangs yet."""
+        return priced not in self._times
 
-    def _work_out(self, priced: StepTimes) -> None:
-        """The step times of all gangs that were priced at once."""
-        plain_G = self._declared_step_s(priced)
-        step_G = plain_G
+    def add(self, priced: StepTimes, step_G: Floats) -> tuple[list[float], list[float], list[float]]:
+        """Adds the seconds of a declared step of all gangs that were priced at once, shape (G,). Returns the fields of
+        LayoutTimes, in their order.
+        """
+        plain_s = steps_s = step_G.tolist()
         pairs = [i for i, (n, _) in enumerate(priced.gangs) if n == 2] if self._assumes_pairs else []
         if pairs:
-            lone = (1, 0)
-            if lone not in priced.gangs:
-                lone_s = self._times_of(lone)[1]
-            else:
-                lone_s = float(plain_G[priced.gangs.index(lone)])
-            step_G = plain_G.copy()
-            step_G[pairs] = np.minimum(plain_G[pairs], UNMEASURED_PAIR * lone_s)
-        is_risky_G = (priced.error_G > MEASURED_ERROR) & (priced.error_G < PRIOR_ERROR)
-        cautious_G = np.where(is_risky_G, step_G * (1 + priced.error_G), step_G)
-        steps_s, cautious_s = step_G.tolist(), cautious_G.tolist()
-        each = zip(plain_G.tolist(), steps_s, cautious_s, strict=True)
-        self._times.update(zip(priced.gangs, each, strict=True))
+            lone = priced.place.get((1, 0))
+            most_s = UNMEASURED_PAIR * (self.times(1).step_s if lone is None else plain_s[lone])
+            step_G = step_G.copy()
+            step_G[pairs] = np.minimum(step_G[pairs], most_s)
+            steps_s = step_G.tolist()
+        cautious_s = (step_G * priced.caution_G).tolist()
+        found = self._times[priced] = plain_s, steps_s, cautious_s
         for n_workers, packed, spread in priced.by_size:
             best, best_s, n_nodes = packed, cautious_s[packed], 0
             bound_s = best_s * (1 - SPREAD_MUST_GAIN)
@@ -203,3 +201,4 @@ class JobClass:
                     bound_s = best_s = cautious_s[g]
                     best, n_nodes = g, k
             self._best[n_workers] = best_s, n_nodes, steps_s[best]
+        return found

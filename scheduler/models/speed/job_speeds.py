@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,17 @@ from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, b
 
 _Tables = tuple[object, ModelTables]  # measurements, and the tables of the model that was fitted to them
 
-_Alike = tuple[ModelTables, tuple[object, ...], bool]  # tables; what jobs of a class have in common; assumes_pairs
+
+class _Kind(NamedTuple):
+    """Holds what speeds of a job are looked up by: its model's tables, and its classes by GPU type.
+
+    standard_type: the one that its speed is quoted for where none is given.
+    """
+
+    tables: ModelTables
+    classes: dict[str, JobClass]
+    assumes_pairs: bool
+    standard_type: str
 
 
 class JobSpeeds:
@@ -57,9 +68,8 @@ class JobSpeeds:
         self._gpu_factors = self.cluster.gpu_factors(jobs)
         self.topology = self.cluster.topology
         self._types = self.topology.gpu_types()
-        self._job_classes: dict[tuple[str, str], JobClass] = {}
         self._tables: dict[str, _Tables] = {}
-        self._kinds: dict[str, _Alike] = {}
+        self._kinds: dict[str, _Kind] = {}
         self._by_family: dict[tuple[object, ...], _Tables] = {}
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
@@ -91,10 +101,16 @@ class JobSpeeds:
         types: GPU type by job; None = the type that speeds are quoted for.
         """
         wanted: dict[GangPrices, set[int]] = {}
+        adaptive: dict[GangPrices, list[tuple[JobSnapshot, JobClass]]] = {}
         for job in jobs:
-            gpu_type = types[job.id] if types is not None else ""
-            wanted.setdefault(self._job_class(job, gpu_type).prices, set()).update(sizes[job.id])
+            job_class = self._job_class(job, types[job.id] if types is not None else "")
+            wanted.setdefault(job_class.prices, set()).update(sizes[job.id])
+            if adapts_batch(job) and not job.noise_ahead:
+                adaptive.setdefault(job_class.prices, []).append((job, job_class))
         price_together(wanted, self.cluster)
+        for prices, each in adaptive.items():
+            for priced in dict.fromkeys(prices.block_of((n, 0)) for n in wanted[prices]):
+                _declare_together([(job, one) for job, one in each if one.lacks(priced)], priced)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
@@ -230,32 +246,28 @@ class JobSpeeds:
         return float(gain[0]) / step_s
 
     def _job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
-        found = self._job_classes.get((job.id, gpu_type))
-        if found is None:
-            own_type = gpu_type or self.standard_type(job)
-            found = self._job_classes.get((job.id, own_type)) or self._new_job_class(job, own_type)
-            self._job_classes[job.id, gpu_type] = self._job_classes[job.id, own_type] = found
+        kind = self._kinds.get(job.id) or self._new_kind(job)
+        own_type = gpu_type or kind.standard_type
+        return kind.classes.get(own_type) or self._new_job_class(job, own_type, kind)
+
+    def _new_job_class(self, job: JobSnapshot, gpu_type: str, kind: _Kind) -> JobClass:
+        prices = gang_prices(job, kind.tables, self.cluster, gpu_type)
+        declared = partial(_declared_step_s_G, job, kind.tables) if adapts_batch(job) else _smallest_step_s_G
+        found = kind.classes[gpu_type] = JobClass(prices, declared, assumes_pairs=kind.assumes_pairs)
         return found
 
-    def _new_job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
-        """Shared by all jobs that are priced alike, over rounds; a job with a noise scale has one for this round."""
-        tables, alike, assumes_pairs = self._alike(job)
-        if adapts_batch(job):
-            prices = gang_prices(job, tables, self.cluster, gpu_type)
-            return JobClass(prices, partial(_declared_step_s_G, job, tables), assumes_pairs=assumes_pairs)
-        key = (gpu_type, alike)
-        found = tables.job_classes.get(key)
-        if found is None:
-            prices = gang_prices(job, tables, self.cluster, gpu_type)
-            found = tables.job_classes.store(key, JobClass(prices, _smallest_step_s_G, assumes_pairs=assumes_pairs))
-        return found
-
-    def _alike(self, job: JobSnapshot) -> _Alike:
-        found = self._kinds.get(job.id)
-        if found is None:
-            tables = self.tables(job)
-            assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
-            found = self._kinds[job.id] = tables, (job.mode, batch_key(job), assumes_pairs), assumes_pairs
+    def _new_kind(self, job: JobSnapshot) -> _Kind:
+        """The classes are shared by all jobs that are priced alike, over rounds; a job with a noise scale has its own
+        for this round.
+        """
+        tables = self.tables(job)
+        assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
+        classes: dict[str, JobClass] = {}
+        if not adapts_batch(job):
+            alike = job.mode, batch_key(job), assumes_pairs
+            known = tables.job_classes.get(alike)
+            classes = tables.job_classes.store(alike, classes) if known is None else known
+        found = self._kinds[job.id] = _Kind(tables, classes, assumes_pairs, self.standard_type(job))
         return found
 
     def _declared_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
@@ -309,6 +321,24 @@ def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) 
         schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
     until = job.steps_done + steps_left(job)
     return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
+
+
+def _declare_together(each: Sequence[tuple[JobSnapshot, JobClass]], priced: StepTimes) -> None:
+    """Works out the declared steps of jobs that differ in their noise scale alone; axis J."""
+    if not each:
+        return
+    like = each[0][0]
+    noise_J = np.array([job.noise_scale or 0.0 for job, _ in each])
+    gains_JGB = gain_B(priced.size_GB, batch_size=like.batch_size, noise_scale=noise_J[:, None, None])
+    step_JG = declared_step_s(
+        priced.size_GB,
+        priced.step_GB,
+        gains_JGB,
+        batch_size=like.batch_size,
+        counts_examples=like.counts_examples,
+    )
+    for (_, job_class), step_G in zip(each, step_JG, strict=True):
+        job_class.add(priced, step_G)
 
 
 def _smallest_step_s_G(gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -31,6 +30,7 @@ from scheduler.models.speed.fitting import (
     interpolated_exposed_s,
 )
 from scheduler.models.speed.gpu_factors import DEFAULT_EXAMPLE_S, NO_FACTORS, GpuFactors
+from scheduler.models.speed.observation_means import ObservationMeans, observed_shape
 from scheduler.models.speed.sync_terms import SyncTerms
 
 UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
@@ -40,14 +40,14 @@ SERVERS_MUST_GAIN = 0.05  # parameter servers are chosen if they are faster by t
 FEW_SERVERS = 1.05  # of numbers of servers that are slower than the best by no more than this factor, the least
 DEFAULT_NIC_BPS = 10e9
 ALONE = 0.95  # of its links' bandwidth: a gang that had so much was measured as if alone
-NEWEST = 3  # measurements of one shape and batch that count
 _MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 
 
 class SpeedModel:
     """Predicts the speed of jobs that share measurements and profile; it is immutable.
 
-    nic_bps: of the nodes that the measurements come from. terms: the prior, shared with other models. gpu_factors: what
+    nic_bps: of the nodes that the measurements come from. terms: the prior, and means: of measurements, both
+    shared with other models. gpu_factors: what
     other families showed of GPU types that these measurements lack.
     """
 
@@ -60,6 +60,7 @@ class SpeedModel:
         parameters_bytes: int,
         nic_bps: float = DEFAULT_NIC_BPS,
         terms: SyncTerms | None = None,
+        means: ObservationMeans | None = None,
         gpu_factors: GpuFactors = NO_FACTORS,
     ) -> None:
         self._gpu_factors = gpu_factors
@@ -68,9 +69,10 @@ class SpeedModel:
         self._bytes = parameters_bytes
         self._nic_bps = nic_bps
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
-        newest = _newest_means(observations)
+        newest = (means or ObservationMeans()).newest(observations)
         self._n_measured = len(newest)
-        self._steps = {(*_shape_of(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
+        self._steps = {(*observed_shape(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
+        self._served = {o.n_workers for o in newest if o.mode is Mode.PARAMETER_SERVER}
         self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
 
@@ -91,12 +93,12 @@ class SpeedModel:
         self._line = self._fitted_line(measured, prior)
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
-            ratios.setdefault(_shape_of(o), []).append(o.compute_s / self._measured_on_line(o))
+            ratios.setdefault(observed_shape(o), []).append(o.compute_s / self._measured_on_line(o))
         self._crowding = {shape: median(values) for shape, values in ratios.items()}
         misses: dict[float, list[float]] = {}
         for o in measured:
             examples = o.batch_size / o.n_workers
-            expected = self._measured_on_line(o) * self._crowding[_shape_of(o)]
+            expected = self._measured_on_line(o) * self._crowding[observed_shape(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
         self._examples_of = sorted(misses)
         self._misses_of = [float(median(misses[examples])) for examples in self._examples_of]
@@ -112,18 +114,20 @@ class SpeedModel:
         self._own_factors = dict.fromkeys(counts, 1.0)
         if len(counts) < 2:
             return
-        line = prior if prior.any() else np.ones(2)
+        fixed_s, each_s = prior.tolist() if prior.any() else (1.0, 1.0)
         levels: dict[str, list[float]] = {}
         for o in measured:
-            levels.setdefault(o.gpu_type, []).append(o.compute_s / (line[0] + line[1] * o.batch_size / o.n_workers))
+            levels.setdefault(o.gpu_type, []).append(o.compute_s / (fixed_s + each_s * o.batch_size / o.n_workers))
         of_reference = median(levels[str(self._reference)])
         self._own_factors = {t: float(median(each) / of_reference) for t, each in levels.items()}
 
     def _fitted_line(self, measured: Sequence[SpeedObservation], prior: Floats) -> tuple[float, float]:
         each = [(o.batch_size / o.n_workers, o.compute_s / self._own_factors[o.gpu_type]) for o in measured]
         if measured and prior.any():
-            prior = prior * median(pass_s / (prior[0] + prior[1] * examples) for examples, pass_s in each)
-        rows = [(prior[0], prior[1] * examples, pass_s) for examples, pass_s in each]
+            fixed_s, each_s = prior.tolist()
+            prior = prior * median([pass_s / (fixed_s + each_s * examples) for examples, pass_s in each])
+        fixed_s, each_s = prior.tolist()
+        rows = [(fixed_s, each_s * examples, pass_s) for examples, pass_s in each]
         fixed_s, each_s = prior * fit_factors(rows, 2)
         return float(fixed_s), float(each_s)
 
@@ -143,7 +147,7 @@ class SpeedModel:
         self._n_synced: dict[Mode, int] = {}
         for mode in Mode:
             synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
-            self._n_synced[mode] = len({_shape_of(o) for o in synced})
+            self._n_synced[mode] = len({observed_shape(o) for o in synced})
             for crosses in (False, True):
                 rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
                 self._sync[mode, crosses] = fit_sync(rows)
@@ -151,7 +155,7 @@ class SpeedModel:
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
             if o.share >= ALONE:
-                by_shape.setdefault(_shape_of(o), []).append((o.compute_s, max(0.0, o.sync_s)))
+                by_shape.setdefault(observed_shape(o), []).append((o.compute_s, max(0.0, o.sync_s)))
         self._exposed = {shape: np.array(sorted(points)) for shape, points in by_shape.items()}
 
     def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
@@ -167,9 +171,10 @@ class SpeedModel:
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
-        unmeasured_s = self._one_on_line(examples) * self._type_factor(layout.gpu_type)
-        unmeasured_s *= self._miss_at(examples)
-        return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
+        return self._unmeasured_pass_s(examples, layout.gpu_type) * self._crowding.get(shape_of(layout, mode), 1.0)
+
+    def _unmeasured_pass_s(self, examples: float, gpu_type: str) -> float:
+        return self._one_on_line(examples) * self._type_factor(gpu_type) * self._miss_at(examples)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Returns the seconds of one whole synchronisation, exposed or not, by the fitted terms."""
@@ -272,16 +277,25 @@ class SpeedModel:
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):
             return Mode.ALL_REDUCE, 0
+        ring_s = float("inf")
+        if pinned is None:
+            ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
+            if ring_s <= self._least_served_s(layout, batch_size, passes) * (1 + SERVERS_MUST_GAIN):
+                return Mode.ALL_REDUCE, 0
         times = {
             served.n_servers: self.step_s(served, Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
             for served in layout.server_layouts
         }
         fastest = min(times.values())
-        if pinned is None:
-            ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
-            if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
-                return Mode.ALL_REDUCE, 0
+        if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
+            return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p, s in times.items() if s <= fastest * FEW_SERVERS)
+
+    def _least_served_s(self, layout: Layout, batch_size: int, passes: int) -> float:
+        """What no step with servers is shorter than: its computation; 0 where such steps were measured."""
+        if layout.n_workers in self._served:
+            return 0.0
+        return passes * self._unmeasured_pass_s(batch_size / layout.n_workers / passes, layout.gpu_type)
 
     def _on_line(self, examples: Floats) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
@@ -342,24 +356,3 @@ def _sync_s_PGM(models: Sequence[SpeedModel], candidates: CandidateLayouts) -> F
     found_PGM = candidates.latency_GM * f_PGMT[..., 0] + bytes_P[:, None, None] * wires_PGM
     found_PGM[[p for p, model in enumerate(models) if model._bytes == 0 and not model._n_measured]] = 0.0
     return np.asarray(found_PGM, dtype=np.float64)
-
-
-def _shape_of(o: SpeedObservation) -> Shape:
-    return o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type
-
-
-def _newest_means(observations: Sequence[SpeedObservation]) -> list[SpeedObservation]:
-    """One observation by shape and batch: the mean of the newest, weighted by their steps."""
-    groups: dict[tuple[object, ...], list[SpeedObservation]] = {}
-    for o in sorted(observations, key=lambda o: o.observed_at_s):
-        groups.setdefault((*_shape_of(o), o.batch_size, round(o.share, 1)), []).append(o)
-    return [_mean(group[-NEWEST:]) for group in groups.values()]
-
-
-def _mean(group: Sequence[SpeedObservation]) -> SpeedObservation:
-    if len(group) == 1:
-        return group[0]
-    weights = np.array([max(1, o.n_steps) for o in group], dtype=float)
-    times = np.array([[o.step_s, o.compute_s, o.sync_s] for o in group])
-    step_s, compute_s, sync_s = (float(t) for t in weights @ times / weights.sum())
-    return replace(group[-1], step_s=step_s, compute_s=compute_s, sync_s=sync_s, n_steps=int(weights.sum()))

@@ -11,11 +11,19 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from scheduler.api.snapshot import JobSnapshot, Mode
-from scheduler.models.goodput import adapts_batch, batches_of
+from scheduler.models.goodput import adapts_batch
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, Ints
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.job_classes import GangPrices, StepTimes
-from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN, SpeedModel, error_PGM, step_s_PGM
+from scheduler.models.speed.model import (
+    FEW_SERVERS,
+    MEASURED_ERROR,
+    PRIOR_ERROR,
+    SERVERS_MUST_GAIN,
+    SpeedModel,
+    error_PGM,
+    step_s_PGM,
+)
 from scheduler.models.speed.step_time_cache import ClusterStepTimes, ModelTables, batch_key
 
 _Wanted = Mapping[GangPrices, Collection[int]]
@@ -29,7 +37,7 @@ def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes
         model = tables.model  # prices do not refer to the tables that hold them: what is dropped is freed at once
 
         def price(gangs: tuple[Gang, ...]) -> StepTimes:
-            return priced([(job, model)], cluster.candidates(gpu_type, gangs))[0]
+            return priced([(job, model)], cluster.candidates(gpu_type, gangs), cluster)[0]
 
         found = tables.gang_prices.store(
             key, GangPrices(job, model, gpu_type, price, lambda n: cluster.topology.spreads(gpu_type, n))
@@ -53,24 +61,28 @@ def price_together(wanted: _Wanted, cluster: ClusterStepTimes) -> None:
             all_sizes |= missing
     for (gpu_type, _, _), (many, all_sizes) in groups.items():
         gangs = many[0].gangs_of(all_sizes)
-        found = priced([(prices.job, prices.model) for prices in many], cluster.candidates(gpu_type, gangs))
+        candidates = cluster.candidates(gpu_type, gangs)
+        found = priced([(prices.job, prices.model) for prices in many], candidates, cluster)
         for prices, times in zip(many, found, strict=True):
             prices.add(times)
 
 
-def priced(each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: CandidateLayouts) -> list[StepTimes]:
+def priced(
+    each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: CandidateLayouts, cluster: ClusterStepTimes
+) -> list[StepTimes]:
     """Returns the step times of the candidate gangs, each in the mode that is best at the smallest batch.
 
     each: jobs, all with the same pinned mode, and all or none with a batch that is chosen; and their models.
     """
     gangs, models = candidates.gangs, [model for _, model in each]
-    batches = [[batches_of(job, n) for n, _ in gangs] for job, _ in each]
-    size_PGB = np.array([[one.size_B for one in of_job] for of_job in batches])
-    passes_PGB = np.array([[one.passes_B for one in of_job] for of_job in batches])
+    batches = [cluster.gang_batches(job, gangs) for job, _ in each]
+    size_PGB, passes_PGB = np.array([size_GB for size_GB, _ in batches]), np.array([passes for _, passes in batches])
     batch_PG, passes_PG = np.round(size_PGB[..., 0]), np.round(passes_PGB[..., 0])
     step_PGM = step_s_PGM(models, candidates, batch_PG=batch_PG, passes_PG=passes_PG)
     mode_PG = _best_mode_PG(step_PGM, candidates.size_G, pinned=each[0][0].mode)
     error_PG = np.take_along_axis(error_PGM(models, candidates), mode_PG[..., None], axis=2)[..., 0]
+    is_risky_PG = (error_PG > MEASURED_ERROR) & (error_PG < PRIOR_ERROR)
+    caution_PG = np.where(is_risky_PG, 1 + error_PG, 1.0)
     if not adapts_batch(each[0][0]):
         step_PGB = np.take_along_axis(step_PGM, mode_PG[..., None], axis=2)
     else:
@@ -81,8 +93,8 @@ def priced(each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: Candidate
                 for model, mode_G, size_GB, passes_GB in chosen
             ]
         )
-    rows = zip(error_PG, step_PGB, size_PGB, strict=True)
-    return [StepTimes(gangs, candidates.by_size, *of_P) for of_P in rows]
+    rows = zip(caution_PG, step_PGB, size_PGB, strict=True)
+    return [StepTimes(gangs, candidates.place, candidates.by_size, *of_P) for of_P in rows]
 
 
 def _best_mode_PG(step_PGM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802

@@ -13,10 +13,12 @@ from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
-from scheduler.models.goodput import BatchSchedule, adapts_batch
+from scheduler.models.goodput import BatchSchedule, adapts_batch, batches_of
 from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
@@ -24,6 +26,7 @@ from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, l
 from scheduler.models.speed.job_classes import GangPrices, JobClass
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
+from scheduler.models.speed.observation_means import ObservationMeans
 from scheduler.models.speed.sync_terms import SyncTerms
 
 MAX_CLUSTERS = 4
@@ -31,6 +34,7 @@ MAX_MODELS = 2048
 KEPT_ROUNDS = 8
 MAX_JOBS = 20_000  # with an entry of their own
 MAX_ENTRIES = 10_000  # in a table of one model
+MAX_BATCHES = 1_000  # arrays of batches of gangs
 
 Observations = tuple[SpeedObservation, ...]
 _Family = tuple[str, float | None, float]  # name, seconds an example, seconds a step
@@ -41,7 +45,7 @@ _Profile = tuple[float | None, float, int, float, GpuFactors]  # seconds an exam
 class ModelTables:
     """Holds results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key().
 
-    round_number: of the newest round that used them, as the cluster counts.
+    job_classes: by GPU type. round_number: of the newest round that used them, as the cluster counts.
     """
 
     model: SpeedModel
@@ -59,7 +63,7 @@ class ModelTables:
         default_factory=lambda: BoundedTable(MAX_ENTRIES)
     )
     gang_prices: BoundedTable[Hashable, GangPrices] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
-    job_classes: BoundedTable[Hashable, JobClass] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
+    job_classes: BoundedTable[Hashable, dict[str, JobClass]] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     link_demands: BoundedTable[Hashable, LinkDemand | None] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
 
 
@@ -78,6 +82,7 @@ class ClusterStepTimes:
         self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
         self.queues: dict[str, list[tuple[tuple[Any, ...], JobSnapshot]]] = {}
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
+        self._batches = BoundedTable[tuple[Hashable, tuple[Gang, ...]], tuple[Floats, Floats]](MAX_BATCHES)
         self._models = models
         self._gpu_factors = NO_FACTORS
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
@@ -120,15 +125,25 @@ class ClusterStepTimes:
             found = self._candidates.store((gpu_type, gangs), candidate_layouts(self.topology, gpu_type, gangs))
         return found
 
+    def gang_batches(self, job: JobSnapshot, gangs: tuple[Gang, ...]) -> tuple[Floats, Floats]:
+        """Returns the batches that such a job may use on each of these gangs, and their passes, shape (G, B)."""
+        key = (batch_key(job), gangs)
+        found = self._batches.get(key)
+        if found is None:
+            each = [batches_of(job, n) for n, _ in gangs]
+            size_GB, passes_GB = np.array([one.size_B for one in each]), np.array([one.passes_B for one in each])
+            found = self._batches.store(key, (size_GB, passes_GB))
+        return found
+
 
 class _FitKey:
-    """What a model is fitted to; the hash over all measurements is worked out once."""
+    """What a model is fitted to. Its hash is that of the newest measurement: those before it mostly follow from it."""
 
     __slots__ = ("_fitted_to", "_hash")
 
     def __init__(self, observations: Observations, profile: _Profile) -> None:
         self._fitted_to = observations, profile
-        self._hash = hash(self._fitted_to)
+        self._hash = hash((len(observations), observations[-1:], profile))
 
     def __hash__(self) -> int:
         return self._hash
@@ -144,7 +159,7 @@ class SpeedModelCache:
     """
 
     def __init__(self) -> None:
-        self._terms = SyncTerms()
+        self._terms, self._means = SyncTerms(), ObservationMeans()
         self._models = RecentTable[_FitKey, SpeedModel](MAX_MODELS)
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
         self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
@@ -179,7 +194,8 @@ class SpeedModelCache:
         found = self._models.find(key)
         if found is None:
             found = self._models.store(
-                key, speed_model(job, nic_bps=nic_bps, terms=self._terms, gpu_factors=gpu_factors)
+                key,
+                speed_model(job, nic_bps=nic_bps, terms=self._terms, means=self._means, gpu_factors=gpu_factors),
             )
         self._newest.store((job.family, profile), (job.observations, found))
         return found
@@ -207,7 +223,12 @@ class StepTimeCache:
 
 
 def speed_model(
-    job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = None, gpu_factors: GpuFactors = NO_FACTORS
+    job: JobSnapshot,
+    *,
+    nic_bps: float,
+    terms: SyncTerms | None = None,
+    means: ObservationMeans | None = None,
+    gpu_factors: GpuFactors = NO_FACTORS,
 ) -> SpeedModel:
     """Returns a model fitted to the job's measurements and profile."""
     return SpeedModel(
@@ -217,6 +238,7 @@ def speed_model(
         parameters_bytes=job.parameters_bytes,
         nic_bps=nic_bps,
         terms=terms,
+        means=means,
         gpu_factors=gpu_factors,
     )
 

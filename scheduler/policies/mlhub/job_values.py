@@ -337,9 +337,11 @@ class JobValues:
         found = self._values.get(job.id)
         if found is None:
             found = self._values[job.id] = self._values_of(job, self._left_s[job.id])
-        if not all(n in found for n in sizes):
+        try:
+            return [found[n] for n in sizes]
+        except KeyError:  # a size that is none of its own, as a reason asks for
             found |= self._values_of(job, {n: self.left_s(job, n) for n in sizes})
-        return [found[n] for n in sizes]
+            return [found[n] for n in sizes]
 
     def _values_of(self, job: JobSnapshot, left_s: Mapping[int, float]) -> dict[int, float]:
         """By size; left_s: the remaining times."""

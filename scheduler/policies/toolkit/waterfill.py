@@ -33,9 +33,9 @@ def waterfill(
     by_id = {job.id: job for job in jobs}
 
     def push(job: JobSnapshot) -> None:
-        n = budget.granted(job)
+        n, most = budget.granted(job), budget.most_workers(job, None if types is None else types[job.id])
         refused = closed.get(job.id, ())
-        larger = [m for m in sizes[job.id] if m > n and m not in refused]
+        larger = [m for m in sizes[job.id] if n < m <= most and m not in refused]  # there is never more than now
         if not larger:
             return
         now, *worths = values(job, (n, *larger)) if n else (0.0, *values(job, larger))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from scheduler.api.gpu_budgets import OnExhausted
 from scheduler.api.plan import Decision, Launch, Prediction, Preempt, Reason, Resize, Wait
@@ -95,11 +94,10 @@ class BudgetForecast:
     def _paused(self, job: JobSnapshot, prediction: Prediction, end_s: float, again_s: float | None) -> Prediction:
         """It is stopped when the budget is used up, and goes on in the next period."""
         if again_s is None:
-            return replace(prediction, finish_p50_s=None, finish_p90_s=None)
+            return prediction._replace(finish_p50_s=None, finish_p90_s=None)
         more_s = again_s - end_s + restart_cost_s(job)
         p50_s, p90_s = prediction.finish_p50_s, prediction.finish_p90_s
-        return replace(
-            prediction,
+        return prediction._replace(
             finish_p50_s=None if p50_s is None else p50_s + more_s,
             finish_p90_s=None if p90_s is None else p90_s + more_s,
         )

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from scheduler import Mode, NodeSnapshot, RackSnapshot, SpeedObservation
 from scheduler.models.layout import ClusterTopology, Layout
 from scheduler.models.speed.model import SpeedModel
+from scheduler.models.speed.observation_means import ObservationMeans
 
 NIC_BPS = 10e9
 NODES = tuple(NodeSnapshot(f"n{i:02}", "r0", "v100", 4, 64.0, 1 << 38, NIC_BPS) for i in range(16))
@@ -84,3 +87,27 @@ def test_a_pass_takes_as_long_alone_as_among_others(n_measured: int) -> None:
     examples = np.array([1.0, 100.0, 128.0, 200.0, 256.0, 300.5, 768.0, 5000.0])
     among = speed_model.compute_s(examples, ring(4), Mode.ALL_REDUCE).tolist()
     assert [speed_model.pass_s(one, ring(4), Mode.ALL_REDUCE) for one in examples.tolist()] == among
+
+
+@pytest.mark.parametrize("parameters_bytes", [0, 1 << 20, 100 << 20, 4 << 30])
+@pytest.mark.parametrize("n_workers", [2, 4, 8, 32])
+def test_the_mode_is_the_faster_one_though_servers_are_not_always_priced(n_workers: int, parameters_bytes: int) -> None:
+    served = SpeedObservation(Mode.PARAMETER_SERVER, 4, 4, 1, 1, "v100", BATCH, 0.02, 0.01, 0.01, n_steps=100)
+    for speed_model in (model(parameters_bytes=parameters_bytes), model(served, parameters_bytes=parameters_bytes)):
+        layout = ring(n_workers)
+        ring_s = speed_model.step_s(layout, Mode.ALL_REDUCE, batch_size=BATCH)
+        with_servers = [
+            speed_model.step_s(each, Mode.PARAMETER_SERVER, batch_size=BATCH) for each in layout.server_layouts
+        ]
+        mode, _ = speed_model.best_mode(layout, pinned=None, batch_size=BATCH)
+        assert (mode is Mode.PARAMETER_SERVER) == (min(with_servers) * 1.05 < ring_s)
+
+
+def test_means_of_measurements_are_the_same_with_a_table_of_earlier_ones() -> None:
+    means, reports = ObservationMeans(), []
+    for i in range(6):
+        reports.append(replace(seen(4, compute_s=0.3 + 0.01 * i), observed_at_s=float(i), n_steps=100 + i))
+        assert means.newest(reports) == ObservationMeans().newest(reports)
+    (mean,) = means.newest(reports)
+    assert 0.33 < mean.compute_s < 0.35
+    assert mean.n_steps == 103 + 104 + 105
