@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """On days with quotas: do jobs start and end by the P90 that was first predicted of them, under every policy?
 
-    python -m benchmarks.predictions_quotas [--policies fifo mlhub ...] [--n-jobs 400] [--seeds 3] [--out FILE]
+    python -m benchmarks.predictions_quotas [--policies fifo mlhub ...] [--n-jobs 400] [--seeds 3] [--first-seed 0]
+                                            [--out FILE]
 
 The days are made up (`scheduler/simulator/traces/synthetic.py`): four tenants on 64 GPUs, with guarantees that are lent
 and reclaimed, a borrowing limit, a hard limit of GPUs and one of jobs. Starting takes a job 30 s in the median, and
@@ -81,15 +82,18 @@ def main() -> int:
     parser.add_argument("--policies", nargs="+", default=sorted(POLICIES), choices=sorted(POLICIES), metavar="POLICY")
     parser.add_argument("--n-jobs", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the days; others are other days")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    days = [(policy, seed, arguments.n_jobs) for policy in arguments.policies for seed in range(arguments.seeds)]
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    days = [(policy, seed, arguments.n_jobs) for seed in seeds for policy in arguments.policies]
     results: list[DayResult] = []
     with ProcessPoolExecutor(arguments.processes) as pool:
         for found in pool.map(_day, days):
             results.append(found)
             held = f"{found.starts.held_p90:.1%} started and {found.ends.held_p90:.1%} ended by P90"
+            held += f", every round's ends {found.every_end.held_p90:.1%}, ends' P90 {found.ends.median_p90:.2f}"
             print(f"{found.policy} {found.seed}: {held}; {found.took_s:.0f} s", file=sys.stderr, flush=True)
     text = "\n".join(report(results, n_jobs=arguments.n_jobs)) + "\n"
     print(text, end="")
@@ -140,8 +144,8 @@ def report(results: Sequence[DayResult], *, n_jobs: int) -> list[str]:
         f"By `python -m benchmarks.predictions_quotas --n-jobs {n_jobs}`. {' '.join(_about())}",
         "",
         "| policy | jobs | started by P90 | started by P50 | ended by P90 | ended by P50 | median error of ends "
-        "| every round's ends by P90 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| P90 of ends | every round's ends by P90 |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for policy in dict.fromkeys(one.policy for one in results):
         rows.append(_row(policy, [one for one in results if one.policy == policy]))
@@ -158,7 +162,8 @@ def _about() -> list[str]:
     return [
         "Share of a day's jobs that started and ended by the P90 (P50) that was first predicted of them, the mean",
         "over the runs, and in brackets the lowest and the highest; goal: 85 to 95 % by the P90. Starts: of jobs that",
-        "had to wait. Last column: the P90 of ends that every round predicted of every job.",
+        "had to wait. P90 of ends: the median of the time until it over the time until the end. Last column: the P90",
+        "of ends that every round predicted of every job.",
     ]
 
 
@@ -168,7 +173,8 @@ def _row(policy: str, days: Sequence[DayResult]) -> str:
     every = _mean([day.every_end.held_p90 for day in days])
     return (
         f"| {policy} | {sum(one.n for one in ends):,} | {_held(starts)} | {_mean([s.held_p50 for s in starts]):.0%} "
-        f"| {_held(ends)} | {_mean([e.held_p50 for e in ends]):.0%} | {error:.0%} | {every:.1%} |"
+        f"| {_held(ends)} | {_mean([e.held_p50 for e in ends]):.0%} | {error:.0%} "
+        f"| {_mean([e.median_p90 for e in ends]):.2f} | {every:.1%} |"
     )
 
 

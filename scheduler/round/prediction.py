@@ -59,11 +59,10 @@ def predict(
     for job_id, predicted in predictions.items():
         start = predicted.start_p50_s, predicted.start_p90_s
         if job_id in starts:
-            start = _calibrated(job_id, starts[job_id], learnt.starts, waits=True, now_s=snapshot.now_s)
+            start = _calibrated(decisions[job_id], starts[job_id], learnt.starts, now_s=snapshot.now_s)
         end = predicted.finish_p50_s, predicted.finish_p90_s
         if job_id in ends:
-            waits = isinstance(decisions[job_id], Wait | Preempt)
-            end = _calibrated(job_id, ends[job_id], learnt.ends, waits=waits, now_s=snapshot.now_s)
+            end = _calibrated(decisions[job_id], ends[job_id], learnt.ends, now_s=snapshot.now_s)
         found[job_id] = Prediction(*start, *end, predicted.step_s)
     return found | bounded
 
@@ -114,10 +113,12 @@ def _close(
 
 
 def _calibrated(
-    job_id: str, span: TimeSpan, intervals: PredictionIntervals, *, waits: bool, now_s: float
+    decision: Decision, span: TimeSpan, intervals: PredictionIntervals, *, now_s: float
 ) -> tuple[float, float]:
     """P50 and P90 on the snapshot's clock; the prediction is recorded."""
-    forecast = TimeForecast(span.p50_s, span.p90_s, intervals.group_of(job_id, waits=waits))
+    waits = isinstance(decision, Wait | Preempt)
+    cause = str(decision.explanations[0].reason) if waits and decision.explanations else ""
+    forecast = TimeForecast(span.p50_s, span.p90_s, intervals.group_of(decision.job, waits=waits), cause)
     p50_s, p90_s = intervals.calibrated(forecast)
-    intervals.record(job_id, forecast, p90_s=p90_s, now_s=now_s)
+    intervals.record(decision.job, forecast, p90_s=p90_s, now_s=now_s)
     return now_s + p50_s, now_s + p90_s

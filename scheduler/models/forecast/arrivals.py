@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much later jobs end because of jobs that will still arrive and overtake them, learnt from earlier arrivals.
 
-Every arrival is recorded with the work that was before it in the policy's order, and its own. Work that is put before a
-job at a rate of rho (of what the cluster does) makes its time 1 / (1 - rho) times as long, as in queues that serve the
-shortest first (Schrage and Miller, 1966); rho grows with a job's depth in the order: no job overtakes the first
-one, and under first come, first served none is overtaken. How long arrivals go on is not known; they went on for H
-seconds so far: as likely as not for H more, and in one of ten cases for nine times H (any length as likely as its
-double). Work is in GPU-seconds; axes: J jobs, A arrivals, by depth.
+Every arrival is recorded with its depth in the policy's order, the share of all other work that was before it, and its
+own work. Work that is put before a job at a rate of rho (of what the cluster does) makes its time 1 / (1 - rho) times
+as long, as in queues that serve the shortest first (Schrage and Miller, 1966); rho grows with a job's depth in the
+order: no job overtakes the first one, and under first come, first served none is overtaken, however short the queue
+was to whose end others came. How long arrivals go on is not known; they went on for H seconds so far: as likely as not
+for H more, and in one of ten cases for nine times H (any length as likely as its double). Work is in GPU-seconds;
+axes: J jobs, A arrivals, by depth.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class ArrivalEffects:
         self._newest: list[list[float]] = list(memory.get("newest", ()))
 
     def record(self, arrivals: Iterable[tuple[float, float]], *, now_s: float) -> None:
-        """Records of each arrival the work before it in the order, and its own, in GPU-seconds."""
+        """Records of each arrival the share of the other work before it in the order, and its own in GPU-seconds."""
         self._newest = [*self._newest, *([now_s, depth, work] for depth, work in arrivals)][-NEWEST:]
 
     def delayed(
@@ -40,8 +41,8 @@ class ArrivalEffects:
     ) -> tuple[Floats, Floats]:
         """Returns left_J and most_J, each of shape (J,), with the expected arrivals.
 
-        left_J, most_J: seconds until each job ends, P50 and P90, without further arrivals. depth_J: GPU-seconds of the
-        work before the middle of the job's own. Arrivals of the oldest instant only mark when the count began.
+        left_J, most_J: seconds until each job ends, P50 and P90, without further arrivals. depth_J: the share of all
+        work that is before the middle of the job's own. Arrivals of the oldest instant only mark when the count began.
         """
         came = [one for one in self._newest if one[0] > self._newest[0][0]]
         if not came or n_gpus < 1:

@@ -3,33 +3,36 @@
 
 A prediction is a median and a spread (the logarithm of P90 / P50), as the models have them; its score is how many
 spreads later than the median the job ended (or started: the same holds for starts). The P90 of the next ones lies
-where nine of ten scores lay, and their P50 where half of them lay: conformal prediction (Vovk, Gammerman and Shafer,
-2005). Jobs that did not end yet, or that were cancelled, took at least so long: their scores are censored, and the
-quantile is the product-limit one (Kaplan and Meier, 1958). As what was learnt of those that ended may not hold for
-those that come, the level follows the coverage of the intervals: a little lower for every job that ended within, nine
-times as much higher for one that did not (Gibbs and Candes, 2021).
+where nine of ten scores lay, and their P50 where half of them lay: split conformal prediction (Vovk, Gammerman and
+Shafer, 2005). Scores count in full for predictions of jobs that waited for the same cause (Mondrian, or
+label-conditional, conformal prediction), all others together as POOLED_JOBS, so that a cause seen rarely borrows from
+the rest; what the models say themselves counts as PRIOR_JOBS. Jobs that did not end yet, or that were cancelled, took
+at least so long: their scores are censored, and the quantile is the product-limit one (Kaplan and Meier, 1958). As
+what was learnt of those that ended may not hold for those that come, the level follows the coverage of the intervals:
+a little lower for every job that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
 
-Pure: predictions and outcomes travel in the plan's memory from round to round.
+Pure: predictions and outcomes travel in the plan's memory from round to round. Axes: S scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from itertools import islice
 from typing import Any
 
-import numpy as np
+from scheduler.models.forecast.censored_scores import CensoredScores, Score
 
 MOST_KEPT = 6  # of a job's predictions; of more, every other one is dropped, and the rest count twice
 MOST_ENDED = 400  # of the newest scores count
-MOST_OPEN = 1500  # predictions of jobs that are present; of more, every second, third ... counts
-PRIOR_JOBS = 20.0  # the weight, in jobs, of what the models predict
+MOST_OPEN = 500  # predictions of jobs that are present, in each group; of more, every second, third ... counts
+PRIOR_JOBS = 4.0  # the weight, in jobs, of what the models predict
+POOLED_JOBS = 6.0  # and of the scores of all other causes together
+PER_JOB = 4.0  # scores of a job, in groups of later predictions
 LEAST_SPREAD = 0.1
-ALPHA, LEAST_ALPHA, MOST_ALPHA = 0.1, 0.01, 0.5
-STEP, FIRST_STEP = 0.006, 0.02  # of the level, for each outcome; first predictions are fewer
-FORMAT = 3  # of the memory; one of another format is dropped
+ALPHA, LEAST_ALPHA, MOST_ALPHA = 0.1, 0.01, 0.15  # within what counts as calibrated, 85 to 95 %, on the narrow side
+STEP, FIRST_STEP = 0.006, 0.05  # of the level, for each outcome; first predictions are fewer
+FORMAT = 4  # of the memory; one of another format is dropped
 
 
 class ForecastGroup(StrEnum):
@@ -47,12 +50,14 @@ _FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 class TimeForecast:
     """Holds the predicted seconds until a job starts or ends, the P50 (half_s), and its spread: the logarithm of the
     P90 (most_s) over it, at least LEAST_SPREAD.
+
+    cause: for which the job waits; "" where it does not.
     """
 
-    __slots__ = ("group", "half_s", "spread")
+    __slots__ = ("cause", "group", "half_s", "spread")
 
-    def __init__(self, half_s: float, most_s: float, group: ForecastGroup) -> None:
-        self.half_s, self.group = half_s, group
+    def __init__(self, half_s: float, most_s: float, group: ForecastGroup, cause: str = "") -> None:
+        self.half_s, self.group, self.cause = half_s, group, cause
         self.spread = max(LEAST_SPREAD, math.log(max(most_s, 1.0) / max(half_s, 1.0)))
 
 
@@ -60,7 +65,7 @@ class PredictionIntervals:
     """Calibrates prediction intervals on their outcomes, separately for each group of predictions that err alike.
 
     _open, by job: rounds seen, every how many rounds a prediction is kept, and those:
-    [at_s, half_s, spread, group, predicted P90 in seconds, or 0 once its outcome is known].
+    [at_s, half_s, spread, group, predicted P90 in seconds (0 once its outcome is known), cause].
     """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
@@ -68,11 +73,13 @@ class PredictionIntervals:
             memory = {}
         self._open: dict[str, list[Any]] = dict(memory.get("open", {}))
         of = {group: memory.get(group.value, {}) for group in ForecastGroup}
-        self._ended: dict[str, list[list[float]]] = {g: list(of[g].get("ended", ())) for g in ForecastGroup}
+        self._ended: dict[str, list[list[Any]]] = {g: list(of[g].get("ended", ())) for g in ForecastGroup}
         self._n_jobs: dict[str, int] = {g: of[g].get("n_jobs", 0) for g in ForecastGroup}
         self._alpha: dict[str, float] = {g: of[g].get("alpha", ALPHA) for g in ForecastGroup}
-        self._score: dict[str, float] = dict.fromkeys(ForecastGroup, 1.0)
-        self._median: dict[str, float] = dict.fromkeys(ForecastGroup, 0.0)
+        self._unfinished: dict[str, list[tuple[int, list[Any]]]] = {group: [] for group in ForecastGroup}
+        self._closed_at_s = 0.0
+        self._scores: dict[str, CensoredScores] = {}
+        self._found: dict[tuple[str, str], tuple[float, float]] = {}
 
     @property
     def known(self) -> Collection[str]:
@@ -84,16 +91,12 @@ class PredictionIntervals:
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
         self._outlive(now_s)
-        n_points = sum([len(points) for _, _, points in self._open.values()])
-        every_point = ((every, point) for _, every, points in self._open.values() for point in points)
-        unfinished: dict[str, list[tuple[float, float, float]]] = {group.value: [] for group in ForecastGroup}
-        for every, point in islice(every_point, 0, None, 1 + n_points // MOST_OPEN):
-            at_s, half_s, spread, group, _ = point
-            unfinished[group].append((math.log(max((now_s - at_s) / half_s, 1e-3)) / spread, every, 0.0))
-        for one in ForecastGroup:
-            self._ended[one] = self._ended[one][-MOST_ENDED:]
-            self._alpha[one] = min(max(self._alpha[one], LEAST_ALPHA), MOST_ALPHA)
-            self._score[one], self._median[one] = self._calibrated(one, unfinished[one])
+        self._unfinished, self._closed_at_s = self._open_points(), now_s
+        self._scores.clear()
+        self._found.clear()
+        for group in ForecastGroup:
+            self._ended[group] = self._ended[group][-MOST_ENDED:]
+            self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.
@@ -101,8 +104,8 @@ class PredictionIntervals:
         These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
         spread, half_s, group = forecast.spread, forecast.half_s, forecast.group
-        p90_s = max(half_s, 1.0) * _spread_factor(self._score[group] * spread)
-        middle = self._median[group]
+        high, middle = self._quantiles(group, forecast.cause)
+        p90_s = max(half_s, 1.0) * _spread_factor(high * spread)
         return min(half_s * _spread_factor(middle * spread) if middle else half_s, p90_s), p90_s
 
     def group_of(self, job_id: str, *, waits: bool) -> ForecastGroup:
@@ -118,7 +121,8 @@ class PredictionIntervals:
         """
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
-            points = [*points, [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.group.value, p90_s]]
+            seen = [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.group.value, p90_s, forecast.cause]
+            points = [*points, seen]
             if len(points) > MOST_KEPT:
                 every, points = 2 * every, points[::2]
         self._open[job_id] = [n + 1, every, points]
@@ -134,8 +138,7 @@ class PredictionIntervals:
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
-            weight = 1.0 if point[3] in _FIRST else float(every)
-            self._ended[point[3]].append([_score(point, now_s), weight, float(ended)])
+            self._ended[point[3]].append([_score(point, now_s), _weight(point, every), float(ended), point[5]])
             if ended and point[4]:
                 self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
@@ -155,21 +158,46 @@ class PredictionIntervals:
         if not point[4] or now_s - point[0] <= point[4] + 1.0:
             return point
         self._score_interval(point[3], held=False)
-        return [*point[:4], 0.0]
+        return [*point[:4], 0.0, point[5]]
 
     def _score_interval(self, group: str, *, held: bool) -> None:
         step = FIRST_STEP if group in _FIRST else STEP
         self._alpha[group] += step * (ALPHA - (not held))
 
-    def _calibrated(self, group: str, unfinished: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
-        """Where nine of ten scores lie, and half of them; drawn to the models' own interval, 1 and 0, where few jobs
-        ended.
-        """
-        if not self._n_jobs[group]:
+    def _open_points(self) -> dict[str, list[tuple[int, list[Any]]]]:
+        """The predictions of jobs that are present, by group: every how many rounds one is kept, and it."""
+        found: dict[str, list[tuple[int, list[Any]]]] = {group.value: [] for group in ForecastGroup}
+        for _, every, points in self._open.values():
+            for point in points:
+                found[point[3]].append((every, point))
+        return found
+
+    def _scores_of(self, group: str) -> CensoredScores:
+        """Of those that ended and those that are present; of many of these, every second, third ... counts for all."""
+        if group not in self._scores:
+            points, now_s = self._unfinished[group], self._closed_at_s
+            stride = 1 + len(points) // MOST_OPEN
+            scores: list[Score] = [(value, weight, ended, cause) for value, weight, ended, cause in self._ended[group]]
+            for every, point in points[::stride]:
+                scores.append((_score(point, now_s), stride * _weight(point, every), 0.0, point[5]))
+            per_job = 1.0 if group in _FIRST else PER_JOB
+            self._scores[group] = CensoredScores(scores, prior=PRIOR_JOBS * per_job, pooled=POOLED_JOBS * per_job)
+        return self._scores[group]
+
+    def _quantiles(self, group: str, cause: str) -> tuple[float, float]:
+        """Where nine of ten scores lie, and half of them; the models' own, 1 and 0, until a job has ended."""
+        if not self._n_jobs[group] or not self._ended[group]:
             return 1.0, 0.0
-        trust = self._n_jobs[group] / (self._n_jobs[group] + PRIOR_JOBS)
-        high, middle = _quantiles([*self._ended[group], *unfinished], (1 - self._alpha[group], 0.5))
-        return trust * high + (1 - trust), trust * middle
+        found = self._found.get((group, cause))
+        if found is None:
+            high, middle = self._scores_of(group).quantiles(cause, (1 - self._alpha[group], 0.5))
+            found = self._found[group, cause] = (high, middle)
+        return found
+
+
+def _weight(point: list[Any], every: int) -> float:
+    """Of a later prediction as many as it stands for; each job has one first one."""
+    return 1.0 if point[3] in _FIRST else float(every)
 
 
 def _spread_factor(exponent: float) -> float:
@@ -179,13 +207,3 @@ def _spread_factor(exponent: float) -> float:
 def _score(point: list[Any], now_s: float) -> float:
     at_s, half_s, spread = point[:3]
     return math.log(max((now_s - at_s) / half_s, 1e-3)) / float(spread)
-
-
-def _quantiles(scores: Sequence[Sequence[float]], levels: Sequence[float]) -> list[float]:
-    """Product-limit. scores: value, weight, and 1 or, where it is at least so much, 0."""
-    value, weight, ended = (np.array(column, dtype=np.float64) for column in zip(*scores, strict=True))
-    order = np.argsort(value, kind="stable")
-    value, weight, ended = value[order], weight[order], ended[order]
-    at_risk = weight[::-1].cumsum()[::-1]
-    stays = np.cumprod(1 - np.where(ended > 0, weight / at_risk, 0.0))
-    return [float(value[min(int(np.searchsorted(-stays, level - 1)), len(value) - 1)]) for level in levels]

@@ -62,9 +62,11 @@ class RoundForecast:
         known: jobs of earlier rounds; all others are recorded as arrivals at their places in the policy's order.
         """
         depths = self._depths()
-        arrivals.record((depths[job_id] for job_id in ends if job_id not in known), now_s=self._now_s)
-        before = {job_id: depths[job_id][0] for job_id in starts}
-        middle = {job_id: depths[job_id][0] + depths[job_id][1] / 2 for job_id in ends}
+        total = max(sum(own for _, own in depths.values()), 1e-9)
+        new = [depths[job_id] for job_id in ends if job_id not in known]
+        arrivals.record(((_share(before, total - own), own) for before, own in new), now_s=self._now_s)
+        before = {job_id: _share(depths[job_id][0], total) for job_id in starts}
+        middle = {job_id: _share(depths[job_id][0] + depths[job_id][1] / 2, total) for job_id in ends}
         return self._delayed(starts, before, arrivals), self._delayed(ends, middle, arrivals)
 
     def _delayed(
@@ -193,6 +195,11 @@ class RoundForecast:
         snapshot = self._state.snapshot
         ledger = Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
         return ledger if ledger.has_limits else None
+
+
+def _share(before: float, of_all: float) -> float:
+    """1 where there is nothing else: the only job is the last one, too."""
+    return min(before / of_all, 1.0) if of_all > 1e-6 else 1.0
 
 
 def _is_awaiting(decision: Decision) -> bool:

@@ -20,13 +20,15 @@ GRAIN_S = 1.0  # a prediction that is wrong by less is right
 class Calibration:
     """Holds how well predictions held. held_p50, held_p90: shares of jobs that were no later than predicted.
 
-    median_error: of the seconds that were left, relative to what they came to.
+    median_error: of the seconds that were left, relative to what they came to. median_p90: of the seconds until the
+    P90, relative to the same: how much later than it happened a person had to plan for.
     """
 
     n: int
     held_p50: float
     held_p90: float
     median_error: float
+    median_p90: float
 
 
 class PredictedEvent(StrEnum):
@@ -156,10 +158,11 @@ def _judged(chosen: list[PredictionRecord], outcome: SimulationOutcome) -> Calib
     if not rows:
         raise ValueError("there were no predictions to compare")
     now_P, half_P, most_P, happened_P = np.array(rows).T
-    errors_P = np.abs(half_P - happened_P) / np.maximum(happened_P - now_P, GRAIN_S)
+    left_P = np.maximum(happened_P - now_P, GRAIN_S)
     return Calibration(
         n=len(rows),
         held_p50=float(np.mean(happened_P <= half_P + GRAIN_S)),
         held_p90=float(np.mean(happened_P <= most_P + GRAIN_S)),
-        median_error=float(np.median(errors_P)),
+        median_error=float(np.median(np.abs(half_P - happened_P) / left_P)),
+        median_p90=float(np.median((most_P - now_P) / left_P)),
     )

@@ -117,3 +117,20 @@ def test_a_job_between_two_sizes_keeps_its_predicted_end() -> None:
     between = case.after(plan, seconds=1.0)
     prediction = between.decide("mlhub").of("a").prediction
     assert prediction.finish_p50_s == pytest.approx(plan.of("a").prediction.finish_p50_s, rel=0.05)
+
+
+def test_who_comes_to_the_end_of_a_queue_delays_no_job_before_however_short_the_queue_was() -> None:
+    """Nobody overtakes under fifo: twenty that came while less work waited widen no interval of those that wait."""
+    case = cluster(gpus=1).running(job("a", gpus=1, length_s=1000.0))
+    for i in range(20):
+        case = case.waiting(job(f"w{i}", gpus=1, length_s=1000.0, at=float(i)))
+        case = case.after(case.decide("fifo"), seconds=60.0)
+    plan = case.decide("fifo")
+    widths = [_width(plan.of(f"w{i}").prediction, case.now_s) for i in (4, 10, 19)]
+    assert widths == pytest.approx([widths[0]] * 3, rel=0.05)
+
+
+def _width(prediction: Prediction, now_s: float) -> float:
+    assert prediction.start_p50_s is not None
+    assert prediction.start_p90_s is not None
+    return (prediction.start_p90_s - now_s) / (prediction.start_p50_s - now_s)

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from scheduler.models.forecast.censored_scores import CensoredScores
 from scheduler.models.forecast.prediction_intervals import (
     LEAST_ALPHA,
     MOST_ALPHA,
@@ -124,3 +128,62 @@ def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> 
 def test_a_memory_of_another_format_is_forgotten() -> None:
     old = {"open": {"a": [1, 1, [[0.0, 50.0, False]]]}, "ended": {"waiting": [[4.0, 1.0]] * 30, "running": []}}
     assert PredictionIntervals(old).calibrated(forecast(group=WAITING))[1] == pytest.approx(200.0)
+
+
+def test_a_first_prediction_counts_once_while_its_job_waits() -> None:
+    """Two hundred rounds long; a second prediction of the same quality must not outweigh sixty that came true."""
+    bands = after([105.0] * 60, group=FIRST)
+    for i in range(200):
+        first = forecast(group=FIRST) if i == 0 else forecast(group=WAITING)
+        bands.record("waits", first, p90_s=1e6, now_s=float(i))
+    bands.close(["waits"], now_s=5000.0)
+    assert bands.calibrated(forecast(group=FIRST))[1] < 120.0
+
+
+def test_the_models_interval_is_forgotten_after_a_few_dozen_jobs() -> None:
+    """The models say 200 s at most, and all jobs took about 100 s."""
+    chance = random.Random(0)
+    took_s = [100.0 * math.exp(chance.gauss(0.0, 0.05)) for _ in range(60)]
+    assert after(took_s, group=FIRST).calibrated(forecast(group=FIRST))[1] < 120.0
+
+
+def test_a_cause_of_waiting_has_an_interval_of_its_own_and_a_rare_one_borrows() -> None:
+    bands, now_s = PredictionIntervals({}), 0.0
+    causes = {"quota_gpus": 300.0, "nothing_to_borrow": 110.0, "borrow_limit": 300.0}
+    for i in range(124):
+        cause = "borrow_limit" if i >= 120 else ("quota_gpus", "nothing_to_borrow")[i % 2]
+        about = TimeForecast(100.0, 200.0, ForecastGroup.FIRST_WAITING, cause)
+        bands.record(f"j{i}", about, p90_s=bands.calibrated(about)[1], now_s=now_s)
+        now_s += causes[cause]
+        bands.close([], now_s=now_s)
+
+    def p90_s(cause: str) -> float:
+        return bands.calibrated(TimeForecast(100.0, 200.0, ForecastGroup.FIRST_WAITING, cause))[1]
+
+    assert p90_s("quota_gpus") == pytest.approx(300.0, rel=0.1)
+    assert p90_s("nothing_to_borrow") < p90_s("guarantee_borrowed") <= p90_s("quota_gpus") * 1.01
+    assert p90_s("borrow_limit") == pytest.approx(300.0, rel=0.1)
+
+
+@given(
+    took_s=st.lists(st.floats(1.0, 1e5), min_size=1, max_size=30),
+    half_s=st.floats(1.0, 1e5),
+    wider=st.floats(1.0, 20.0),
+    later=st.floats(1.0, 5.0),
+)
+def test_the_p90_is_never_before_the_p50_and_both_grow_with_the_models(
+    took_s: list[float], half_s: float, wider: float, later: float
+) -> None:
+    bands = after(took_s)
+    p50_s, p90_s = bands.calibrated(forecast(half_s, half_s * wider))
+    assert p50_s <= p90_s
+    later_p50_s, later_p90_s = bands.calibrated(forecast(half_s * later, half_s * later * wider))
+    assert later_p50_s >= p50_s * (1 - 1e-9)
+    assert later_p90_s >= p90_s * (1 - 1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.5, 9.0), st.sampled_from([0.0, 1.0])), min_size=1))
+def test_higher_levels_have_higher_scores(scores: list[tuple[float, float, float]]) -> None:
+    censored = CensoredScores([(*one, "") for one in scores], prior=4.0, pooled=20.0)
+    found = censored.quantiles("", (0.1, 0.5, 0.9, 0.99))
+    assert found == sorted(found)
