@@ -24,6 +24,7 @@ from mlhub.runtime.data.readers.examples import (
     Array,
     Examples,
     InspectionResult,
+    LongExamples,
     as_tensor,
     no_targets,
     wants_targets,
@@ -39,7 +40,7 @@ MAX_DECODERS = 4  # threads
 N_NAMED = 20  # faults that a refusal lists
 
 
-class AudioExamples(Examples):
+class AudioExamples(LongExamples):
     """Clips that stay packed: a batch decodes its own, several at a time."""
 
     def __init__(self, archive: ClipArchive, targets: Array, schema: Mapping[str, Any]) -> None:
@@ -56,7 +57,6 @@ class AudioExamples(Examples):
         return self.parts(indices, np.full(len(indices), 0.5))
 
     def parts(self, indices: Indices, places: Array) -> tuple[Tensor, Tensor]:
-        """As batch(), of clips that are too long not the middle, but the part that begins at places, in [0, 1)."""
         found = np.empty((len(indices), 1, self._length), dtype=np.float32)
         for row, signal in enumerate(self._decoders.map(self._part, indices, places)):
             found[row, 0] = signal
