@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 
 from mlhub.runtime.data.archives import MAX_RATIO, RATIO_APPLIES_FROM_BYTES
-from mlhub.runtime.data.readers.audio.signal import Signal, fitted, mixed, n_needed, resampled
+from mlhub.runtime.data.readers.audio.signal import Signal, mixed, part
 from mlhub.runtime.errors import BadInputError
 
 FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")  # of libsndfile, which would also guess others
@@ -71,15 +71,14 @@ def window(raw: bytes, name: str, *, sample_rate: int, length: int, place: float
     try:
         with _opened(raw) as file:
             _check_header(file, len(raw))
-            n_frames = n_needed(length, file.samplerate, sample_rate)
-            start = int(max(0, file.frames - n_frames + 1) * place)
-            skipped = start
-            if file.format in EXACT_SEEK:
-                file.seek(start)
-                skipped = 0
-            pieces = [mixed(frames) for frames in _pieces(file, skipped + n_frames)]
-            signal = np.concatenate(pieces)[skipped:] if pieces else np.zeros(0, np.float32)
-            return fitted(resampled(signal, file.samplerate, sample_rate), length)
+
+            def read(start: int, n: int) -> Signal:
+                skipped = 0 if file.format in EXACT_SEEK else start
+                file.seek(start - skipped)
+                pieces = [mixed(frames) for frames in _pieces(file, skipped + n)]
+                return np.concatenate(pieces)[skipped:] if pieces else np.zeros(0, np.float32)
+
+            return part(read, file.frames, file.samplerate, sample_rate=sample_rate, length=length, place=place)
     except UnusableClipError as error:
         raise BadInputError(f"{name} {error}.", field="file", remedy="Repair or remove it.") from error
 

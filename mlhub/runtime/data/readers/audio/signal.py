@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,17 @@ def mixed(frames: NDArray[Any]) -> Signal:
     return found
 
 
-def n_needed(length: int, rate: int, new_rate: int) -> int:
-    """How many samples at a rate become as many at another one."""
-    return math.ceil(length * rate / new_rate)
+def part(
+    read: Callable[[int, int], Signal], n_frames: int, rate: int, *, sample_rate: int, length: int, place: float = 0.5
+) -> Signal:
+    """float32, shape (length,), at sample_rate: a part of a clip of n_frames at its own rate.
+
+    read(start, n): gives samples of one channel. place: where the part of a longer clip lies: 0 at its begin, 0.5 in
+    its middle, below 1. A shorter clip is followed by silence.
+    """
+    n = math.ceil(length * rate / sample_rate)
+    start = int(max(0, n_frames - n + 1) * place)
+    return _fitted(resampled(read(start, n), rate, sample_rate), length)
 
 
 def resampled(signal: Signal, rate: int, new_rate: int) -> Signal:
@@ -54,7 +63,7 @@ def resampled(signal: Signal, rate: int, new_rate: int) -> Signal:
     return out
 
 
-def fitted(signal: Signal, length: int) -> Signal:
+def _fitted(signal: Signal, length: int) -> Signal:
     """The middle of a longer signal; a shorter one with silence after it."""
     if len(signal) >= length:
         start = (len(signal) - length) // 2
