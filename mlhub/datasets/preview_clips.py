@@ -58,10 +58,12 @@ def _file_of(version: DatasetVersion, clip: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _of_zip(sha256: str, name: str) -> bytes:
-    with blob_store().open(sha256) as file, zipfile.ZipFile(BoundedReads(file)) as archive:
-        with archive.open(name) as member:
-            content = member.read(MAX_CLIP_BYTES + 1)
-    return _bounded(content)
+    with (
+        blob_store().open(sha256) as file,
+        zipfile.ZipFile(BoundedReads(file)) as archive,
+        archive.open(name) as member,
+    ):
+        return _bounded(member.read(MAX_CLIP_BYTES + 1))
 
 
 def _of_tar(sha256: str, clip: Mapping[str, Any]) -> bytes:
