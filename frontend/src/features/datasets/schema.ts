@@ -44,6 +44,8 @@ export function schemaFacts(schema: unknown): [string, string][] {
   if (typeof schema.n_classes === "number") facts.push([t`Classes`, number(schema.n_classes)]);
   if (Array.isArray(schema.input_shape)) facts.push([t`Shape of an input`, schema.input_shape.map(String).join(" × ")]);
   if (typeof schema.sample_rate === "number") facts.push([t`Sample rate`, t`${number(schema.sample_rate)} Hz`]);
+  const seconds = exampleSeconds(schema);
+  if (seconds !== undefined) facts.push([t`Length of an example`, t`${number(Number(seconds.toPrecision(3)))} s`]);
   if (Array.isArray(schema.columns)) facts.push([t`Columns`, number(schema.columns.length)]);
   const tokens = isRecord(schema.tokenizer) ? schema.tokenizer.kind : undefined;
   if (typeof tokens === "string") facts.push([t`Tokens`, TOKENS[tokens] ?? tokens]);

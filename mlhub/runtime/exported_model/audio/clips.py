@@ -32,7 +32,7 @@ def encoded_clip(number: int, audio: Any, shape: Sequence[int], sample_rate: int
         signal = _decoded(raw, length=shape[-1], sample_rate=sample_rate)
     except (ValueError, EOFError, RuntimeError, OSError, TypeError, wave.Error) as error:
         raise UnusableRowError(
-            f"Row {number} cannot be read as audio: {str(error).rstrip('.')}.",
+            f"Row {number} cannot be read as audio: {str(getattr(error, 'error_string', error)).rstrip('.')}.",
             field="audio",
             remedy="Give the bytes of a WAV file in base64; other formats where soundfile is installed.",
         ) from error
@@ -56,8 +56,8 @@ def _decoded(raw: bytes, *, length: int, sample_rate: int) -> Signal:
         return part(read, file.frames, file.samplerate, sample_rate=sample_rate, length=length)
 
 
-def _by_wave(raw: bytes, *, length: int, sample_rate: int) -> Signal:
-    with wave.open(io.BytesIO(raw)) as file:
+def _by_wave(content: bytes, *, length: int, sample_rate: int) -> Signal:
+    with wave.open(io.BytesIO(content)) as file:
         n_channels, n_bytes = file.getnchannels(), file.getsampwidth()
         _check(file.getnframes(), file.getframerate(), n_channels)
         if n_bytes not in SAMPLE_BYTES:
@@ -65,7 +65,10 @@ def _by_wave(raw: bytes, *, length: int, sample_rate: int) -> Signal:
 
         def read(start: int, n: int) -> Signal:
             file.setpos(start)
-            return mixed(_floats(file.readframes(n), n_bytes).reshape(-1, n_channels))
+            raw = file.readframes(n)
+            if not raw:
+                raise ValueError("it ends before its samples")
+            return mixed(_floats(raw, n_bytes).reshape(-1, n_channels))
 
         return part(read, file.getnframes(), file.getframerate(), sample_rate=sample_rate, length=length)
 
