@@ -78,9 +78,9 @@ def test_a_clip_is_predicted_in_any_format_and_what_is_none_is_named(cast, tmp_p
     expected = inference.predictions(np.array([0, 4]))[PROBABILITIES]  # noise comes first
     found = exported.probabilities(answer.json()["predictions"])
     np.testing.assert_allclose(found, expected, atol=1e-3)  # FLAC is rounded otherwise than the dataset's WAV
-    for row in ({"audio": "bm8="}, {"image": "bm8="}):
+    for row, field in (({"audio": "bm8="}, "audio"), ({}, "audio"), ({"image": "bm8="}, "image")):
         wrong = predict(bob, version, row)
-        assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "audio")
+        assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, field)
     assert "BytesIO" not in predict(bob, version, {"audio": "bm8="}).json()["detail"]
 
 
