@@ -9,7 +9,7 @@ ARG PIP_EXTRA_INDEX_URL=""
 ARG TORCH=cuda
 ARG PACKAGES=base
 COPY requirements.txt deploy/images/full.txt /tmp/
-RUN grep -E '^(torch|numpy|cryptography|cffi|pycparser|pyarrow|pillow|safetensors|h5py|filelock|fsspec|jinja2|markupsafe|mpmath|networkx|setuptools|sympy|typing-extensions|tensorboard|tensorboard-data-server|absl-py|grpcio|markdown|packaging|protobuf|pyseccomp|werkzeug)==' \
+RUN grep -E '^(torch|numpy|cryptography|cffi|pycparser|pyarrow|pillow|safetensors|h5py|filelock|fsspec|jinja2|markupsafe|mpmath|networkx|setuptools|sympy|typing-extensions|tensorboard|tensorboard-data-server|absl-py|grpcio|markdown|packaging|protobuf|pyseccomp|soundfile|werkzeug)==' \
         /tmp/requirements.txt > /tmp/needed.txt \
     && case "$TORCH" in \
         cuda) index="" ;; \

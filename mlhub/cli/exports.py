@@ -17,6 +17,7 @@ from typing import Any
 from mlhub.cli.failures import CommandError
 from mlhub.cli.session import Session
 from mlhub.wire.delimiters import delimiter_of
+from mlhub.wire.formats import AUDIO_SUFFIXES
 
 EXPORT = "model.zip"
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
@@ -58,6 +59,8 @@ def rows_of(file: Path) -> list[Any]:
     try:
         if suffix in IMAGES:
             return [{"image": base64.b64encode(file.read_bytes()).decode()}]
+        if suffix in AUDIO_SUFFIXES:
+            return [{"audio": base64.b64encode(file.read_bytes()).decode()}]
         text = file.read_text(encoding="utf-8-sig")
         if suffix == ".csv":
             lines = text.splitlines(keepends=True)
@@ -69,4 +72,4 @@ def rows_of(file: Path) -> list[Any]:
         raise CommandError(f"{file} cannot be read: {error}") from error
     if suffix in (".txt", ".text"):
         return [{"text": text}]
-    raise CommandError(f"{file.name} is of no known kind.", remedy="Give .csv, .json, .txt, or an image.")
+    raise CommandError(f"{file.name} is of no known kind.", remedy="Give .csv, .json, .txt, an image, or audio.")

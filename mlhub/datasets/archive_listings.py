@@ -22,11 +22,11 @@ class ArchiveListing:
     problem: str = ""
 
 
-class _TooLongError(Exception):
+class TooLongError(Exception):
     """The directory of the archive has more bytes than may be read."""
 
 
-class _BoundedReads(io.BufferedIOBase):
+class BoundedReads(io.BufferedIOBase):
     """The blob, of which no piece is read that is longer than a directory may be: the archive says its length."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -46,19 +46,19 @@ class _BoundedReads(io.BufferedIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > MAX_DIRECTORY_BYTES:
-            raise _TooLongError
+            raise TooLongError
         return self._file.read(MAX_DIRECTORY_BYTES if size is None or size < 0 else size)
 
 
 def list_archive(sha256: str) -> ArchiveListing:
     """The members of a stored zip; None without a problem for a blob that is no zip."""
     try:
-        with blob_store().open(sha256) as file, zipfile.ZipFile(_BoundedReads(file)) as archive:
+        with blob_store().open(sha256) as file, zipfile.ZipFile(BoundedReads(file)) as archive:
             members = (info for info in archive.infolist() if not info.is_dir())
             return ArchiveListing({info.filename: (info.CRC, info.file_size) for info in members})
     except FileNotFoundError:
         return ArchiveListing(None, "its file is not kept")
-    except _TooLongError:
+    except TooLongError:
         return ArchiveListing(None, "its archive has too many files to compare")
     except zipfile.BadZipFile:
         return ArchiveListing(None)

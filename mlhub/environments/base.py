@@ -23,7 +23,7 @@ from packaging.utils import canonicalize_name
 VERSION = 2  # of the form of layers: a change builds every environment anew
 ROOTS = (
     "torch", "numpy", "cryptography", "h5py", "pillow", "protobuf", "pyarrow", "pyseccomp", "safetensors",
-    "tensorboard", "typing-extensions", "packaging",
+    "soundfile", "tensorboard", "typing-extensions", "packaging",
 )  # fmt: skip
 METADATA, RECORD, INSTALLER = "METADATA", "RECORD", "INSTALLER"
 

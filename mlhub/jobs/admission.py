@@ -13,6 +13,7 @@ from mlhub.jobs.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
@@ -165,6 +166,7 @@ def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[s
             target_metric=request.get("target_metric") or None,
             target_value=request.get("target_value"),
         )
+        check_augment(settings.augment, schema)
         metrics_of(settings.metrics, schema, has_usual_form=True)
         check_classes(
             class_weights=settings.class_weights,
@@ -190,13 +192,6 @@ def _check_fit(schema: dict[str, Any], request: dict[str, Any]) -> None:
             f"The batch size {request['batch_size']} is larger than the {n_train} training examples.",
             field="batch_size",
             remedy=f"Give at most {n_train}; the other {n_examples - n_train} examples are held out.",
-        )
-    shape = schema.get("input_shape")
-    if (request.get("hyperparameters") or {}).get("augment") and isinstance(shape, list) and len(shape) != 3:
-        raise InvalidInputError(
-            f"Examples have the shape {shape}, which is no image.",
-            field="hyperparameters.augment",
-            remedy="Leave augment out, or give images of shape (channels, height, width).",
         )
 
 

@@ -12,6 +12,7 @@ class Builtin(NamedTuple):
 BUILTINS = (
     Builtin("mlp", "A multi-layer perceptron for tables and small images."),
     Builtin("small_cnn", "A small convolutional network for images."),
+    Builtin("audio_cnn", "A small convolutional network that classifies audio by its log-mel spectrogram."),
     Builtin("text_cnn", "A small convolutional network that classifies texts."),
     Builtin("tiny_transformer", "A small transformer that goes on with texts."),
 )

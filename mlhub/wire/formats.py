@@ -13,6 +13,8 @@ TABLE_OPTIONS = ("target", "targets", "ignore", "types", "missing")
 COLUMN_TYPES = ("number", "category", "date", "text", "split")
 MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing in a column; the first is the default
 TOKEN_OPTIONS = ("tokenizer", "vocabulary_size", "context_length")
+AUDIO_OPTIONS = ("sample_rate", "clip_s")
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3")  # of the clips in an archive
 TEXT_OPTIONS = (*TOKEN_OPTIONS, "documents")
 
 FILES_TASK = "files"  # of a schema: only code that reads files by itself can use the dataset
@@ -43,15 +45,22 @@ FORMATS: Mapping[str, DatasetFormat] = {
     "webdataset": DatasetFormat(
         "WebDataset shards", "webdataset:READER", (".tar",), options=("target", "targets", "image_size")
     ),
+    "audio_folder": DatasetFormat("Audio in folders", "audio.reader:READER", (), options=("targets", *AUDIO_OPTIONS)),
     "text": DatasetFormat("Text", "text:READER", (".txt", ".text"), options=TEXT_OPTIONS),
     "text_lines": DatasetFormat(
         "Texts in JSON lines", "text_lines:READER", (), options=("text_column", "target", "targets", *TOKEN_OPTIONS)
     ),
     "files": DatasetFormat("Files of any kind", "files:READER", ()),
 }
-SHARDED = ("webdataset", "parquet", "files")  # whose versions may be of many files, read together as one dataset
+SHARDED = (
+    "webdataset",
+    "parquet",
+    "audio_folder",
+    "files",
+)  # whose versions may be of many files, read together as one dataset
 TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
 PICTURES = tuple(name for name, form in FORMATS.items() if "image_size" in form.options)
+AUDIO = tuple(name for name, form in FORMATS.items() if "sample_rate" in form.options)
 OPTIONS = tuple(dict.fromkeys(option for form in FORMATS.values() for option in form.options))
 
 

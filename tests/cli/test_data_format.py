@@ -23,6 +23,7 @@ def folder(root: Path, *names: str) -> Path:
         (("cats/1.png", "dogs/2.JPG"), ""),
         (("0.tar", "1.tar"), "webdataset"),
         (("a.csv", "b.csv"), "files"),
+        (("dog/1.wav", "rain/2.FLAC"), "audio_folder"),
         (("images/1.png", "annotations.json"), "files"),
         (("1.png", "2.png"), "files"),
     ],

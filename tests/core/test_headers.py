@@ -31,7 +31,7 @@ def built(settings: Any, tmp_path: Path) -> None:
 
 def test_everything_comes_from_mlhub_itself_and_no_page_frames_it(built: None) -> None:
     found = policy(Client().get("/jobs"))
-    assert found["default-src"] == found["script-src"] == found["connect-src"] == ["'self'"]
+    assert found["default-src"] == found["script-src"] == found["connect-src"] == found["media-src"] == ["'self'"]
     assert found["frame-ancestors"] == found["object-src"] == found["base-uri"] == ["'none'"]
     assert not [name for name, sources in found.items() if {"'unsafe-inline'", "'unsafe-eval'", "*"} & set(sources)]
 

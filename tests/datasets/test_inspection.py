@@ -16,7 +16,7 @@ from mlhub.events.models import Event
 from mlhub.storage.actions import used_bytes
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import WorkItem
-from tests.datasets import files
+from tests.datasets import audio, files
 from tests.datasets.test_uploads import upload
 
 
@@ -41,6 +41,7 @@ def inspected(cast, **given):
         ({"filename": "x.zip", "content": files.images()}, "classification", "images"),
         ({"filename": "x.txt", "content": files.text()}, "language_modelling", "text"),
         ({"filename": "x.tar", "content": files.shard()}, "classification", "images"),
+        ({"filename": "x.zip", "content": audio.zip_of_clips()}, "classification", "audio"),
         ({"filename": "x.jsonl", "content": files.reviews()}, "classification", "text"),
     ],
 )

@@ -14,7 +14,7 @@ from mlhub.storage.actions import used_bytes
 from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
-from tests.datasets import files
+from tests.datasets import audio, files
 
 DATASETS = "/api/v1/datasets"
 
@@ -63,6 +63,8 @@ def test_an_upload_is_kept_by_its_content_and_waits_for_inspection(cast, setting
         ("x.zip", files.images(), "image_folder"),
         ("x.txt", files.text(), "text"),
         ("x.tar", files.shard(), "webdataset"),
+        ("x.zip", audio.zip_of_clips(), "audio_folder"),
+        ("x.tar", audio.tar_of_clips(), "audio_folder"),
         ("x.jsonl", files.reviews(), "text_lines"),
         ("x.jsonl", files.reviews(stars=3), "json_lines"),
         ("x.jsonl", b"[" * 100_000, "json_lines"),
@@ -83,6 +85,8 @@ def test_the_format_is_guessed_from_the_name_or_the_first_bytes(cast, filename, 
         ({"filename": "x.npz", "target": "y"}, "target"),
         ({"filename": "x.csv", "tokenizer": "bpe"}, "tokenizer"),
         ({"filename": "x.txt", "tokenizer": "letters"}, "tokenizer"),
+        ({"filename": "x.csv", "sample_rate": 8000}, "sample_rate"),
+        ({"filename": "x.zip", "format": "audio_folder", "clip_s": 0}, "clip_s"),
         ({"content": b""}, "file"),
         ({"name": ""}, "name"),
         ({"name": "n" * 101}, "name"),

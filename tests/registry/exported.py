@@ -27,6 +27,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from mlhub.wire.launch import ModelSpec
 from tests.cast import Cast
+from tests.datasets.audio import clips
 from tests.datasets.files import customers, reviews, shard, zipped
 
 HOUSES = b"""
@@ -136,6 +137,14 @@ def shards(folder: Path) -> TrainedCase:
     file = folder / "shards.tar"
     file.write_bytes(shard(8))
     return TrainedCase("small_cnn", "webdataset", file, hyperparameters={"width": 8})
+
+
+def sounds(folder: Path) -> TrainedCase:
+    """Clips of another rate and length than the model's."""
+    file = folder / "sounds.zip"
+    file.write_bytes(zipped(clips(8, rate=11_025, seconds=0.4)))
+    options = {"sample_rate": 8_000, "clip_s": 0.25}
+    return TrainedCase("audio_cnn", "audio_folder", file, options, hyperparameters={"width": 8, "n_mels": 16})
 
 
 def opinions(folder: Path) -> TrainedCase:

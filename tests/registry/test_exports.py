@@ -27,7 +27,7 @@ from tests.registry.packages import a_dataset, code_of, trained, upload
 # one process imports torch, and what converts models, then each command runs in a fork of it
 ELSEWHERE = """
 import json, os, runpy, sys
-sys.modules["mlhub"] = None
+sys.modules["mlhub"] = sys.modules["soundfile"] = None
 import torch
 asked = json.loads(sys.argv[1])
 if any("convert.py" in argv for folder, argv in asked):
@@ -44,7 +44,7 @@ for folder, argv in asked:
 TABLES = ("table_of_flowers", "table_of_customers")
 CASES = (
     exported.table_of_flowers, exported.table_of_customers, exported.table_of_houses, exported.pictures, exported.story,
-    exported.shards, exported.opinions,
+    exported.shards, exported.opinions, exported.sounds,
 )  # fmt: skip
 UNCONVERTIBLE = b"""
 import torch
@@ -99,6 +99,9 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     with tarfile.open(cases["shards"].file) as archive:
         for name in [name for name in archive.getnames() if name.endswith(".png")]:
             (folders["shards"] / f"rows-{name}").write_bytes(archive.extractfile(name).read())
+    with zipfile.ZipFile(cases["sounds"].file) as archive:
+        for i, name in enumerate(sorted(archive.namelist())):
+            (folders["sounds"] / f"rows-{i}.wav").write_bytes(archive.read(name))
     opinions = [json.loads(line) for line in cases["opinions"].file.read_text().splitlines()[:8]]
     (folders["opinions"] / "rows.json").write_text(json.dumps(opinions))
     (folders["story"] / "rows.txt").write_text(cases["story"].file.read_text()[:32])
@@ -109,7 +112,7 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
     assert statuses == [0] * len(CASES), errors
     found = {name: json.loads((folder / "found").read_text()) for name, folder in folders.items()}
-    for name in (*TABLES, "pictures", "shards", "opinions"):
+    for name in (*TABLES, "pictures", "shards", "opinions", "sounds"):
         np.testing.assert_allclose(
             exported.probabilities(found[name]), expected[name][PROBABILITIES], atol=1e-5, err_msg=name
         )
@@ -127,7 +130,7 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
     """A model that cannot be converted gives the reason, and leaves no file."""
     victor = cast.client(cast.victor)
-    cases = (exported.table_of_flowers, exported.story, exported.opinions)
+    cases = (exported.table_of_flowers, exported.story, exported.opinions, exported.sounds)
     folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
     branching = exported.table_of_flowers(tmp_path)
     branching.entry, branching.code = "branching", UNCONVERTIBLE
@@ -135,7 +138,7 @@ def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_ou
     commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
     commands += [(folder, ["convert.py", "torch_export", "m.pt2"]) for folder in (folders[0], refused)]
     statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
-    assert statuses == [0, 0, 0, 0, 1], errors
+    assert statuses == [0, 0, 0, 0, 0, 1], errors
     assert "convert.py: The model cannot be converted to torch_export: " in errors
     assert not (refused / "m.pt2").exists()
     assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from mlhub.registry.models import ModelVersion
 from mlhub.registry.predictors.pool import PredictorPool, predictor_pool
 from mlhub.runtime.exported_model.tables import read_csv
 from mlhub.runtime.prediction.inference import PROBABILITIES
+from tests.datasets import audio
 from tests.registry import exported
 
 ENDS = b"""
@@ -63,6 +65,23 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
     assert predict(cast.client(cast.victor), version, rows[0]).status_code == 403
     assert predict(cast.client(cast.charlie), version, rows[0]).status_code == 404
     assert predict(bob, version).status_code == 422
+
+
+@pytest.mark.slow
+def test_a_clip_is_predicted_in_any_format_and_what_is_none_is_named(cast, tmp_path, pool):
+    version, inference = exported.sounds(tmp_path).registered(cast)
+    bob = cast.client(cast.bob)
+    sounds = [audio.clip(i, rate=11_025, seconds=0.4, format=format) for i, format in ((1, "WAV"), (0, "FLAC"))]
+    rows = [{"audio": base64.b64encode(sound).decode()} for sound in sounds]
+    answer = predict(bob, version, *rows)
+    assert answer.status_code == 200, answer.content
+    expected = inference.predictions(np.array([0, 4]))[PROBABILITIES]  # noise comes first
+    found = exported.probabilities(answer.json()["predictions"])
+    np.testing.assert_allclose(found, expected, atol=1e-3)  # FLAC is rounded otherwise than the dataset's WAV
+    for row, field in (({"audio": "bm8="}, "audio"), ({}, "audio"), ({"image": "bm8="}, "image")):
+        wrong = predict(bob, version, row)
+        assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, field)
+    assert "BytesIO" not in predict(bob, version, {"audio": "bm8="}).json()["detail"]
 
 
 @pytest.mark.slow

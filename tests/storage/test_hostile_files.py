@@ -26,6 +26,7 @@ import pytest
 
 from mlhub.storage.inspection import MAX_STORED_CHARACTERS, Verdict, inspect
 from mlhub.tenants.models import Project
+from tests.datasets.audio import encoded
 from tests.datasets.files import tarred, zipped
 from tests.runtime.importers.wire import message
 from tests.storage.blobs import stored
@@ -128,6 +129,17 @@ def crowded_tar(_: Path) -> bytes:
     return tarfile.TarInfo("a.png").tobuf() * 1_000_000
 
 
+def squeezed_clips(_: Path) -> bytes:
+    return zipped({f"{label}/1.flac": encoded(np.zeros(40_000_000, np.int16), format="FLAC") for label in "ab"})
+
+
+def endless_clip(_: Path) -> bytes:
+    head = struct.pack(
+        "<4sI4s4sIHHIIHH4sI", b"RIFF", 2**32 - 1, b"WAVE", b"fmt ", 16, 1, 65_535, 48_000, 0, 0, 16, b"data", 2**32 - 1
+    )
+    return zipped({f"{label}/1.wav": head + bytes(4096) for label in "ab"})
+
+
 DATASETS: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any]]] = {
     "pickles in an npz": ("npz", pickled_npz, {}),
     "an npz that claims 64 GiB": ("npz", bomb_npz, {}),
@@ -137,6 +149,8 @@ DATASETS: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any]]] = {
     "a table with formulas of spreadsheets": ("csv", formulas_csv, {"target": "b"}),
     "a table of one endless line": ("csv", one_line_csv, {"target": "b"}),
     "a table with 200,000 columns": ("csv", wide_csv, {"target": "c0"}),
+    "clips that unpack a thousandfold": ("audio_folder", squeezed_clips, {}),
+    "a clip that claims a day": ("audio_folder", endless_clip, {}),
     "shards with a link out of the archive": ("webdataset", linked_tar, {}),
     "shards with a header of 8 GiB": ("webdataset", tar_of_header, {}),
     "shards with a device": ("webdataset", device_tar, {}),

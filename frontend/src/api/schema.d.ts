@@ -597,6 +597,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dataset-versions/{id}/clips/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range, and
+         *     an entity tag to ask again. 404 for a clip that is not in the preview, and one of more than 8 MiB.
+         */
+        get: operations["dataset_versions_clips_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dataset-versions/{id}/columns": {
         parameters: {
             query?: never;
@@ -4862,6 +4882,7 @@ export interface components {
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `webdataset` - WebDataset shards
+             *     * `audio_folder` - Audio in folders
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
              *     * `files` - Files of any kind
@@ -4881,6 +4902,13 @@ export interface components {
             targets?: components["schemas"]["TargetsEnum"];
             /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
             image_size?: number;
+            /** @description Of audio: samples a second, to which all clips are converted; by default that of most clips, at most 16,000. */
+            sample_rate?: number;
+            /**
+             * Format: double
+             * @description Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default as long as the longest, at most 10.
+             */
+            clip_s?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -4931,6 +4959,7 @@ export interface components {
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `webdataset` - WebDataset shards
+             *     * `audio_folder` - Audio in folders
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
              *     * `files` - Files of any kind
@@ -4950,6 +4979,13 @@ export interface components {
             targets?: components["schemas"]["TargetsEnum"];
             /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
             image_size?: number;
+            /** @description Of audio: samples a second, to which all clips are converted; by default that of most clips, at most 16,000. */
+            sample_rate?: number;
+            /**
+             * Format: double
+             * @description Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default as long as the longest, at most 10.
+             */
+            clip_s?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -5001,6 +5037,7 @@ export interface components {
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `webdataset` - WebDataset shards
+             *     * `audio_folder` - Audio in folders
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
              *     * `files` - Files of any kind
@@ -5692,12 +5729,13 @@ export interface components {
          *     * `json_lines` - JSON lines
          *     * `image_folder` - Images in folders
          *     * `webdataset` - WebDataset shards
+         *     * `audio_folder` - Audio in folders
          *     * `text` - Text
          *     * `text_lines` - Texts in JSON lines
          *     * `files` - Files of any kind
          * @enum {string}
          */
-        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "text" | "text_lines" | "files";
+        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "audio_folder" | "text" | "text_lines" | "files";
         /** @description What the address had when the file was fetched. */
         Found: {
             /** @description The entity tag; empty when the server gives none. */
@@ -11011,7 +11049,7 @@ export interface components {
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
         RowsRequest: {
-            /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}. */
+            /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or {"text": string}. */
             rows: unknown[];
         };
         /**
@@ -13164,6 +13202,7 @@ export interface components {
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `webdataset` - WebDataset shards
+             *     * `audio_folder` - Audio in folders
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
              *     * `files` - Files of any kind
@@ -13183,6 +13222,13 @@ export interface components {
             targets?: components["schemas"]["TargetsEnum"];
             /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
             image_size?: number;
+            /** @description Of audio: samples a second, to which all clips are converted; by default that of most clips, at most 16,000. */
+            sample_rate?: number;
+            /**
+             * Format: double
+             * @description Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default as long as the longest, at most 10.
+             */
+            clip_s?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -13236,6 +13282,7 @@ export interface components {
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `webdataset` - WebDataset shards
+             *     * `audio_folder` - Audio in folders
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
              *     * `files` - Files of any kind
@@ -13255,6 +13302,13 @@ export interface components {
             targets?: components["schemas"]["TargetsEnum"];
             /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
             image_size?: number;
+            /** @description Of audio: samples a second, to which all clips are converted; by default that of most clips, at most 16,000. */
+            sample_rate?: number;
+            /**
+             * Format: double
+             * @description Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default as long as the longest, at most 10.
+             */
+            clip_s?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -14908,6 +14962,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_clips_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+                /** @description The number of one of the clips. */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "audio/*": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

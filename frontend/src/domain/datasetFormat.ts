@@ -22,6 +22,8 @@ interface FormatDeclaration {
   isOfLines?: boolean;
   /** Whether it is of pictures, which may have a size of their own. */
   isOfImages?: boolean;
+  /** Whether it is of clips of audio, which get one sample rate and one length. */
+  isOfAudio?: boolean;
 }
 
 export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
@@ -79,6 +81,16 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: false,
     isOfImages: true,
   },
+  audio_folder: {
+    label: t`Audio in folders (.zip, .tar)`,
+    short: t`a zip or tar with one folder of audio for each class`,
+    // shared with images and shards: what the archive holds decides
+    suffixes: [],
+    hasTargetColumn: false,
+    mayLackTargets: true,
+    isTokenized: false,
+    isOfAudio: true,
+  },
   text: {
     label: t`Text (.txt)`,
     short: t`plain text`,
@@ -114,11 +126,14 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
 };
 
 const PICTURES = ["png", "jpg", "jpeg", "gif", "bmp", "webp", "tif", "tiff", "ppm", "pgm"];
+const AUDIO = ["wav", "flac", "ogg", "oga", "opus", "mp3"];
 
 /** The format of a folder, by the paths in it; undefined leaves it to the format of the zip, images in folders. */
 export function formatOfFolder(names: readonly string[]): DatasetFormat | undefined {
   if (names.every((name) => formatOfFile(name) === "webdataset")) return "webdataset";
-  const areClasses = names.every((name) => name.includes("/") && PICTURES.includes(suffixOf(name)));
+  const areInFolders = names.every((name) => name.includes("/"));
+  if (areInFolders && names.every((name) => AUDIO.includes(suffixOf(name)))) return "audio_folder";
+  const areClasses = areInFolders && names.every((name) => PICTURES.includes(suffixOf(name)));
   return areClasses ? undefined : "files";
 }
 

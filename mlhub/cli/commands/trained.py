@@ -57,7 +57,9 @@ def export(
 def predict(
     context: typer.Context,
     model: ModelArgument,
-    file: Annotated[Path, typer.Option("--data", help="CSV, JSON (a row or a list of rows), a text, or an image.")],
+    file: Annotated[
+        Path, typer.Option("--data", help="CSV, JSON (a row or a list of rows), a text, an image, or audio.")
+    ],
 ) -> None:
     """Predict the rows of a small file on the platform; for whole datasets, submit a prediction job."""
     session = session_of(context)

@@ -541,6 +541,19 @@ class AsyncDatasetVersionsOperations:
         """
         await self._transport.content("DELETE", path_of("/dataset-versions/{id}", id=id))
 
+    async def download_clips(self, id: Ref, number: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range,
+        and
+        an entity tag to ask again. 404 for a clip that is not in the preview, and one of more than 8 MiB.
+
+        GET /dataset-versions/{id}/clips/{number}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return await self._transport.download(
+            path_of("/dataset-versions/{id}/clips/{number}", id=id, number=number), to=to
+        )
+
     async def choose_columns(
         self,
         id: Ref,
@@ -671,6 +684,8 @@ class AsyncDatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -692,6 +707,10 @@ class AsyncDatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -712,6 +731,8 @@ class AsyncDatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -745,6 +766,8 @@ class AsyncDatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -761,6 +784,10 @@ class AsyncDatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -778,6 +805,8 @@ class AsyncDatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -808,6 +837,8 @@ class AsyncDatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -826,6 +857,10 @@ class AsyncDatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -843,6 +878,8 @@ class AsyncDatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -863,6 +900,8 @@ class AsyncDatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -882,6 +921,10 @@ class AsyncDatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -902,6 +945,8 @@ class AsyncDatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -2455,7 +2500,8 @@ class AsyncModelsOperations:
 
         POST /models/{id}/versions/{version}/predict
 
-        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}.
+        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or
+        {"text": string}.
         """
         return await self._transport.record(
             r.Predictions,

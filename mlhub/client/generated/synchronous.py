@@ -531,6 +531,17 @@ class DatasetVersionsOperations:
         """
         self._transport.content("DELETE", path_of("/dataset-versions/{id}", id=id))
 
+    def download_clips(self, id: Ref, number: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range,
+        and
+        an entity tag to ask again. 404 for a clip that is not in the preview, and one of more than 8 MiB.
+
+        GET /dataset-versions/{id}/clips/{number}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/dataset-versions/{id}/clips/{number}", id=id, number=number), to=to)
+
     def choose_columns(
         self,
         id: Ref,
@@ -657,6 +668,8 @@ class DatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -678,6 +691,10 @@ class DatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -698,6 +715,8 @@ class DatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -731,6 +750,8 @@ class DatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -747,6 +768,10 @@ class DatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -764,6 +789,8 @@ class DatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -794,6 +821,8 @@ class DatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -812,6 +841,10 @@ class DatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -829,6 +862,8 @@ class DatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -849,6 +884,8 @@ class DatasetsOperations:
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
+        sample_rate: int | Unset = UNSET,
+        clip_s: float | Unset = UNSET,
         tokenizer: v.TokenizerEnum | Unset = UNSET,
         vocabulary_size: int | Unset = UNSET,
         context_length: int | Unset = UNSET,
@@ -868,6 +905,10 @@ class DatasetsOperations:
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
+        sample_rate: Of audio: samples a second, to which all clips are converted; by default that of most clips, at
+        most 16,000.
+        clip_s: Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default
+        as long as the longest, at most 10.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
         context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
@@ -888,6 +929,8 @@ class DatasetsOperations:
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
+                "sample_rate": sample_rate,
+                "clip_s": clip_s,
                 "tokenizer": tokenizer,
                 "vocabulary_size": vocabulary_size,
                 "context_length": context_length,
@@ -2427,7 +2470,8 @@ class ModelsOperations:
 
         POST /models/{id}/versions/{version}/predict
 
-        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}.
+        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or
+        {"text": string}.
         """
         return self._transport.record(
             r.Predictions,

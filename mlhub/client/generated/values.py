@@ -73,7 +73,9 @@ FailureCause = Literal[
     "unknown",
 ]
 FaultEnum = Literal["user", "platform"]
-FormatEnum = Literal["npz", "csv", "parquet", "json_lines", "image_folder", "webdataset", "text", "text_lines", "files"]
+FormatEnum = Literal[
+    "npz", "csv", "parquet", "json_lines", "image_folder", "webdataset", "audio_folder", "text", "text_lines", "files"
+]
 GoalEnum = Literal["earliest", "cheapest"]
 IntentEnum = Literal["run", "pause", "cancel"]
 ItemKind = Literal["gang", "pod", "node", "gpu", "attempt", "job", "project", "quota", "step"]

@@ -176,6 +176,20 @@ class VersionOptionsSerializer(StrictSerializer):
         help_text="Of images: pixels of a side, to which they are scaled whenever they are read; by default at most "
         "128, scaled once.",
     )
+    sample_rate = serializers.IntegerField(
+        min_value=1_000,
+        max_value=48_000,
+        required=False,
+        help_text="Of audio: samples a second, to which all clips are converted; by default that of most clips, at "
+        "most 16,000.",
+    )
+    clip_s = serializers.FloatField(
+        min_value=0.05,
+        max_value=60.0,
+        required=False,
+        help_text="Of audio: seconds of an example. Longer clips are cut, shorter ones followed by silence; by default "
+        "as long as the longest, at most 10.",
+    )
     tokenizer = serializers.ChoiceField(
         choices=["byte", "word", "bpe"],
         required=False,

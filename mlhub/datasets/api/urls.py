@@ -16,5 +16,6 @@ urlpatterns = [
     path("dataset-versions/<uuid:id>/difference", differences.VersionDifferenceView.as_view()),
     path("dataset-versions/<uuid:id>/refresh", views.RefreshView.as_view()),
     path("dataset-versions/<uuid:id>/shards", views.ShardsView.as_view()),
+    path("dataset-versions/<uuid:id>/clips/<int:number>", views.PreviewClipView.as_view()),
     path("dataset-versions/<uuid:id>/download", views.DatasetDownloadView.as_view()),
 ]

@@ -21,8 +21,9 @@ from mlhub.datasets.api import serializers as s
 from mlhub.datasets.api.sources import ShardSerializer
 from mlhub.datasets.column_choice import choose_columns
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
+from mlhub.datasets.preview_clips import read_preview_clip
 from mlhub.storage.api.serializers import WITH_QUEUE
-from mlhub.storage.downloads import blob_response
+from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.models import Blob
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.authentication import caller
@@ -136,6 +137,21 @@ class DatasetDownloadView(VisibleMixin, generics.GenericAPIView[DatasetVersion])
         if version.state == VersionState.REFUSED or blob is None:
             raise NotFoundError("The version was refused, and its file is not kept.")
         return blob_response(request._request, blob, filename=file["name"])
+
+
+class PreviewClipView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
+    content_negotiation_class = AnyAccept
+    queryset = DatasetVersion.objects.defer("statistics")
+    serializer_class = s.DatasetVersionSerializer
+
+    @extend_schema(responses={(200, "audio/*"): OpenApiTypes.BINARY})
+    def get(self, request: Request, number: int, **_: Any) -> HttpResponseBase:
+        """A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range, and
+        an entity tag to ask again. 404 for a clip that is not in the preview, and one of more than 8 MiB."""
+        clip = read_preview_clip(self.get_object(), number)
+        return bytes_response(
+            request._request, clip.content, etag=clip.etag, filename=clip.filename, content_type=clip.media_type
+        )
 
 
 class DatasetReferencesView(generics.GenericAPIView[Dataset]):

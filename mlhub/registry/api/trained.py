@@ -68,7 +68,8 @@ class RowsSerializer(StrictSerializer):
         child=serializers.JSONField(help_text="A row."),
         min_length=1,
         max_length=row_predictions.MAX_ROWS,
-        help_text='As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}.',
+        help_text='As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} '
+        'or {"text": string}.',
     )
 
 

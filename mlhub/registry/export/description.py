@@ -22,6 +22,10 @@ ROWS = {
     "json_lines": ("rows.csv", "a CSV file with the columns {columns}, or JSON rows such as {{{example}}}"),
     "image_folder": ("image.png", 'image files, or JSON rows such as {{"image": "(base64)"}}'),
     "webdataset": ("image.png", 'image files, or JSON rows such as {{"image": "(base64)"}}'),
+    "audio_folder": (
+        "clip.wav",
+        'WAV files (of other formats where soundfile is installed), or JSON rows such as {{"audio": "(base64)"}}',
+    ),
     "npz": ("rows.json", 'JSON rows such as {{"x": [...]}}, each of the shape {shape}'),
     "text": ("text.txt", 'text files, or JSON rows such as {{"text": "..."}}'),
     "text_lines": ("text.txt", 'text files, or JSON rows such as {{"text": "..."}}'),

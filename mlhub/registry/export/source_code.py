@@ -14,6 +14,7 @@ PROGRAM = Path(exported_model.__file__).parent
 # modules of the program that only import others: an export carries those others
 CARRIED = {
     "delimiters.py": "mlhub.wire.delimiters",
+    "audio/signal.py": "mlhub.runtime.data.readers.audio.signal",
     "encoding.py": "mlhub.runtime.data.readers.tables.encoding",
     "tokens.py": "mlhub.runtime.data.readers.tokens",
     "normalisation.py": "mlhub.runtime.data.normalisation",
@@ -60,7 +61,7 @@ def command_files() -> dict[str, str]:
 
 def program_files() -> dict[str, str]:
     """The modules of the program by their names within its folder."""
-    names = sorted(path.name for path in PROGRAM.glob("*.py"))
+    names = sorted(path.relative_to(PROGRAM).as_posix() for path in PROGRAM.rglob("*.py"))
     return {name: _plain(_source(CARRIED[name])) if name in CARRIED else _plain(PROGRAM / name) for name in names}
 
 

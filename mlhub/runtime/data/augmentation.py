@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image augmentation: flips, shifts, rotations, noise. The same seed gives the same images."""
+"""Augmentation: images flipped, shifted, rotated, parts of clips, both with noise. The same seed gives the same."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.data.augmentation_options import is_audio
+from mlhub.runtime.data.readers import Split
+from mlhub.runtime.data.readers.examples import LongExamples
+from mlhub.runtime.data.sampling import Indices
 
 SHIFT = 0.125  # of the image's size, at most
 TURN = math.radians(15)  # at most
-NOISE = 0.05  # standard deviation
+NOISE = 0.05  # standard deviation; of audio in parts of the clip's own
 
 
-def check(augment: Sequence[str], input_shape: Sequence[int]) -> None:
-    """Raises BadInputError when images are to be augmented and examples are not (channels, height, width)."""
-    if augment and len(input_shape) != 3:
-        raise BadInputError(
-            f"Examples have the shape {list(input_shape)}, which is no image.",
-            field="hyperparameters.augment",
-            remedy="Leave augment out, or give images of shape (channels, height, width).",
-        )
+def batch(data: Split, indices: Indices, augment: Sequence[str], generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """As data.batch(), augmented: random parts of clips that are longer than an example, and what augmented() does."""
+    if not is_audio(data.facts):
+        inputs, targets = data.batch(indices)
+        return augmented(inputs, augment, generator), targets
+    if "crop" in augment and isinstance(data.examples, LongExamples):
+        inputs, targets = data.examples.parts(indices, torch.rand(len(indices), generator=generator).numpy())
+    else:
+        inputs, targets = data.batch(indices)
+    return (_with_noise(inputs, generator) if "noise" in augment else inputs), targets
 
 
 def augmented(images: Tensor, augment: Sequence[str], generator: torch.Generator) -> Tensor:
@@ -46,3 +51,9 @@ def augmented(images: Tensor, augment: Sequence[str], generator: torch.Generator
     if "noise" in augment:
         images = images + NOISE * torch.randn(images.shape, generator=generator).to(images)
     return images
+
+
+def _with_noise(clips: Tensor, generator: torch.Generator) -> Tensor:
+    """clips: (n, 1, length). White noise, in proportion to how loud each clip is."""
+    loudness = clips.square().mean((1, 2), keepdim=True).sqrt()
+    return clips + NOISE * loudness * torch.randn(clips.shape, generator=generator)

@@ -33,7 +33,7 @@ def encoded_image(number: int, image: Any, shape: Sequence[int]) -> Tensor:
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS
     channels, height, width = shape
     try:
-        opened = Image.open(io.BytesIO(image if isinstance(image, bytes) else _bytes_of(image)))
+        opened = Image.open(io.BytesIO(image if isinstance(image, bytes) else bytes_of(image)))
         picture = opened.convert("L" if channels == 1 else "RGB")
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
         raise UnusableRowError(
@@ -47,7 +47,8 @@ def encoded_image(number: int, image: Any, shape: Sequence[int]) -> Tensor:
     return pixels.reshape(height, width, channels).movedim(-1, 0)
 
 
-def _bytes_of(text: Any) -> bytes:
+def bytes_of(text: Any) -> bytes:
+    """Of base64, also as a data: address. Raises ValueError."""
     try:
         plain = str(text)
         return base64.b64decode(plain.partition(",")[2] if plain.startswith("data:") else plain, validate=True)

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from . import images, tables
+from .audio import clips
 from .errors import UnusableRowError
 from .tokens import first_tokens, from_json
 
 TABLES = ("csv", "parquet", "json_lines")  # those of wire/formats.py, of which exports carry no copy
-PICTURES, TEXTS = ("image_folder", "webdataset"), ("text", "text_lines")
+PICTURES, AUDIO, TEXTS = ("image_folder", "webdataset"), ("audio_folder",), ("text", "text_lines")
 
 
 class InputReader:
@@ -40,14 +41,16 @@ class InputReader:
         """What a row is made of, for people: columns of tables, the shape of others, the classes."""
         shown = ("name", "kind", "categories", "format")
         columns = [{name: column[name] for name in shown if name in column} for column in self.columns]
-        known = {name: self.facts[name] for name in ("task", "classes", "input_shape") if name in self.facts}
+        known = {
+            name: self.facts[name] for name in ("task", "classes", "input_shape", "sample_rate") if name in self.facts
+        }
         return {"format": self.format, "columns": columns, **known}
 
     def tensors(self, rows: Sequence[Any]) -> Iterable[Tensor]:
         """Returns batches of inputs, together in the order of the rows. Raises UnusableRowError.
 
-        A row is an object of columns (tables), {"image": base64}, {"x": numbers} or {"text": string}. Texts have a
-        batch each, since their lengths differ.
+        A row is an object of columns (tables), {"image": base64}, {"audio": base64}, {"x": numbers}, or
+        {"text": string}. Texts have a batch each, since their lengths differ.
         """
         if not rows:
             raise UnusableRowError("There are no rows.", field="rows", remedy="Give at least one.")
@@ -78,6 +81,11 @@ class InputReader:
             if image is None:
                 raise UnusableRowError(f"Row {number} has no image.", field="image", remedy='Give {"image": base64}.')
             return images.encoded_image(number, image, self._shape)
+        if self.format in AUDIO:
+            audio = row.get("audio") if isinstance(row, Mapping) else None
+            if audio is None:
+                raise UnusableRowError(f"Row {number} has no audio.", field="audio", remedy='Give {"audio": base64}.')
+            return clips.encoded_clip(number, audio, self._shape, int(self.facts["sample_rate"]))
         return self._numbers(number, row.get("x") if isinstance(row, Mapping) else row)
 
     def _numbers(self, number: int, values: Any) -> Tensor:
@@ -98,7 +106,7 @@ class InputReader:
 
 
 def read_rows(path: Path) -> list[Any]:
-    """The rows of a file: CSV, JSON (a row or a list of rows), an image, or a text. Raises UnusableRowError."""
+    """The rows of a file: CSV, JSON (a row or a list of rows), an image, audio, or a text. Raises UnusableRowError."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return list(tables.read_csv(path))
@@ -107,8 +115,12 @@ def read_rows(path: Path) -> list[Any]:
         return found if isinstance(found, list) else [found]
     if suffix in images.SUFFIXES:
         return [{"image": path.read_bytes()}]
+    if suffix in clips.SUFFIXES:
+        return [{"audio": path.read_bytes()}]
     if suffix in (".txt", ".text"):
         return [{"text": path.read_text(encoding="utf-8")}]
     raise UnusableRowError(
-        f"{path.name} has a suffix that is not known.", field="file", remedy="Give .csv, .json, .txt, or an image."
+        f"{path.name} has a suffix that is not known.",
+        field="file",
+        remedy="Give .csv, .json, .txt, an image, or audio.",
     )

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from mlhub.runtime.data import archives, augmentation
+from mlhub.runtime.data import archives
+from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
 from mlhub.runtime.data.shard_folders import dataset_data
@@ -64,7 +65,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         spec.dataset.schema,
         validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
     )
-    augmentation.check(loop.augment, data.facts.get("input_shape", ()))
+    check_augment(loop.augment, data.facts)
     _check_memory_format(loop, data)
     schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     if training.batch_size > len(data.train):

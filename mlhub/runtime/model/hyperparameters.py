@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from mlhub.runtime.data.augmentation_options import AUGMENTATIONS
 from mlhub.runtime.data.validation_options import VALIDATION_NAMES
 from mlhub.runtime.model.class_options import SAMPLINGS, ClassWeights, read_class_weights
 from mlhub.runtime.model.requested_metrics import read_metrics
@@ -19,7 +20,6 @@ LEARNING_RATE_SCALINGS = ("auto", "adascale", "square_root", "none")
 WEIGHT_DECAY_ON = ("all", "matrices")  # matrices: not biases, nor the scales of normalisation layers
 MAX_KEPT = 100
 MEMORY_FORMATS = ("contiguous", "channels_last")
-AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",

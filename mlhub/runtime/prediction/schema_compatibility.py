@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.wire.formats import PICTURES, TABLES
+from mlhub.wire.formats import AUDIO, PICTURES, TABLES
 
 NO_TARGETS = "none"
 # what describes the file alone; all else comes from the dataset that the model was trained on
@@ -43,7 +43,7 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     elif given.format == "npz":
         _check_arrays(trained.schema, given.schema)
     if needs_targets:
-        _check_targets(trained.schema, given.schema, is_named=given.format not in PICTURES)
+        _check_targets(trained.schema, given.schema, is_named=given.format not in (*PICTURES, *AUDIO))
     merged = {name: value for name, value in trained.schema.items() if name not in OWN}
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
     if trained.schema.get("task") == "language_modelling":

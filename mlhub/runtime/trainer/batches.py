@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.data import augmentation
+from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.data.prefetching import MicroBatchTensors, Prefetcher
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.data.sampling import Indices, Schedule
@@ -60,7 +61,7 @@ class BatchSource:
     def __init__(
         self, source: ExampleSource, contract: Contract, strategy: Strategy, heartbeat: Heartbeat, *, n_workers: int
     ) -> None:
-        augmentation.check(source.settings.augment, source.data.facts.get("input_shape", ()))
+        check_augment(source.settings.augment, source.data.facts)
         self._source, self._contract, self._strategy, self._heartbeat = source, contract, strategy, heartbeat
         self._n_workers = n_workers
         self._device = strategy.device()
@@ -103,9 +104,11 @@ class BatchSource:
         generator = torch.Generator().manual_seed(self._source.seed_of(batch)) if augment else None
         found = []
         for positions in self._source.micro_batches(own, passes=batch.passes):
-            inputs, targets = data.batch(data.train[positions])
-            if generator is not None:
-                inputs = augmentation.augmented(inputs, augment, generator)
+            chosen = data.train[positions]
+            if generator is None:
+                inputs, targets = data.batch(chosen)
+            else:
+                inputs, targets = augmentation.batch(data, chosen, augment, generator)
             if self._device.type == "cuda":
                 inputs, targets = inputs.pin_memory(), targets.pin_memory()
             found.append((inputs, targets))

@@ -17,6 +17,8 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
+from tests.datasets.audio import zip_of_clips
+
 ROOT = Path(__file__).resolve().parents[3]
 REFUSING = """
 import sys
@@ -45,6 +47,8 @@ def write(kind: str, path: Path) -> None:
         pyarrow.parquet.write_table(table, path)
     elif kind == "text":
         path.write_text("a line of text\n" * 50)
+    elif kind == "audio_folder":
+        path.write_bytes(zip_of_clips(4))
     else:
         picture = io.BytesIO()
         Image.new("RGB", (4, 4)).save(picture, "PNG")
@@ -54,7 +58,7 @@ def write(kind: str, path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["npz", "csv", "parquet", "text", "image_folder"])
+@pytest.mark.parametrize("kind", ["npz", "csv", "parquet", "text", "image_folder", "audio_folder"])
 def test_a_dataset_is_described_without_torch(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "upload"
     write(kind, path)

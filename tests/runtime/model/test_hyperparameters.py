@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mlhub.runtime.data import augmentation
+from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import default_optimizer
 from mlhub.runtime.model.hyperparameters import Settings, check_declared, read_settings
@@ -143,10 +144,10 @@ def test_a_mirrored_image_is_the_image_or_its_mirror() -> None:
 
 
 def test_only_images_can_be_augmented() -> None:
-    augmentation.check(["flip"], [3, 8, 8])
-    augmentation.check([], [64])
+    check_augment(["flip"], {"input_shape": [3, 8, 8]})
+    check_augment([], {"input_shape": [64]})
     with pytest.raises(BadInputError):
-        augmentation.check(["flip"], [64])
+        check_augment(["flip"], {"input_shape": [64]})
 
 
 def test_a_rate_for_a_grown_batch_multiplies_the_schedule() -> None:

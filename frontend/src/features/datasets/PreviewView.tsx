@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small sample of a dataset: rows, pictures or lines.
+// A small sample of a dataset: rows, pictures, clips or lines.
 import { t } from "@lingui/core/macro";
 import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
+import { Suspense } from "react";
 
+import { Loading } from "@/components/feedback/Loading";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { FilesPreview } from "@/features/datasets/FilesPreview";
 import type { Preview } from "@/features/datasets/preview";
+import { lazyComponent } from "@/lib/chunk";
+
+const AudioPreview = lazyComponent(async () => (await import("./audio/AudioPreview")).AudioPreview);
 
 const COLUMN_WIDTH = 90;
 
-export function PreviewView({ preview }: { preview: Preview }) {
+export function PreviewView({ preview, versionId }: { preview: Preview; versionId: string }) {
   switch (preview.kind) {
     case "table":
       return (
@@ -44,6 +49,12 @@ export function PreviewView({ preview }: { preview: Preview }) {
             </Stack>
           ))}
         </Group>
+      );
+    case "audio":
+      return (
+        <Suspense fallback={<Loading label={t`Loading the clips`} />}>
+          <AudioPreview versionId={versionId} clips={preview.clips} />
+        </Suspense>
       );
     case "files":
       return <FilesPreview {...preview} />;

@@ -19,9 +19,10 @@ import { Section } from "@/components/layout/Section";
 import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { PreviewView } from "@/features/datasets/PreviewView";
 import { asPreview } from "@/features/datasets/preview";
+import { asAudioStatistics } from "@/features/datasets/audio/statistics";
 import { asTableStatistics } from "@/features/datasets/columns/statistics";
 import { versionQuery } from "@/features/datasets/queries";
-import { classesOf, type DatasetClass, schemaFacts } from "@/features/datasets/schema";
+import { classesOf, type DatasetClass, exampleSeconds, schemaFacts } from "@/features/datasets/schema";
 import { lazyComponent } from "@/lib/chunk";
 import { bytes, number } from "@/lib/quantities";
 
@@ -30,6 +31,8 @@ const MOST_BARS = 20;
 const MOST_FILES = 3;
 
 const ColumnsSection = lazyComponent(async () => (await import("./columns/ColumnsSection")).ColumnsSection);
+
+const AudioSection = lazyComponent(async () => (await import("./audio/AudioSection")).AudioSection);
 
 const SourcePanel = lazyComponent(async () => (await import("./source/SourcePanel")).SourcePanel);
 
@@ -48,6 +51,7 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
   const preview = asPreview(version.preview);
   const isUnderWay = version.state === "fetching" || version.state === "inspecting";
   const table = isUnderWay ? null : asTableStatistics(version.statistics);
+  const audio = isUnderWay ? null : asAudioStatistics(version.statistics);
   const isToPredictOn = isRecord(version.schema) && version.schema.task === "none";
   return (
     <>
@@ -95,9 +99,14 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
           />
         </Suspense>
       )}
+      {audio && (
+        <Suspense fallback={<Loading label={t`Loading the clips`} />}>
+          <AudioSection statistics={audio} exampleS={exampleSeconds(version.schema)} />
+        </Suspense>
+      )}
       {preview && (
         <Section title={t`Preview`} order={3}>
-          <PreviewView preview={preview} />
+          <PreviewView preview={preview} versionId={version.id} />
         </Section>
       )}
     </>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset's preview, one of four kinds; anything else is no preview.
+// A dataset's preview, one of five kinds; anything else is no preview.
 import { isRecord } from "@/api/client";
 
 export type Preview =
   | { kind: "table"; columns: string[]; rows: string[][] }
   | { kind: "images"; images: { label: string; png_base64: string }[] }
+  | { kind: "audio"; clips: Clip[] }
   | { kind: "files"; files: { name: string; size_bytes: number }[]; n_files: number; suffixes: FileKind[] }
   | { kind: "text"; lines: { label: string | undefined; text: string }[] };
 
@@ -14,9 +15,20 @@ export interface FileKind {
   size_bytes: number;
 }
 
+export interface Clip {
+  name: string;
+  label: string;
+  duration_s: number;
+  sample_rate: number;
+  channels: number;
+  is_playable: boolean;
+  /** The loudness of each part, from 0 to 1. */
+  waveform: number[];
+}
+
 export function asPreview(value: unknown): Preview | null {
   if (!isRecord(value)) return null;
-  const { kind, columns, rows, images, lines, files, suffixes } = value;
+  const { kind, columns, rows, images, clips, lines, files, suffixes } = value;
   if (kind === "table" && Array.isArray(columns) && Array.isArray(rows)) {
     return { kind, columns: columns.map(shown), rows: rows.map((row) => (Array.isArray(row) ? row.map(shown) : [])) };
   }
@@ -30,6 +42,7 @@ export function asPreview(value: unknown): Preview | null {
       })),
     };
   }
+  if (kind === "audio" && Array.isArray(clips)) return { kind, clips: clips.filter(isRecord).map(asClip) };
   if (kind === "text" && Array.isArray(lines)) {
     return { kind, lines: lines.map(asLine) };
   }
@@ -44,6 +57,18 @@ export function asPreview(value: unknown): Preview | null {
     };
   }
   return null;
+}
+
+function asClip(clip: Record<string, unknown>): Clip {
+  return {
+    name: shown(clip.name),
+    label: shown(clip.label),
+    duration_s: count(clip.duration_s),
+    sample_rate: count(clip.sample_rate),
+    channels: count(clip.channels),
+    is_playable: clip.is_playable === true,
+    waveform: Array.isArray(clip.waveform) ? clip.waveform.map(count) : [],
+  };
 }
 
 function count(value: unknown): number {

@@ -43,6 +43,9 @@ export function schemaFacts(schema: unknown): [string, string][] {
   if (typeof schema.n_bytes === "number") facts.push([t`Size unpacked`, bytes(schema.n_bytes)]);
   if (typeof schema.n_classes === "number") facts.push([t`Classes`, number(schema.n_classes)]);
   if (Array.isArray(schema.input_shape)) facts.push([t`Shape of an input`, schema.input_shape.map(String).join(" × ")]);
+  if (typeof schema.sample_rate === "number") facts.push([t`Sample rate`, t`${number(schema.sample_rate)} Hz`]);
+  const seconds = exampleSeconds(schema);
+  if (seconds !== undefined) facts.push([t`Length of an example`, t`${number(Number(seconds.toPrecision(3)))} s`]);
   if (Array.isArray(schema.columns)) facts.push([t`Columns`, number(schema.columns.length)]);
   const tokens = isRecord(schema.tokenizer) ? schema.tokenizer.kind : undefined;
   if (typeof tokens === "string") facts.push([t`Tokens`, TOKENS[tokens] ?? tokens]);
@@ -51,6 +54,12 @@ export function schemaFacts(schema: unknown): [string, string][] {
     facts.push([t`Length of an example`, t`${number(schema.context_length)} tokens`]);
   }
   return facts;
+}
+
+/** Seconds of an example of audio; undefined for other data. */
+export function exampleSeconds(schema: unknown): number | undefined {
+  if (!isRecord(schema) || !Array.isArray(schema.input_shape) || typeof schema.sample_rate !== "number") return undefined;
+  return Number(schema.input_shape.at(-1)) / schema.sample_rate;
 }
 
 /** The classes, with how many examples each has where that was counted. */

@@ -55,7 +55,7 @@ PREPARED_FOLDER = "prepared"  # next to inputs that pods share
 
 FACTS = (
     "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",
-    "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std",
+    "bytes_per_token", "target_mean", "target_std", "input_mean", "input_std", "sample_rate",
 )  # fmt: skip
 
 

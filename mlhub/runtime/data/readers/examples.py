@@ -51,6 +51,14 @@ class Examples:
         return found
 
 
+class LongExamples(Examples):
+    """Examples of which the file may hold more than fits: batch() gives the middle of each."""
+
+    def parts(self, indices: Indices, places: Array) -> tuple[Tensor, Tensor]:
+        """As batch(), but the part of each that begins at places, in [0, 1): 0 is at its begin."""
+        raise NotImplementedError
+
+
 def wants_targets(options: Mapping[str, Any]) -> bool:
     """Whether inspection looks for targets: not when the upload declares that there are none."""
     return options.get("targets") != "none"

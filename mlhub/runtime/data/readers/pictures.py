@@ -103,15 +103,15 @@ def described_classes(labels: Mapping[str, int], classes: Sequence[str]) -> dict
     }
 
 
-def check_labels(trained: Collection[str], held_out: Collection[str], *, layout: str) -> None:
+def check_labels(trained: Collection[str], held_out: Collection[str], *, layout: str, examples: str = "images") -> None:
     """Raises BadInputError for fewer than two classes, and for one that has held-out examples only."""
     together = {*trained, *held_out}
     if len(together) < 2:
-        raise BadInputError(f"All images are of one class, {min(together)}.", field="file", remedy=layout)
+        raise BadInputError(f"All {examples} are of one class, {min(together)}.", field="file", remedy=layout)
     unknown = {*held_out} - {*trained}
     if unknown:
         raise BadInputError(
-            f"The class {min(unknown)} has no images to train on.", field="file", remedy="Add some, or remove it."
+            f"The class {min(unknown)} has no {examples} to train on.", field="file", remedy="Add some, or remove it."
         )
 
 

@@ -19,7 +19,7 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
         raise BadInputError(
             f"small_cnn needs images; examples of this dataset have the shape {tuple(shape)}.",
             field="model",
-            remedy="Use mlp for tables, text_cnn or tiny_transformer for text.",
+            remedy="Use mlp for tables, audio_cnn for audio, text_cnn or tiny_transformer for text.",
         )
     values = {**HYPERPARAMETERS, **hyperparameters}
     width, dropout = int(values["width"]), float(values["dropout"])

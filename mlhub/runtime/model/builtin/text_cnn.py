@@ -36,7 +36,7 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
         raise BadInputError(
             "text_cnn needs texts with classes.",
             field="model",
-            remedy="Use tiny_transformer for texts without, mlp for tables, small_cnn for images.",
+            remedy="Use tiny_transformer for texts without, mlp for tables, small_cnn for images, audio_cnn for audio.",
         )
     values = {**HYPERPARAMETERS, **hyperparameters}
     return TextCnn(

@@ -51,18 +51,22 @@ export function requestOf(address: AddressValues, reading: FileValues): VersionR
   const { token, ...keys } = address.secrets;
   const secrets = scheme === "s3" ? given(keys) : scheme === "file" ? {} : given({ token });
   const place = scheme === "s3" ? given({ endpoint: address.endpoint, region: address.region }) : {};
-  const { vocabulary_size, context_length, image_size, ...words } = readingFields(reading, filenameOf(address.uri));
+  const { vocabulary_size, context_length, image_size, sample_rate, clip_s, ...words } = readingFields(reading, filenameOf(address.uri));
   return {
     ...(given(words) as Partial<VersionReference>), // the inputs offer what the API takes
-    ...(image_size === "" ? {} : { image_size: Number(image_size) }),
-    ...(vocabulary_size === "" ? {} : { vocabulary_size: Number(vocabulary_size) }),
-    ...(context_length === "" ? {} : { context_length: Number(context_length) }),
+    ...numbers({ vocabulary_size, context_length, image_size, sample_rate, clip_s }),
     source: {
       ...placesOf(address),
       ...place,
       ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
     },
   };
+}
+
+/** What was given, as numbers. */
+function numbers<T extends Record<string, string>>(fields: T): Partial<Record<keyof T, number>> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== "");
+  return Object.fromEntries(entries.map(([name, value]) => [name, Number(value)])) as Partial<Record<keyof T, number>>;
 }
 
 function placesOf({ uri, sha256 }: AddressValues): Pick<VersionReference["source"], "uri" | "shards" | "sha256"> {

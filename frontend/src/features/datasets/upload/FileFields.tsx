@@ -14,6 +14,7 @@ import { DEFAULT_TEXT, textFields, type TextValues } from "@/features/datasets/u
 import { lazyComponent } from "@/lib/chunk";
 
 const ImageSizeField = lazyComponent(async () => (await import("./ImageSizeField")).ImageSizeField);
+const AudioFields = lazyComponent(async () => (await import("./AudioFields")).AudioFields);
 const TextFields = lazyComponent(async () => (await import("./TextFields")).TextFields);
 
 export interface FileValues {
@@ -22,10 +23,12 @@ export interface FileValues {
   target: string;
   lacksTargets: boolean;
   imageSize: number | string;
+  sampleRate: number | string;
+  clipS: number | string;
   text: TextValues;
 }
 
-export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, imageSize: "", text: DEFAULT_TEXT };
+export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, imageSize: "", sampleRate: "", clipS: "", text: DEFAULT_TEXT };
 
 /** What an earlier version was uploaded with, most likely the next one's too. */
 export function valuesOf(options: unknown): FileValues {
@@ -37,6 +40,8 @@ export function valuesOf(options: unknown): FileValues {
     target: word("target"),
     lacksTargets: given.targets === "none",
     imageSize: count("image_size"),
+    sampleRate: count("sample_rate"),
+    clipS: count("clip_s"),
     text: {
       tokenizer: word("tokenizer"),
       vocabulary_size: count("vocabulary_size"),
@@ -53,7 +58,7 @@ export function fileFields(values: FileValues) {
 }
 
 /** How a file of that name is to be read; what is empty is automatic. */
-export function readingFields({ format, target, lacksTargets, imageSize, text }: FileValues, filename: string | undefined) {
+export function readingFields({ format, target, lacksTargets, imageSize, sampleRate, clipS, text }: FileValues, filename: string | undefined) {
   const taken = formatOf(filename, format);
   const options = taken && DATASET_FORMATS[taken];
   const isToPredictOn = lacksTargets && options?.mayLackTargets === true;
@@ -62,6 +67,8 @@ export function readingFields({ format, target, lacksTargets, imageSize, text }:
     target: options?.hasTargetColumn && !isToPredictOn ? target.trim() : "",
     targets: isToPredictOn ? "none" : "",
     image_size: options?.isOfImages ? String(imageSize) : "",
+    sample_rate: options?.isOfAudio ? String(sampleRate) : "",
+    clip_s: options?.isOfAudio ? String(clipS) : "",
     ...textFields(options?.isTokenized ? text : DEFAULT_TEXT, options?.isOfLines === true),
   };
 }
@@ -72,7 +79,7 @@ function formatOf(filename: string | undefined, format: DatasetFormat | ""): Dat
 }
 
 /** By what a file holds, where its name does not say. */
-const GUESSED: readonly (DatasetFormat | "")[] = ["text_lines", "webdataset", "files"];
+const GUESSED: readonly (DatasetFormat | "")[] = ["text_lines", "webdataset", "audio_folder", "files"];
 
 /** names: the paths in a folder. */
 async function guessed(file: File, names: readonly string[] | undefined): Promise<DatasetFormat | undefined> {
@@ -129,7 +136,7 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
       {options?.mayLackTargets && (
         <Checkbox
           label={t`It has no targets`}
-          description={t`Only to predict on: a table without the column, arrays without y, images in no folders.`}
+          description={t`Only to predict on: a table without the column, arrays without y, images or audio in no folders.`}
           checked={values.lacksTargets}
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, lacksTargets: event.currentTarget.checked })}
@@ -153,6 +160,15 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
           <ImageSizeField
             value={values.imageSize}
             onChange={(imageSize) => onChange({ ...values, imageSize })}
+            isDisabled={isDisabled}
+            problem={problem}
+          />
+        )}
+        {options?.isOfAudio && (
+          <AudioFields
+            sampleRate={values.sampleRate}
+            clipS={values.clipS}
+            onChange={(part) => onChange({ ...values, ...part })}
             isDisabled={isDisabled}
             problem={problem}
           />

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of one row, as the model takes it: columns, an image, a text, or numbers.
+// The fields of one row, as the model takes it: columns, an image, a clip of audio, a text, or numbers.
 import { t } from "@lingui/core/macro";
 import { NativeSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
 import type { ChangeEvent } from "react";
@@ -11,10 +11,11 @@ import { type ModelInputs, choicesOf, valueOf } from "./inputs";
 export interface RowValues {
   columns: Record<string, string>;
   image: File | null;
+  audio: File | null;
   text: string;
 }
 
-export const NO_VALUES: RowValues = { columns: {}, image: null, text: "" };
+export const NO_VALUES: RowValues = { columns: {}, image: null, audio: null, text: "" };
 
 interface Props {
   inputs: ModelInputs;
@@ -36,6 +37,18 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
         file={values.image}
         onFile={(image) => onChange({ ...values, image })}
         error={errorAt("image")}
+      />
+    );
+  }
+  if (inputs.kind === "audio") {
+    return (
+      <DropZone
+        label={t`Audio`}
+        hint={t`A WAV, FLAC, Ogg or MP3 file; it is converted and cut to what the model was trained on.`}
+        accept="audio/*"
+        file={values.audio}
+        onFile={(audio) => onChange({ ...values, audio })}
+        error={errorAt("audio")}
       />
     );
   }

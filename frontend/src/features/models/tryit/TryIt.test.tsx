@@ -112,3 +112,22 @@ it("asks for dates by their own fields, takes missing values, and leaves out wha
     { joined: "2021-03-02", seen: null, city: null, age: "33", notes: "paid late" },
   ]);
 });
+
+it("sends a clip as it is to a model of audio", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+    answers("/api/v1/model-versions/{id}", TRAINED),
+    answers("/api/v1/dataset-versions/{id}", datasetVersion({ format: "audio_folder", schema: { input_shape: [1, 1600], sample_rate: 8000 } })),
+    http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json({ predictions: [{ prediction: "dog", probabilities: { cat: 0.25, dog: 0.75 } }] });
+    }),
+  );
+  const { user } = renderPage(`/models/${model().id}`);
+  await user.upload(await screen.findByLabelText("Audio"), new File(["RIFF"], "1.wav", { type: "audio/wav" }));
+  await user.click(screen.getByRole("button", { name: "Predict" }));
+  expect(await within(await screen.findByRole("status", { name: "Prediction" })).findAllByText("dog")).not.toHaveLength(0);
+  expect(sent).toEqual([{ rows: [{ audio: "data:audio/wav;base64,UklGRg==" }] }]);
+});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries a trained model out with one row, an image or a text, and shows what it answers.
+// Tries a trained model out with one row, an image, a clip or a text, and shows what it answers.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Paper, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -37,13 +37,14 @@ function Form({ version, inputs }: { version: ModelVersion; inputs: ModelInputs 
     },
   });
   const errors = predict.error instanceof Problem ? predict.error.errors : [];
-  const fields = inputs.kind === "columns" ? inputs.columns.map(({ name }) => name) : ["image", "text", "x"];
+  const fields = inputs.kind === "columns" ? inputs.columns.map(({ name }) => name) : ["image", "audio", "text", "x"];
   const errorAt = (field: string) => {
     const found = errors.find((error) => error.field === field);
     return found && [found.message, found.remedy].filter(Boolean).join(" ");
   };
   const isComplete =
-    inputs.kind === "columns" || (inputs.kind === "image" ? values.image !== null : values.text.trim() !== "");
+    inputs.kind === "columns" ||
+    (inputs.kind === "image" || inputs.kind === "audio" ? values[inputs.kind] !== null : values.text.trim() !== "");
   const send = (event: SubmitEvent) => {
     event.preventDefault();
     if (isComplete) predict.mutate();
@@ -90,6 +91,7 @@ function Answer({ prediction }: { prediction: Record<string, unknown> }) {
 async function rowOf(inputs: ModelInputs, values: RowValues): Promise<unknown> {
   if (inputs.kind === "columns") return tableRow(inputs.columns, values.columns);
   if (inputs.kind === "image" && values.image !== null) return { image: await base64(values.image) };
+  if (inputs.kind === "audio" && values.audio !== null) return { audio: await base64(values.audio) };
   return inputs.kind === "text" ? { text: values.text } : numbersRow(values.text);
 }
 
