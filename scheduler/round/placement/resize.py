@@ -20,7 +20,10 @@ def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         return
     progress.free_later.reserve(job, allocation)
     progress.book_servers(job, allocation)
-    if held is not None or (progress.free_now.fits(job, allocation) and _start(progress, job, allocation, grant)):
+    is_limited = progress.state.ledger_now.hosts is not None  # then what leaves still counts
+    if held is not None or (
+        progress.free_now.fits(job, allocation) and (not is_limited or _start(progress, job, allocation, grant))
+    ):
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
         progress.targets.awaited[job.id] = allocation
