@@ -32,6 +32,9 @@ BLOCKERS: Mapping[BlockerKind, str] = {
     BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
     BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs{types}; it needs {need}.",
     BlockerKind.QUOTA_RUNNING_JOBS: "{tenant} may run {have} more of its {total} jobs.",
+    BlockerKind.QUOTA_CPUS: "CPUs of the quota of {tenant} are enough for {have} more of its workers; it needs {need}.",
+    BlockerKind.QUOTA_MEMORY: "Memory of the quota of {tenant} is enough for {have} more of its workers; it needs "
+    "{need}.",
     BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
     "{need}.",
     BlockerKind.USER_RUNNING_JOBS: "{user} may run {have} more of {total} jobs in {tenant}, as one person.",

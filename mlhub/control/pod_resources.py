@@ -7,12 +7,15 @@ _WORKER_MEMORY_BYTES and _SERVER_MEMORY_BYTES. The local backend has virtual nod
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from uuid import UUID
 
 from django.conf import settings
 
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Allocation, Job, ModeChoice
+from mlhub.tenants.models import Organisation
 from mlhub.wire.launch import Resources
 
 MIB, GIB = 2**20, 2**30
@@ -39,6 +42,44 @@ def server_resources(job: Job) -> Resources:
     n_copies = 4 + min(job.max_workers, 64)
     needed = max(chosen.server_memory_bytes, TORCH_BYTES + n_copies * model_bytes)
     return Resources(0, chosen.server_cpus, _bytes(job.resources.get("server_memory_gib")) or needed)
+
+
+def least_resources(job: Job) -> Resources:
+    """What its pods request at least: min_workers, and a server where it cannot run without one."""
+    return _together(job, job.min_workers, 1 if job.mode == ModeChoice.PARAMETER_SERVER else 0)
+
+
+@dataclass(frozen=True)
+class HeldPods:
+    """What the pods of one attempt on one node request."""
+
+    project: UUID
+    node: str
+    resources: Resources
+
+
+def pods_held(organisation: Organisation) -> list[HeldPods]:
+    """What the organisation's jobs hold now. Two queries; one where they hold nothing."""
+    held = Allocation.objects.filter(
+        released_at=None, attempt__ended_at=None, attempt__job__project__organisation=organisation
+    )
+    rows = list(held.values_list("attempt__job", "node", "slots", "n_servers"))
+    wanted = Job.objects.filter(pk__in={job for job, *_ in rows}) if rows else Job.objects.none()
+    jobs = {job.pk: job for job in wanted.only("project_id", "resources", "profile", "max_workers")}
+    return [
+        HeldPods(jobs[job].project_id, node, _together(jobs[job], len(slots), n_servers))
+        for job, node, slots, n_servers in rows
+        if job in jobs  # else it was deleted between the queries
+    ]
+
+
+def _together(job: Job, n_workers: int, n_servers: int) -> Resources:
+    worker, server = worker_resources(job), server_resources(job)
+    return Resources(
+        n_workers * worker.gpus + n_servers * server.gpus,
+        n_workers * worker.cpus + n_servers * server.cpus,
+        n_workers * worker.memory_bytes + n_servers * server.memory_bytes,
+    )
 
 
 def requested_servers(job: Job) -> int | None:

@@ -19,8 +19,9 @@ from mlhub.clusters.models import Node
 from mlhub.control.budgets import BudgetBooks, as_rows
 from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
+from mlhub.control.pod_resources import pods_held
 from mlhub.control.user_limits import UserLimitBooks
-from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.quotas import Owner
@@ -203,6 +204,8 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         budgets=books.budgets.budgets_of(owner, quota.budgets),
         user_limits=limits,
         gpus_by_type=type_limits(quota.gpus_by_type),
+        max_cpus=quota.max_cpus,
+        max_memory_bytes=quota.max_memory_bytes,
     )
 
 
@@ -225,12 +228,16 @@ def books(tree: QuotaTree) -> dict[str, Account]:
 
 @dataclass
 class ProjectJobs:
-    """Jobs of a project. queued_gpus: what waiting ones need at least. used_by_type: GPUs held, by type."""
+    """Jobs of a project. queued_gpus: what waiting ones need at least. used_by_type: GPUs held, by type. used_cpus,
+    used_memory_bytes: what pods request.
+    """
 
     running_jobs: int = 0
     waiting_jobs: int = 0
     queued_gpus: int = 0
     used_by_type: Counter[str] = field(default_factory=Counter)
+    used_cpus: float = 0.0
+    used_memory_bytes: int = 0
 
 
 def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
@@ -280,8 +287,8 @@ def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:
 
 
 _RULES = (
-    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
-    "max_priority",
+    "max_gpus", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes",
+    "guarantee", "borrow_limit", "lend_limit", "max_priority",
 )  # fmt: skip
 
 
@@ -316,7 +323,7 @@ def _row(
 
 
 def _jobs_by_project(organisation: Organisation) -> dict[UUID, ProjectJobs]:
-    """What jobs hold and wait for, by project. Two queries; one more where jobs hold GPUs."""
+    """What jobs hold and wait for, by project. Two queries; two more where jobs hold GPUs."""
     found: defaultdict[UUID, ProjectJobs] = defaultdict(ProjectJobs)
     wanted = Job.objects.filter(project__organisation=organisation, state__in=[JobState.QUEUED, *HOLDING_GPUS])
     for project, state, intent, least in wanted.values_list("project", "state", "intent", "min_workers"):
@@ -325,12 +332,13 @@ def _jobs_by_project(organisation: Organisation) -> dict[UUID, ProjectJobs]:
             found[project].waiting_jobs += intent == Intent.RUN
         else:
             found[project].running_jobs += 1
-    held = Allocation.objects.filter(
-        released_at=None, attempt__ended_at=None, attempt__job__project__organisation=organisation
-    ).values_list("attempt__job__project", "node", "slots")
-    types = dict(Node.objects.values_list("name", "gpu_type")) if held else {}
-    for project, node, slots in held:
-        found[project].used_by_type[types.get(node, "")] += len(slots)
+    pods = pods_held(organisation)
+    types = dict(Node.objects.values_list("name", "gpu_type")) if pods else {}
+    for one in pods:
+        jobs = found[one.project]
+        jobs.used_by_type[types.get(one.node, "")] += one.resources.gpus
+        jobs.used_cpus += one.resources.cpus
+        jobs.used_memory_bytes += one.resources.memory_bytes
     return found
 
 
@@ -341,4 +349,6 @@ def _sum(jobs: Mapping[UUID, ProjectJobs], projects: Iterable[Project]) -> dict[
         total.waiting_jobs += one.waiting_jobs
         total.queued_gpus += one.queued_gpus
         total.used_by_type.update(one.used_by_type)
+        total.used_cpus += one.used_cpus
+        total.used_memory_bytes += one.used_memory_bytes
     return {**vars(total), "used_by_type": {t: n for t, n in sorted(total.used_by_type.items()) if n}}

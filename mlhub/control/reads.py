@@ -12,6 +12,7 @@ from django.db.models import Sum
 from mlhub.clusters.models import LinkEstimate, LinkKind, Maintenance, Node, Rack
 from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.learned_pairs import learned_slowdowns
+from mlhub.control.pod_resources import pods_held
 from mlhub.control.quarantine import quarantined_for
 from mlhub.control.status import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
@@ -24,12 +25,15 @@ from mlhub.usage.checks import ledger_failing_since
 MOST_PAIRS = 100  # of jobs that slow each other, on the page
 
 
-def used_by(organisation: Organisation) -> dict[str, int]:
-    """GPUs held, jobs that hold some and that wait, bytes stored."""
+def used_by(organisation: Organisation) -> dict[str, float]:
+    """GPUs held, CPUs and memory that pods request, jobs that hold GPUs and that wait, bytes stored."""
     jobs = Job.objects.filter(project__organisation=organisation, state__in=HOLDING_GPUS)
     gpus = Attempt.objects.live().filter(job__in=jobs).aggregate(n=Sum("n_workers"))["n"]
+    pods = [one.resources for one in pods_held(organisation)]
     return {
         "gpus": gpus or 0,
+        "cpus": sum(one.cpus for one in pods),
+        "memory_bytes": sum(one.memory_bytes for one in pods),
         "running_jobs": jobs.count(),
         "waiting_jobs": Job.objects.queued().filter(project__organisation=organisation, intent=Intent.RUN).count(),
         "storage_bytes": storage.used_bytes(organisation),

@@ -20,6 +20,7 @@ from mlhub.jobs import notebooks, startup, validations
 from mlhub.jobs.admission import check_request, check_versions
 from mlhub.jobs.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.further_datasets import check_further, described, further_of, protect
+from mlhub.jobs.host_limits import check_host_limits
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
@@ -99,6 +100,7 @@ def submit_job(
         request = check_prediction(kind, dataset_version, model_version, request)
         check_capacity(project, request["min_workers"], types_of(request))
         check_resources(request)
+    check_host_limits(project, request)
     gpu_types = types_of(request)
     check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
     try:

@@ -12,6 +12,7 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request
 from mlhub.jobs.capacity import check_capacity, check_resources, types_of
+from mlhub.jobs.host_limits import check_host_limits
 from mlhub.jobs.models import Job, JobKind, Preflight
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
@@ -130,6 +131,7 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
             request |= check_prediction(job.kind, job.dataset_version, job.model_version, request | asked)
         check_capacity(job.project, request["min_workers"], types_of(request))
         check_resources(request)
+    check_host_limits(job.project, {"mode": job.mode, **request})
     gpu_types = types_of(request)
     limits = quotas_above(job.project, job.created_by)
     check_user_room(limits, job.created_by, n_gpus=request["min_workers"], gpu_types=gpu_types, is_actor=False)

@@ -14,6 +14,7 @@ from django.db.models import Count, Q
 from mlhub.core.errors import QuotaExceededError
 from mlhub.core.locks import lock_until_commit
 from mlhub.jobs.capacity import check_capacity
+from mlhub.jobs.host_limits import check_host_limits_of
 from mlhub.jobs.models import Job
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import Intent
@@ -38,6 +39,7 @@ def check_resumption(job: Job, *, actor: User) -> None:
     check_storage_left(job.project, job.created_by, limits, is_actor=is_actor)
     gpu_types = (job.resources or {}).get("gpu_types") or ()
     check_capacity(job.project, job.min_workers, gpu_types)
+    check_host_limits_of(job)
     check_user_room(limits, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
     check_waiting_jobs(job.project, job.created_by, limits, is_actor=is_actor)
 

@@ -223,15 +223,18 @@ class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
-    is their turn; 0 = only what they hold now counts. gpus_by_type: as max_gpus, of single types. max_waiting_jobs: for
-    jobs that enter the queue. max_priority: of members' jobs. budgets: of GPU-hours per period, as in budgets.py;
-    budget_alerts: the newest alert of each. Words as in docs/guides/quota.md.
+    is their turn; 0 = only what they hold now counts. gpus_by_type: as max_gpus, of single types. max_cpus,
+    max_memory_bytes: that pods request. max_waiting_jobs: for jobs that enter the queue. max_priority: of members'
+    jobs. budgets: of GPU-hours per period, as in budgets.py; budget_alerts: the newest alert of each. Words as in
+    docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
 
     max_gpus = models.PositiveIntegerField(null=True, blank=True)
     gpus_by_type = models.JSONField(default=dict, blank=True)
+    max_cpus = models.PositiveIntegerField(null=True, blank=True)
+    max_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)

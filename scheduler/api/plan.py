@@ -55,6 +55,10 @@ class Reason(StrEnum):
     OVER_USER_QUOTA = "over_user_quota"
     QUOTA_GPUS_OF_TYPE = "quota_gpus_of_type"
     LARGER_THAN_QUOTA_OF_TYPE = "larger_than_quota_of_type"
+    QUOTA_CPUS = "quota_cpus"
+    QUOTA_MEMORY = "quota_memory"
+    LARGER_THAN_QUOTA_OF_CPUS = "larger_than_quota_of_cpus"
+    LARGER_THAN_QUOTA_OF_MEMORY = "larger_than_quota_of_memory"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
@@ -65,6 +69,8 @@ class Reason(StrEnum):
     OVER_QUOTA = "over_quota"
     OVER_QUOTA_JOBS = "over_quota_jobs"
     OVER_QUOTA_OF_TYPE = "over_quota_of_type"
+    OVER_QUOTA_CPUS = "over_quota_cpus"
+    OVER_QUOTA_MEMORY = "over_quota_memory"
     NODE_LEFT = "node_left"
     UNCHANGED = "unchanged"
     STARTING = "starting"
@@ -166,6 +172,14 @@ SENTENCES: Mapping[Reason, str] = {
     "{need} more would exceed the quota. An admin of {above} can raise it.",
     Reason.LARGER_THAN_QUOTA_OF_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the quota of "
     "{tenant} never allows more than {have}. An admin of {above} can raise it.",
+    Reason.QUOTA_CPUS: "Insufficient quota: pods of {tenant} request {used:g} of its {quota:g} CPUs; {need:g} more "
+    "would exceed the quota. An admin of {above} can raise it.",
+    Reason.QUOTA_MEMORY: "Insufficient quota: pods of {tenant} request {used:.1f} of its {quota:.1f} GiB of memory; "
+    "{need:.1f} GiB more would exceed the quota. An admin of {above} can raise it.",
+    Reason.LARGER_THAN_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:g} CPUs, but the quota of "
+    "{tenant} never allows more than {have:g}. An admin of {above} can raise it.",
+    Reason.LARGER_THAN_QUOTA_OF_MEMORY: "Pending: {n_workers} workers of it request {need:.1f} GiB of memory, but the "
+    "quota of {tenant} never allows more than {have:.1f}. An admin of {above} can raise it.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
@@ -177,6 +191,9 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.OVER_QUOTA: "Over quota: {tenant} uses {used} GPUs and may use {quota}.",
     Reason.OVER_QUOTA_JOBS: "Over quota: {tenant} runs {used} jobs and may run {quota} at once.",
     Reason.OVER_QUOTA_OF_TYPE: "Over quota: {tenant} uses {used} GPUs of type {gpu_type} and may use {quota}.",
+    Reason.OVER_QUOTA_CPUS: "Over quota: pods of {tenant} request {used:g} CPUs and may request {quota:g}.",
+    Reason.OVER_QUOTA_MEMORY: "Over quota: pods of {tenant} request {used:.1f} GiB of memory and may request "
+    "{quota:.1f}.",
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
     Reason.UNCHANGED: "No better allocation was found.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",

@@ -355,10 +355,11 @@ class TenantSnapshot:
     """An owner of quota, in GPUs. The limits of a parent hold for the sum of its children.
 
     max_gpus, max_running_jobs: never more than that; None = no limit. gpus_by_type: the same of single GPU types, as
-    (type, most) pairs. guarantee: what it can have whenever it has jobs for it, its children's included; None = nothing
-    is guaranteed (or what its children are). borrow_limit: the most that it may use above its guarantee; lend_limit:
-    the most of its guarantee that others may use while it is idle; None = no limit. reclaim: how it gets it back.
-    weight: its part, for policies that share by weight, and where its parent shares_fairly.
+    (type, most) pairs; max_cpus, max_memory_bytes: of what its pods request. guarantee: what it can have whenever it
+    has jobs for it, its children's included; None = nothing is guaranteed (or what its children are). borrow_limit: the
+    most that it may use above it; lend_limit: the most of it that others may use while it is idle; None = no limit.
+    reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its parent
+    shares_fairly.
     shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
     above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
     they hold now counts, and what they had before does not. budgets: of GPU-hours per period; each holds on its own.
@@ -380,14 +381,13 @@ class TenantSnapshot:
     budgets: tuple[GpuHourBudget, ...] = ()
     user_limits: tuple[UserLimit, ...] = ()
     gpus_by_type: tuple[tuple[str, int], ...] = ()
+    max_cpus: int | None = None
+    max_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """Holds everything that a round may know. seed makes random choices repeatable.
-
-    pairs: speeds of jobs that share GPUs, nodes or links. withdrawn: earlier jobs: failed, cancelled or paused.
-    """
+    """Holds all that a round may know. pairs: jobs that share something. withdrawn: failed, cancelled or paused."""
 
     now_s: float
     nodes: tuple[NodeSnapshot, ...]

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scheduler.api.host_resources import HostResources, host_resources, planned_resources
 from scheduler.api.memory import RoundMemory
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.policies.abilities import abilities_of
+from scheduler.quota.host_limits import CPU_GRAIN
 from scheduler.round.admission import admit
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
@@ -23,6 +25,8 @@ class BlockerKind(StrEnum):
     PLACEMENT = "placement"  # workers that free GPUs, CPUs and memory take as one gang
     QUOTA_GPUS = "quota_gpus"
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
+    QUOTA_CPUS = "quota_cpus"  # workers that a limit of CPUs, or of memory, has room for
+    QUOTA_MEMORY = "quota_memory"
     USER_GPUS = "user_gpus"  # limits of the one whose job it is
     USER_RUNNING_JOBS = "user_running_jobs"
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
@@ -106,6 +110,8 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         if tenant.max_running_jobs is not None:
             have = max(0, tenant.max_running_jobs - ledger.jobs_of(tenant.id))
             yield Blocker(BlockerKind.QUOTA_RUNNING_JOBS, 1, have, tenant.max_running_jobs, tenant.id)
+        if ledger.hosts is not None:
+            yield from _of_host(ledger.hosts.used(tenant.id), tenant, job, need)
     yield from _of_user(state, job, need)
     if ledger.lending is not None:
         have, most = max(0, ledger.lending.available(job.tenant)), ledger.lending.most(job.tenant)
@@ -114,6 +120,25 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         yield Blocker(
             BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
         )
+
+
+def _of_host(used: HostResources, tenant: TenantSnapshot, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    """The server without which the job cannot run, if there is one, counts as taken."""
+    server = planned_resources(job, need).without(host_resources(job, need))
+    for kind, most, taken, server_takes, each in (
+        (BlockerKind.QUOTA_CPUS, tenant.max_cpus, used.cpus, server.cpus, job.cpus_per_worker),
+        (
+            BlockerKind.QUOTA_MEMORY,
+            tenant.max_memory_bytes,
+            used.memory_bytes,
+            server.memory_bytes,
+            job.memory_per_worker_bytes,
+        ),
+    ):
+        if most is not None and each > 0:
+            total = int((most - server_takes + CPU_GRAIN) // each)
+            have = max(0, int((most - server_takes - taken + CPU_GRAIN) // each))
+            yield Blocker(kind, need, have, total, tenant.id)
 
 
 def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:

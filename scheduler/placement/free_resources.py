@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from scheduler.api.arrays import Ints
+from scheduler.api.host_resources import HostResources, host_resources
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, NodeAllocation
 from scheduler.api.topology import NodeSnapshot
 from scheduler.placement.node_arrays import NodeArrays
@@ -259,8 +260,6 @@ class FreeResources:
         return (share for share in allocation.shares if share.node in self.nodes)
 
 
-def needs_of(job: JobSnapshot, share: NodeAllocation) -> tuple[float, int]:
+def needs_of(job: JobSnapshot, share: NodeAllocation) -> HostResources:
     """Returns the CPUs and bytes of memory that a share takes from its node."""
-    cpus = len(share.gpus) * job.cpus_per_worker + share.n_servers * job.cpus_per_server
-    memory_bytes = len(share.gpus) * job.memory_per_worker_bytes + share.n_servers * job.memory_per_server_bytes
-    return cpus, memory_bytes
+    return host_resources(job, len(share.gpus), share.n_servers)

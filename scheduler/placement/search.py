@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from scheduler.api.plan import Explanation
@@ -23,7 +23,8 @@ class PlacementSearch:
     """Searches places for the gangs of one round. grants: by job. pricing: None where places have no price.
 
     harmful: is filled with jobs that would cost others more than they would gain, wherever they went. neighbours: where
-    jobs slow each other on one node; None where no such pair was measured.
+    jobs slow each other on one node; None where no such pair was measured. most_servers: by job and workers, where
+    limits of CPUs and memory count; None where there are none.
     """
 
     def __init__(
@@ -34,9 +35,10 @@ class PlacementSearch:
         *,
         harmful: set[str],
         neighbours: NodeNeighbours | None = None,
+        most_servers: Callable[[JobSnapshot, int], float] | None = None,
     ) -> None:
         self.grants, self.speeds, self.pricing, self.harmful = grants, speeds, pricing, harmful
-        self.neighbours = neighbours
+        self.neighbours, self._most_servers = neighbours, most_servers
         self._choices: dict[str, list[GangAllocation]] = {}  # that were compared last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
@@ -158,6 +160,9 @@ class PlacementSearch:
         """The mode that is fastest on these spots, and as many servers as find room."""
         layout = self.speeds.topology.layout_on({node.name: k for node, k in spots})
         mode, n_servers = self.speeds.best_mode(job, layout)
+        if n_servers and self._most_servers is not None:
+            n_servers = int(min(n_servers, self._most_servers(job, sum(k for _, k in spots))))
+            mode = mode if n_servers else Mode.ALL_REDUCE
         allocation: GangAllocation | None
         allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
         while allocation is None and n_servers > 1:

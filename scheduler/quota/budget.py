@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from scheduler.api.host_resources import NOTHING, HostResources, held_resources, host_resources, planned_resources
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.entitlements import Entitlement
 from scheduler.quota.ledger import Ledger
@@ -30,13 +31,14 @@ class Budget:
         self._present = dict(present)
         self._granted: dict[str, tuple[str, int]] = {}
         self._sharing: set[str] = set()
+        self._hosts: dict[str, HostResources] = {}  # booked, by job, where they are limited
         self.entitlement: Entitlement | None = None
         self.studies: StudyLimits | None = None
 
     def copy(self) -> Budget:
         """Returns a copy that is granted from independently."""
         twin = Budget(self._left, self._ledger.copy(), present=self._present)
-        twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
+        twin._granted, twin._sharing, twin._hosts = dict(self._granted), set(self._sharing), dict(self._hosts)
         twin.entitlement = None if self.entitlement is None else self.entitlement.copy()
         twin.studies = None if self.studies is None else self.studies.copy()
         return twin
@@ -44,7 +46,7 @@ class Budget:
     def adopt(self, other: Budget) -> None:
         """Takes over what was granted out of a copy."""
         self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
-        self._sharing = set(other._sharing)
+        self._sharing, self._hosts = set(other._sharing), dict(other._hosts)
         self.entitlement = None if other.entitlement is None else other.entitlement.copy()
         self.studies = None if other.studies is None else other.studies.copy()
 
@@ -122,7 +124,8 @@ class Budget:
         more = n_workers - had
         if more <= 0:
             return None
-        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user)
+        host = self._more_host(job, n_workers)
+        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user, host=host)
         if self.entitlement is not None:
             refused = self.entitlement.refusal(job, n_workers, had=had, is_request=is_request) or refused
         if refused is None and self.studies is not None:
@@ -136,7 +139,10 @@ class Budget:
             return self._over_quota(job, n_workers) is None
         had = self.granted(job)
         more = n_workers - had
-        return more <= 0 or self._ledger.allows(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user)
+        if more <= 0:
+            return True
+        host = self._more_host(job, n_workers)
+        return self._ledger.allows(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user, host=host)
 
     def allows(self, job: JobSnapshot, n_workers: int) -> bool:
         """Returns whether refusal() of a size that is not requested would have nothing against it."""
@@ -157,7 +163,8 @@ class Budget:
             return False
         self.release(job)
         self._left[chosen] -= n_workers
-        self._ledger.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=chosen)
+        host = self._book_host(job, n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=chosen, host=host)
         self._granted[job.id] = (chosen, n_workers)
         if self.entitlement is not None:
             self.entitlement.record(job, n_workers, chosen)
@@ -174,11 +181,13 @@ class Budget:
         """
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
         on_type = gpu_type or gpu_type_before
-        more = n_workers - had
-        if self._ledger.limit(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user, gpu_type=on_type) is not None:
+        more, jobs, host = n_workers - had, 0 if had else 1, self._more_host(job, n_workers)
+        refused = self._ledger.limit(job.tenant, gpus=more, jobs=jobs, user=job.user, gpu_type=on_type, host=host)
+        if refused is not None:
             return False
         self.release(job)
-        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers, user=job.user, gpu_type=on_type)
+        host = self._book_host(job, n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers, user=job.user, gpu_type=on_type, host=host)
         self._granted[job.id] = (on_type, n_workers)
         self._sharing.add(job.id)
         return True
@@ -188,8 +197,8 @@ class Budget:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
             is_beside = job.id in self._sharing
-            n_shared = had if is_beside else 0
-            self._ledger.release(job.tenant, gpus=had, n_shared=n_shared, user=job.user, gpu_type=gpu_type)
+            n_shared, host = had if is_beside else 0, self._hosts.pop(job.id, NOTHING)
+            self._ledger.release(job.tenant, gpus=had, n_shared=n_shared, user=job.user, gpu_type=gpu_type, host=host)
             if is_beside:
                 self._sharing.remove(job.id)
                 return
@@ -198,6 +207,36 @@ class Budget:
                 self.entitlement.record(job, -had, gpu_type)
             if self.studies is not None:
                 self.studies.record(job, -had)
+
+    def most_servers(self, job: JobSnapshot, n_workers: int) -> float:
+        """Returns how many parameter servers next to so many workers limits of CPUs and memory leave the job; infinite
+        without one.
+        """
+        if self._ledger.hosts is None:
+            return math.inf
+        own = self._hosts.get(job.id, NOTHING).without(host_resources(job, n_workers))
+        return self._ledger.hosts.n_more(job.tenant, own, each=host_resources(job, 0, 1))
+
+    def book_servers(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Books the servers that placement gave to a job beyond those that were counted for it."""
+        if self._ledger.hosts is None or job.id not in self._granted:
+            return
+        host = held_resources(job, allocation)
+        self._ledger.hosts.reserve(job.tenant, host.without(self._hosts.get(job.id, NOTHING)))
+        self._hosts[job.id] = host
+
+    def _more_host(self, job: JobSnapshot, n_workers: int) -> HostResources:
+        """What its pods would request beyond what is booked for it; nothing where that is limited nowhere."""
+        if self._ledger.hosts is None:
+            return NOTHING
+        return planned_resources(job, n_workers).without(self._hosts.get(job.id, NOTHING))
+
+    def _book_host(self, job: JobSnapshot, n_workers: int) -> HostResources:
+        """What is to be booked for its pods, and is given back by release()."""
+        if self._ledger.hosts is None:
+            return NOTHING
+        self._hosts[job.id] = planned_resources(job, n_workers)
+        return self._hosts[job.id]
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
         """Returns why the quota of the tenant can never allow so many GPUs; None if it can."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler.api.arrays import Floats
+from scheduler.api.host_resources import planned_resources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, by_submission
 from scheduler.quota.demand import Borrower
@@ -115,7 +116,8 @@ class FairBorrowing:
         """A size, a type of GPU, and who gives back for it."""
         group = self.groups[job.tenant]
         sizes = [n for n in self._sizes(job) if (group, n, job.gpu_types) not in self.failed]
-        sizes = [n for n in sizes if self.claims.limits.limit(job.tenant, gpus=n) is None]
+        limits = self.claims.limits
+        sizes = [n for n in sizes if limits.limit(job.tenant, gpus=n, host=planned_resources(job, n)) is None]
         types = sorted((t for t in self.claims.free if _may_use(job, t)), key=lambda t: (-self.claims.free[t], t))
         for n in sizes:
             if types and self.claims.free[types[0]] >= n and self.claims.booked.available(job.tenant) >= n:
@@ -191,7 +193,7 @@ class FairBorrowing:
             "weight": self.shares.weight(key),
         }
         self.claims.booked.reserve(job.tenant, n)
-        self.claims.limits.reserve(job.tenant, gpus=n)
+        self.claims.limits.reserve(job.tenant, gpus=n, host=planned_resources(job, n))
         self.claims.free[gpu_type] -= n
         self.claims.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.FAIR_SHARE_TURN, facts))
         self.reserved.add(self.groups[job.tenant], gpu_type, n)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Reclaim, TenantSnapshot, by_submission
 from scheduler.quota.borrowing import BorrowingLedger
@@ -49,7 +50,8 @@ class GuaranteeClaims:
         for borrower in self.running.values():
             self.held.reserve(borrower.job.tenant, borrower.n_gpus)
             job = borrower.job
-            self.limits.reserve(job.tenant, gpus=borrower.n_gpus, user=job.user, gpu_type=borrower.gpu_type)
+            host, gpu_type = held_resources(job, job.held) if job.held else NOTHING, borrower.gpu_type
+            self.limits.reserve(job.tenant, gpus=borrower.n_gpus, user=job.user, gpu_type=gpu_type, host=host)
             self.free[borrower.gpu_type] -= borrower.n_gpus
         self.present, self.booked = self.held.copy(), self.held.copy()
 
@@ -67,12 +69,13 @@ class GuaranteeClaims:
             is_within, owner = self.booked.owner(request.job.tenant, n)
             if not is_within or owner is None or self.booked.line(request.job.tenant).index(owner) > level:
                 continue
-            if self.limits.limit(request.job.tenant, gpus=n, user=request.job.user) is not None:
+            host = planned_resources(request.job, n)
+            if self.limits.limit(request.job.tenant, gpus=n, user=request.job.user, host=host) is not None:
                 continue
             if self._find(request.job, n, owner):
                 claim, user = self.claimants.get(request.job.id), request.job.user
                 gpu_type = claim.gpu_type if claim is not None else ""
-                self.limits.reserve(request.job.tenant, gpus=n, user=user, gpu_type=gpu_type)
+                self.limits.reserve(request.job.tenant, gpus=n, user=user, gpu_type=gpu_type, host=host)
                 return True
         return False
 
@@ -148,8 +151,10 @@ class GuaranteeClaims:
         self.held.reserve(job.tenant, -victim.freed)
         self.booked.reserve(job.tenant, -victim.freed)
         gpu_type = victim.borrower.gpu_type
-        jobs = 0 if victim.keeps else 1
-        self.limits.release(job.tenant, gpus=victim.freed, jobs=jobs, user=job.user, gpu_type=gpu_type)
+        jobs, host = 0 if victim.keeps else 1, held_resources(job, job.held) if job.held else NOTHING
+        if victim.keeps:
+            host = host.without(planned_resources(job, victim.keeps))
+        self.limits.release(job.tenant, gpus=victim.freed, jobs=jobs, user=job.user, gpu_type=gpu_type, host=host)
         self.free[victim.borrower.gpu_type] += victim.freed
 
     def _lent_to(self, gpu_type: str | None, *, but: Collection[str] = ()) -> list[Borrower]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
+from scheduler.quota.host_limits import HostLedger, has_host_limits
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
 
 _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit
@@ -22,7 +24,8 @@ class Ledger:
 
     n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
     only limits count. lending: None where no tenant has a guarantee or a limit of borrowing. users: None where no
-    tenant limits single users. user, gpu_type: of the job; without a type only limits of all types together count.
+    tenant limits single users; hosts: where none limits CPUs or memory. user, gpu_type: of the job; without a type only
+    limits of all types together count. host: what its pods request besides GPUs.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
 
@@ -41,13 +44,16 @@ class Ledger:
         known = self._tenants.values()
         self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
         self.users = UserLedger(self._lines) if has_user_limits(known) else None
+        self.hosts = HostLedger(self._lines) if has_host_limits(known) else None
 
     @property
     def has_limits(self) -> bool:
         """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
         limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
-        has_any = self.lending is not None or self.users is not None or bool(self._typed)
-        return has_any or any(limit is not None for limit in limits)
+        parts = (self.lending, self.users, self.hosts)
+        return (
+            any(part is not None for part in parts) or bool(self._typed) or any(limit is not None for limit in limits)
+        )
 
     def copy(self) -> Ledger:
         """Returns a copy that is booked on independently."""
@@ -57,6 +63,7 @@ class Ledger:
         twin._typed, twin._gpus_of_type = self._typed, dict(self._gpus_of_type)
         twin.lending = None if self.lending is None else self.lending.copy()
         twin.users = None if self.users is None else self.users.copy()
+        twin.hosts = None if self.hosts is None else self.hosts.copy()
         return twin
 
     def gpus_of(self, tenant_id: str, gpu_type: str = "") -> int:
@@ -70,28 +77,51 @@ class Ledger:
         return self._jobs[tenant_id]
 
     def refusal(
-        self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
     ) -> Explanation | None:
         """Returns why the tenant may not take that much more now; None if it may.
 
         Limits come first, then what it may borrow.
         """
-        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type)
+        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type, host=host)
         if refused is None and self.lending is not None:
             return self.lending.refusal(tenant_id, gpus)
         return refused
 
-    def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = "") -> bool:
+    def allows(
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
+    ) -> bool:
         """Returns whether refusal() has nothing against so much more: for who does not ask why."""
-        if (self.users is not None and user) or (gpu_type and self._typed):
-            return self.refusal(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type) is None
+        if (self.users is not None and user) or (gpu_type and self._typed) or self.hosts is not None:
+            return self.refusal(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type, host=host) is None
         for at, most_jobs, most_gpus in self._limits_above(tenant_id):
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
                 return False
         return self.lending is None or self.lending.refusal(tenant_id, gpus) is None
 
     def limit(
-        self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
     ) -> Explanation | None:
         """Returns the hard limit that so much more would break, the user's first, then the nearest; None if there is
         none.
@@ -109,7 +139,10 @@ class Ledger:
             if gpus > 0 and tenant.max_gpus is not None and used + gpus > tenant.max_gpus:
                 facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
                 return Explanation(Reason.QUOTA_GPUS, facts)
-        return self._type_limit(tenant_id, gpu_type, gpus) if gpu_type and self._typed else None
+        refused = self._type_limit(tenant_id, gpu_type, gpus) if gpu_type and self._typed else None
+        if refused is None and self.hosts is not None:
+            return self.hosts.limit(tenant_id, host, self._above)
+        return refused
 
     def type_limit(self, tenant_id: str, gpu_type: str, *, gpus: int, user: str = "") -> Explanation | None:
         """Returns the limit of this type of GPU that so many more would break, the user's first; None if there is
@@ -144,11 +177,18 @@ class Ledger:
         """Returns whether any tenant has a guarantee; without, is_guaranteed() is False of all."""
         return self.lending is not None
 
+    @property
+    def has_host_limits(self) -> bool:
+        """Returns whether any tenant has a limit of CPUs or memory."""
+        return self.hosts is not None
+
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
         return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]
 
-    def never(self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = ()) -> Explanation | None:
+    def never(
+        self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = (), host: HostResources = NOTHING
+    ) -> Explanation | None:
         """Returns why the tenant may not use so many GPUs of one of these types even alone; None if that is allowed.
 
         gpu_types: those that the job may use and the cluster has; () = limits of types do not count.
@@ -160,7 +200,10 @@ class Ledger:
         if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
             facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
-        return self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
+        refused = self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
+        if refused is None and self.hosts is not None:
+            return self.hosts.never(tenant_id, host, self._above, n_workers=gpus)
+        return refused
 
     def _never_of_type(self, tenant_id: str, gpus: int, gpu_types: tuple[str, ...]) -> Explanation | None:
         """Each type by its tightest limit; of the type that allows the most, whose limit that is."""
@@ -194,10 +237,18 @@ class Ledger:
                 if used > most:
                     facts = {"tenant": name_of(tenant), "gpu_type": gpu_type, "used": used, "quota": most}
                     return Explanation(Reason.OVER_QUOTA_OF_TYPE, facts)
-        return None
+        return None if self.hosts is None else self.hosts.excess(tenant_id)
 
     def reserve(
-        self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0, user: str = "", gpu_type: str = ""
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        n_shared: int = 0,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
     ) -> None:
         """Books a job, whether it is within the limits or not: what is held is held.
 
@@ -213,12 +264,23 @@ class Ledger:
             self.lending.reserve(tenant_id, gpus - n_shared)
         if self.users is not None and user:
             self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
+        if self.hosts is not None:
+            self.hosts.reserve(tenant_id, host)
 
     def release(
-        self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0, user: str = "", gpu_type: str = ""
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        n_shared: int = 0,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
     ) -> None:
         """Takes a job out of the books."""
-        self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared, user=user, gpu_type=gpu_type)
+        back = NOTHING.without(host)
+        self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared, user=user, gpu_type=gpu_type, host=back)
 
     def _above(self, tenant: TenantSnapshot) -> str:
         """Whose admins share out what the tenant has, by name."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduler.api.host_resources import held_resources, planned_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
-from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Needs, Phase
+from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
 from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.budget import Budget
 from scheduler.quota.demand import SharedGpuCounter
@@ -84,7 +85,7 @@ def _settle(
     for job in state.snapshot.jobs:
         held = job.held
         if held is None:
-            if job.hold is None and job.needs in runnable:
+            if job.hold is None and job.needs in runnable and not _may_need_servers(job, state):
                 state.candidates.append(job)
             else:
                 _settle_waiting(job, state, cluster, runnable)
@@ -139,21 +140,27 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
         runnable.add(job.needs)
 
 
+def _may_need_servers(job: JobSnapshot, state: RoundState) -> bool:
+    """Whether limits count servers that another job with the same needs does not have."""
+    return job.mode is Mode.PARAMETER_SERVER and state.ledger_now.hosts is not None
+
+
 def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
     """Why quota, or a limit of its user, can never allow the job's least size; None if it can."""
     ledger, types = state.ledger_now, list[str]()
     if ledger.limits_types(job.tenant, job.user):
         there = {node.gpu_type for node in state.snapshot.nodes}
         types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
-    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types)
+    host = planned_resources(job, job.min_workers)
+    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types, host=host)
     if reason is None and ledger.users is not None and job.user:
         return ledger.users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
     return reason
 
 
 def _book(ledger: Ledger, job: JobSnapshot, held: GangAllocation, free: FreeResources, *, n_shared: int = 0) -> None:
-    gpu_type = free.gpu_type_of(held)
-    ledger.reserve(job.tenant, gpus=held.n_workers, n_shared=n_shared, user=job.user, gpu_type=gpu_type)
+    gpu_type, host = free.gpu_type_of(held), held_resources(job, held)
+    ledger.reserve(job.tenant, gpus=held.n_workers, n_shared=n_shared, user=job.user, gpu_type=gpu_type, host=host)
 
 
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
@@ -176,8 +183,8 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
         if promise is None:
             continue
         target = promise.allocation
-        gpu_type = state.free_now.gpu_type_of(target)
-        refused = ledger_later.refusal(job.tenant, gpus=target.n_workers, user=job.user, gpu_type=gpu_type)
+        gpu_type, host = state.free_now.gpu_type_of(target), held_resources(job, target)
+        refused = ledger_later.refusal(job.tenant, gpus=target.n_workers, user=job.user, gpu_type=gpu_type, host=host)
         if not _is_still_possible(state, job, promise) or refused is not None:
             state.pending_resizes.pop(job_id, None)
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
@@ -21,11 +22,12 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
         if target is None:
             continue
         n, gpu_type = target.n_workers, state.free_now.gpu_type_of(target)
-        may_now = state.ledger_now.allows(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type)
+        host = held_resources(job, target)
+        may_now = state.ledger_now.allows(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type, host=host)
         partners = state.colocated_with.get(job.id, ())
         if may_now and state.physically_free.fits(job, target, colocated_with=partners):
             state.physically_free.reserve(job, target)
-            state.ledger_now.reserve(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type)
+            state.ledger_now.reserve(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type, host=host)
             facts = {"n_workers": n}
             decisions[job.id] = Launch(job.id, target, (Explanation(Reason.RESUMES_RESIZED, facts),))
         else:

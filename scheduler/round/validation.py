@@ -58,7 +58,10 @@ def _check_measurements(jobs: tuple[JobSnapshot, ...]) -> None:
 
 
 def _check_tenant(tenant: TenantSnapshot) -> None:
-    for name in ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "weight", "half_life_s"):
+    for name in (
+        "max_gpus", "max_running_jobs", "max_cpus", "max_memory_bytes", "guarantee", "borrow_limit", "lend_limit",
+        "weight", "half_life_s",
+    ):  # fmt: skip
         value = getattr(tenant, name)
         if value is not None and not 0 <= value < math.inf:
             raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")

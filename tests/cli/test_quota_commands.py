@@ -113,11 +113,20 @@ def test_a_quota_is_previewed_and_set_by_name(
     limits = ["--gpus-of-type", "A100=2", "--gpus-of-type", "K80=4", "--waiting-jobs", "9", "--storage-gib", "1.5"]
     assert main(["quota", "set", "vision", *limits]) == CommandStatus.OK
     assert main(["quota", "set", "vision", "--gpus-of-type", "K80=none"]) == CommandStatus.OK
+    assert main(["quota", "set", "vision", "--cpus", "16", "--memory-gib", "64"]) == CommandStatus.OK
+    assert main(["quota", "set", "vision", "--memory-gib", "1.5"]) == CommandStatus.OK
     found = quota_of(bob.project_a)
     assert (found.gpus_by_type, found.max_waiting_jobs, found.max_storage_bytes) == ({"A100": 2}, 9, 1.5 * 2**30)
+    assert (found.max_cpus, found.max_memory_bytes) == (16, 1.5 * 2**30)
     assert main(["quota", "set", "vision", "--guarantee", "5"]) == CommandStatus.REFUSED  # A has 4
     assert "guarantee" in capsys.readouterr().err
-    for wrong in (["--guarantee", "many"], [], ["--reclaim", "sometimes"], ["--gpus-of-type", "A100"]):
+    for wrong in (
+        ["--guarantee", "many"],
+        [],
+        ["--reclaim", "sometimes"],
+        ["--gpus-of-type", "A100"],
+        ["--cpus", "few"],
+    ):
         assert main(["quota", "set", "vision", *wrong]) != CommandStatus.OK
     assert main(["quota", "set", "A", "--max-gpus", "9"]) == CommandStatus.REFUSED  # administrators of the platform
     capsys.readouterr()
@@ -155,10 +164,12 @@ def test_the_tree_shows_limits_of_every_node_with_what_is_used(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    set_quota(bob.project_a, gpus_by_type={"A100": 2}, max_waiting_jobs=5, max_storage_bytes=2**30, actor=None)
+    host = {"max_cpus": 16, "max_memory_bytes": 2**36}
+    limits = {"gpus_by_type": {"A100": 2}, "max_waiting_jobs": 5, "max_storage_bytes": 2**30, **host}
+    set_quota(bob.project_a, **limits, actor=None)
     assert main(["quota", "tree"]) == CommandStatus.OK
     shown = " ".join(capsys.readouterr().out.split())
-    assert "vision project 0, no limit A100 0 of 2" in shown
+    assert "vision project 0, no limit A100 0 of 2 0 of 16 0 B of 64.0 GiB" in shown
     assert "0 of 5 0 B of 1.0 GiB" in shown
     assert main(["-o", "json", "quota"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)[0]["used"]["waiting_jobs"] == 0

@@ -217,7 +217,8 @@ def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
         "max_storage_bytes": 2 * 2**40,
         "storage_bytes": 700 * 2**30,
     }
-    free = {"gpus_by_type": {}, **dict.fromkeys(("max_running_jobs", "max_waiting_jobs", "max_storage_bytes"))}
+    counted = ("max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes")
+    free = {"gpus_by_type": {}, **dict.fromkeys(counted)}
     made = []
     for at, (name, kind, above, guaranteed, used, borrowed, lent, queued) in enumerate(TREE):
         numbers = {"guaranteed": guaranteed, "used": used, "borrowed": borrowed, "lent": lent, "queued_gpus": queued}

@@ -4208,6 +4208,8 @@ export interface components {
              *     * `placement` - placement
              *     * `quota_gpus` - quota_gpus
              *     * `quota_running_jobs` - quota_running_jobs
+             *     * `quota_cpus` - quota_cpus
+             *     * `quota_memory` - quota_memory
              *     * `user_gpus` - user_gpus
              *     * `user_running_jobs` - user_running_jobs
              *     * `borrowing` - borrowing
@@ -4235,12 +4237,14 @@ export interface components {
          *     * `placement` - placement
          *     * `quota_gpus` - quota_gpus
          *     * `quota_running_jobs` - quota_running_jobs
+         *     * `quota_cpus` - quota_cpus
+         *     * `quota_memory` - quota_memory
          *     * `user_gpus` - user_gpus
          *     * `user_running_jobs` - user_running_jobs
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "user_gpus" | "user_running_jobs" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "borrowing";
         /**
          * @description * `admin` - admin
          *     * `member` - member
@@ -8578,6 +8582,13 @@ export interface components {
             gpus_by_type?: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods may request at a time; null: no limit. */
+            max_cpus?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes of memory that pods may request at a time; null: no limit.
+             */
+            max_memory_bytes?: number | null;
             /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
             /** @description GPUs that are guaranteed; null: none. */
@@ -9799,6 +9810,10 @@ export interface components {
             readonly gpus_by_type: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods may request at a time; null: no limit. */
+            readonly max_cpus: number | null;
+            /** @description The most bytes of memory that pods may request at a time; null: no limit. */
+            readonly max_memory_bytes: number | null;
             /** @description The most jobs that may run at a time; null: no limit. */
             readonly max_running_jobs: number | null;
             /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
@@ -9967,6 +9982,10 @@ export interface components {
             gpus_by_type: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods may request at a time; null: no limit. */
+            max_cpus: number | null;
+            /** @description The most bytes of memory that pods may request at a time; null: no limit. */
+            max_memory_bytes: number | null;
             /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
             max_waiting_jobs: number | null;
             /** @description The most bytes that may be stored, with all below it; each content counts once; null: no limit. */
@@ -10017,6 +10036,13 @@ export interface components {
             used_by_type: {
                 [key: string]: number;
             };
+            /**
+             * Format: double
+             * @description CPUs that pods request now.
+             */
+            used_cpus: number;
+            /** @description Bytes of memory that pods request now. */
+            used_memory_bytes: number;
             /** @description Jobs that run now. */
             running_jobs: number;
             /** @description Jobs that wait in the queue now. */
@@ -10054,6 +10080,13 @@ export interface components {
         QuotaUsed: {
             /** @description GPUs in use now. */
             gpus: number;
+            /**
+             * Format: double
+             * @description CPUs that pods request now.
+             */
+            cpus: number;
+            /** @description Bytes of memory that pods request now. */
+            memory_bytes: number;
             /** @description Jobs that run now. */
             running_jobs: number;
             /** @description Jobs that wait in the queue now. */
@@ -10089,6 +10122,13 @@ export interface components {
             gpus_by_type?: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods may request at a time; null: no limit. */
+            max_cpus?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes of memory that pods may request at a time; null: no limit.
+             */
+            max_memory_bytes?: number | null;
             /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
             /** @description GPUs that are guaranteed; null: none. */

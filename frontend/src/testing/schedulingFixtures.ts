@@ -22,6 +22,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
     max_gpus: 8,
     boosted_gpus: 0,
     gpus_by_type: {},
+    ...{ max_cpus: null, max_memory_bytes: null },
     max_running_jobs: 4,
     max_waiting_jobs: null,
     max_storage_bytes: 10 * 1024 ** 3,
@@ -35,7 +36,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
     max_priority: null,
     budgets: [],
     version: 3,
-    used: { gpus: 2, running_jobs: 1, waiting_jobs: 0, storage_bytes: 1024 ** 3 },
+    used: { gpus: 2, cpus: 2, memory_bytes: 0, running_jobs: 1, waiting_jobs: 0, storage_bytes: 1024 ** 3 },
     ...over,
   };
 }
@@ -46,6 +47,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     ...{ id: VISION.id, name: VISION.name, above: ACME.id },
     max_gpus: null,
     gpus_by_type: {},
+    ...{ max_cpus: null, max_memory_bytes: null, used_cpus: 0, used_memory_bytes: 0 },
     ...{ max_running_jobs: null, max_waiting_jobs: null, max_storage_bytes: null },
     guarantee: null,
     borrow_limit: null,

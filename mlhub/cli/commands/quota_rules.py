@@ -48,6 +48,12 @@ def set_rules(
         list[str] | None,
         typer.Option(metavar="TYPE=NUMBER|none", help="The most GPUs of a type at a time; once for each type."),
     ] = None,
+    cpus: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="The most CPUs that pods request at a time.")
+    ] = None,
+    memory_gib: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="The most GiB of memory that pods request at a time.")
+    ] = None,
     borrow_limit: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs above the guarantee.")
     ] = None,
@@ -71,7 +77,8 @@ def set_rules(
     counts = {
         "guarantee": (guarantee, 1), "max_gpus": (max_gpus, 1), "max_running_jobs": (running_jobs, 1),
         "max_waiting_jobs": (waiting_jobs, 1), "borrow_limit": (borrow_limit, 1), "lend_limit": (lend_limit, 1),
-        "max_priority": (max_priority, 1), "max_storage_bytes": (storage_gib, GIB),
+        "max_priority": (max_priority, 1), "max_storage_bytes": (storage_gib, GIB), "max_cpus": (cpus, 1),
+        "max_memory_bytes": (memory_gib, GIB),
     }  # fmt: skip
     rules: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     rules |= {key: value for key, value in (("reclaim", reclaim), ("weight", weight)) if value is not None}

@@ -2715,6 +2715,8 @@ class AsyncOrganisationsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -2736,6 +2738,8 @@ class AsyncOrganisationsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -2759,6 +2763,8 @@ class AsyncOrganisationsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -3183,6 +3189,8 @@ class AsyncProjectsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -3206,6 +3214,8 @@ class AsyncProjectsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -3229,6 +3239,8 @@ class AsyncProjectsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -4290,6 +4302,8 @@ class AsyncTeamsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -4313,6 +4327,8 @@ class AsyncTeamsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -4336,6 +4352,8 @@ class AsyncTeamsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,

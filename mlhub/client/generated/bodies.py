@@ -130,6 +130,8 @@ class QuotaWishRequest(TypedDict):
 
     max_gpus: NotRequired[int | None]
     gpus_by_type: NotRequired[Mapping[str, int]]
+    max_cpus: NotRequired[int | None]
+    max_memory_bytes: NotRequired[int | None]
     max_running_jobs: NotRequired[int | None]
     guarantee: NotRequired[int | None]
     borrow_limit: NotRequired[int | None]

@@ -1743,6 +1743,8 @@ class Quota(ApiRecord):
 
     max_gpus: int | None
     gpus_by_type: dict[str, int]
+    max_cpus: int | None
+    max_memory_bytes: int | None
     max_running_jobs: int | None
     max_waiting_jobs: int | None
     max_storage_bytes: int | None
@@ -1805,6 +1807,8 @@ class QuotaOwner(ApiRecord):
     max_gpus: int | None
     max_running_jobs: int | None
     gpus_by_type: dict[str, int]
+    max_cpus: int | None
+    max_memory_bytes: int | None
     max_waiting_jobs: int | None
     max_storage_bytes: int | None
     guarantee: int | None
@@ -1823,6 +1827,8 @@ class QuotaOwner(ApiRecord):
     budgets: list[BudgetUse]
     boosts: list[QuotaBoost]
     used_by_type: dict[str, int]
+    used_cpus: float
+    used_memory_bytes: int
     running_jobs: int
     waiting_jobs: int
     queued_gpus: int
@@ -1841,6 +1847,8 @@ class QuotaUsed(ApiRecord):
     """QuotaUsed of an answer."""
 
     gpus: int
+    cpus: float
+    memory_bytes: int
     running_jobs: int
     waiting_jobs: int
     storage_bytes: int

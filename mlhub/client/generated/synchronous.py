@@ -2679,6 +2679,8 @@ class OrganisationsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -2700,6 +2702,8 @@ class OrganisationsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -2723,6 +2727,8 @@ class OrganisationsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -3145,6 +3151,8 @@ class ProjectsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -3168,6 +3176,8 @@ class ProjectsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -3191,6 +3201,8 @@ class ProjectsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -4246,6 +4258,8 @@ class TeamsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -4269,6 +4283,8 @@ class TeamsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        max_cpus: The most CPUs that pods may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -4292,6 +4308,8 @@ class TeamsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,

@@ -15,7 +15,15 @@ AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
 BasisEnum = Literal["family", "few", "others", "prior"]
 BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
-    "free_gpus", "placement", "quota_gpus", "quota_running_jobs", "user_gpus", "user_running_jobs", "borrowing"
+    "free_gpus",
+    "placement",
+    "quota_gpus",
+    "quota_running_jobs",
+    "quota_cpus",
+    "quota_memory",
+    "user_gpus",
+    "user_running_jobs",
+    "borrowing",
 ]
 BoundRole = Literal["admin", "member", "viewer"]
 BoundSide = Literal["at_least", "at_most"]

@@ -51,18 +51,23 @@ class BudgetUseSerializer(serializers.Serializer[Any]):
 
 class QuotaUsedSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField(help_text="GPUs in use now.")
+    cpus = serializers.FloatField(help_text="CPUs that pods request now.")
+    memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods request now.")
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
     waiting_jobs = serializers.IntegerField(help_text="Jobs that wait in the queue now.")
     storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
 
 
 BY_TYPE = "The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit."
+MAX_CPUS = "The most CPUs that pods may request at a time; null: no limit."
+MAX_MEMORY = "The most bytes of memory that pods may request at a time; null: no limit."
 MAX_WAITING = "The most jobs that may wait in the queue; null: no limit but the installation's."
 MAX_STORAGE = "The most bytes that may be stored, with all below it; each content counts once; null: no limit."
 MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
-    "max_gpus", "gpus_by_type", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee",
-    "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
+    "max_gpus", "gpus_by_type", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs",
+    "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly", "half_life_s",
+    "max_priority", "budgets",
 ]  # fmt: skip
 
 
@@ -89,6 +94,8 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
         extra_kwargs = described(
             max_gpus="The most GPUs that may be in use at a time, without boosts; null: no limit.",
             max_running_jobs="The most jobs that may run at a time; null: no limit.",
+            max_cpus=MAX_CPUS,
+            max_memory_bytes=MAX_MEMORY,
             max_waiting_jobs=MAX_WAITING,
             guarantee="GPUs that are guaranteed; null: none.",
             borrow_limit="The most GPUs that may be borrowed above the guarantee; null: no limit.",
@@ -115,6 +122,12 @@ class QuotaRulesSerializer(StrictSerializer):
     )
     gpus_by_type = serializers.DictField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=BY_TYPE
+    )
+    max_cpus = serializers.IntegerField(
+        min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_CPUS
+    )
+    max_memory_bytes = serializers.IntegerField(
+        min_value=0, max_value=MAX_BYTES, allow_null=True, required=False, help_text=MAX_MEMORY
     )
     max_running_jobs = serializers.IntegerField(
         min_value=0,
@@ -226,6 +239,8 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The most jobs that may run at a time; null: no limit."
     )
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
+    max_cpus = serializers.IntegerField(allow_null=True, help_text=MAX_CPUS)
+    max_memory_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_MEMORY)
     max_waiting_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_WAITING)
     max_storage_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_STORAGE)
     guarantee = serializers.IntegerField(allow_null=True, help_text="GPUs that are guaranteed; null: none.")
@@ -255,6 +270,8 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
     used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
+    used_cpus = serializers.FloatField(help_text="CPUs that pods request now.")
+    used_memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods request now.")
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
     waiting_jobs = serializers.IntegerField(help_text="Jobs that wait in the queue now.")
     queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")

@@ -21,7 +21,8 @@ from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
 LIMITS = (
-    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
+    "max_gpus", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes",
+    "guarantee", "borrow_limit", "lend_limit",
 )  # fmt: skip
 RULES = (*LIMITS, "gpus_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from scheduler.api.host_resources import NOTHING, HostResources, planned_resources
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.forecast.waiting_line import WaitingLine
@@ -26,31 +27,67 @@ class JobProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class LeavingGang:
-    """Describes the GPUs that a job on its way out releases after so many seconds. tenant: whose quota they use."""
+    """Describes the GPUs that a job on its way out releases after so many seconds. tenant: whose quota they use.
+
+    gpu_type: whose limits count for them; "" = of none. host: what its pods request besides GPUs.
+    """
 
     tenant: str
     n_gpus: int
     after_s: float
     user: str = ""
+    gpu_type: str = ""
+    host: HostResources = NOTHING
 
 
 class QuotaBooks(Protocol):
     """Counts what tenants hold, as scheduler.quota.ledger does."""
 
-    def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> bool:
+    def allows(
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
+    ) -> bool:
         """Returns whether the tenant may take so much more."""
 
     @property
     def has_guarantees(self) -> bool:
         """Returns whether any tenant has a guarantee."""
 
+    @property
+    def has_host_limits(self) -> bool:
+        """Returns whether any tenant has a limit of CPUs or memory."""
+
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
 
-    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> None:
+    def reserve(
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
+    ) -> None:
         """Books a job."""
 
-    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> None:
+    def release(
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        jobs: int = 1,
+        user: str = "",
+        gpu_type: str = "",
+        host: HostResources = NOTHING,
+    ) -> None:
         """Takes a job out of the books."""
 
 
@@ -71,7 +108,8 @@ class ForwardSimulation:
 
     strict_order: a waiting job for which too few GPUs are free holds up those behind it.
 
-    quota: books in which nothing is booked yet; None = there are no limits.
+    quota: books in which nothing is booked yet; None = there are no limits. limited_type: the type whose limits count
+    for a job; "" = none's do.
     """
 
     def __init__(
@@ -83,8 +121,10 @@ class ForwardSimulation:
         regrow: bool = True,
         strict_order: bool = False,
         quota: QuotaBooks | None = None,
+        limited_type: Callable[[JobSnapshot], str] = lambda _: "",
     ) -> None:
         self._speeds = _TypedSpeeds(speeds, gpu_type)
+        self._limited_type = limited_type
         self._sizes = sizes
         self._regrow = regrow
         self._strict_order = strict_order
@@ -110,7 +150,8 @@ class ForwardSimulation:
            where a tenant's own GPUs were freed, its jobs within its guarantee come first;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
-        state = _State(self._speeds, self._sizes, queue, free, strict_order=self._strict_order, quota=self._quota)
+        books = None if self._quota is None else _Books(self._quota, self._limited_type)
+        state = _State(self._speeds, self._sizes, queue, free, strict_order=self._strict_order, books=books)
         for job, n_workers, delay_s in running:
             state.launch(job, n_workers, from_s=delay_s, now_s=0.0)
         for gang in leaving:
@@ -141,6 +182,39 @@ class _TypedSpeeds:
         return found
 
 
+class _Books:
+    """What jobs of the forecast take out of quota, and give back to it."""
+
+    def __init__(self, quota: QuotaBooks, limited_type: Callable[[JobSnapshot], str]) -> None:
+        self.quota, self._limited_type = quota, limited_type
+        self._has_host_limits = quota.has_host_limits
+
+    def kind(self, job: JobSnapshot, least: int) -> Hashable:
+        """Equal for jobs of one tenant and least size that quota treats alike."""
+        return job.user, self._limited_type(job), self._host(job, least)
+
+    def allows(self, job: JobSnapshot, n_workers: int) -> bool:
+        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        return self.quota.allows(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
+
+    def book(self, job: JobSnapshot, n_workers: int) -> None:
+        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        self.quota.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
+
+    def give_back(self, job: JobSnapshot, n_workers: int) -> None:
+        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        self.quota.release(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
+
+    def book_leaving(self, gang: LeavingGang) -> None:
+        self.quota.reserve(gang.tenant, gpus=gang.n_gpus, user=gang.user, gpu_type=gang.gpu_type, host=gang.host)
+
+    def give_back_leaving(self, gang: LeavingGang) -> None:
+        self.quota.release(gang.tenant, gpus=gang.n_gpus, user=gang.user, gpu_type=gang.gpu_type, host=gang.host)
+
+    def _host(self, job: JobSnapshot, n_workers: int) -> HostResources:
+        return planned_resources(job, n_workers) if self._has_host_limits else NOTHING
+
+
 class _State:
     """The state of one forecast: training jobs, waiting jobs, and when the next ones end."""
 
@@ -152,14 +226,15 @@ class _State:
         free: int,
         *,
         strict_order: bool,
-        quota: QuotaBooks | None,
+        books: _Books | None,
     ) -> None:
-        self._speeds, self._sizes, self._quota = speeds, sizes, quota
+        self._speeds, self._sizes, self._books = speeds, sizes, books
         self.free = free
         self.active: dict[str, _Active] = {}
         self.ends: list[tuple[float, str, int]] = []
         self.done: dict[str, JobProgress] = {}
-        self.line = WaitingLine(queue, sizes, strict_order=strict_order, by_tenant=quota is not None)
+        kind = None if books is None else books.kind
+        self.line = WaitingLine(queue, sizes, strict_order=strict_order, kind=kind)
         self._starts: dict[str, float] = {}
         self._leaving: list[LeavingGang] = []
         self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
@@ -168,16 +243,16 @@ class _State:
         steps = steps_left(job)
         self.active[job.id] = _Active(job, n_workers, steps, from_s)
         self._starts[job.id] = now_s
-        heapq.heappush(self.ends, (from_s + steps * self._speeds.step_s(job, n_workers), job.id, 0))
-        if self._quota is not None:
-            self._quota.reserve(job.tenant, gpus=n_workers, user=job.user)
+        heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps), job.id, 0))
+        if self._books is not None:
+            self._books.book(job, n_workers)
 
     def leave(self, gang: LeavingGang) -> None:
         """Releases the gang's GPUs later."""
         heapq.heappush(self.ends, (gang.after_s, "", len(self._leaving)))
         self._leaving.append(gang)
-        if self._quota is not None:
-            self._quota.reserve(gang.tenant, gpus=gang.n_gpus, user=gang.user)
+        if self._books is not None:
+            self._books.book_leaving(gang)
 
     def fill(self, now_s: float) -> None:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
@@ -185,7 +260,7 @@ class _State:
         """
         if not self.line:
             return
-        if self._quota is not None and self._quota.has_guarantees and self._released_by:
+        if self._books is not None and self._books.quota.has_guarantees and self._released_by:
             self._start(now_s, is_allowed=self._is_own, tenants=self._released_by)
         self._start(now_s, is_allowed=self._is_allowed)
 
@@ -202,12 +277,12 @@ class _State:
             self.free -= n_workers
 
     def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
-        return self._quota is None or self._quota.allows(job.tenant, gpus=n_workers, user=job.user)
+        return self._books is None or self._books.allows(job, n_workers)
 
     def _is_own(self, job: JobSnapshot, n_workers: int) -> bool:
         """Whether it would run within a guarantee: such jobs come before those that borrow."""
-        quota = self._quota
-        return quota is not None and quota.is_guaranteed(job.tenant, n_workers) and self._is_allowed(job, n_workers)
+        books = self._books
+        return books is not None and books.quota.is_guaranteed(job.tenant, n_workers) and books.allows(job, n_workers)
 
     def grow(self, now_s: float) -> None:
         for one in sorted(self.active.values(), key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
@@ -222,10 +297,10 @@ class _State:
             self._resize(one, best, steps=steps, at_s=now_s + cost_s)
 
     def _resize(self, one: _Active, n_workers: int, *, steps: float, at_s: float) -> None:
-        more = n_workers - one.n_workers
-        self.free -= more
-        if self._quota is not None:
-            self._quota.reserve(one.job.tenant, gpus=more, jobs=0, user=one.job.user)
+        self.free -= n_workers - one.n_workers
+        if self._books is not None:
+            self._books.give_back(one.job, one.n_workers)
+            self._books.book(one.job, n_workers)
         one.n_workers, one.steps, one.at_s, one.version = n_workers, steps, at_s, one.version + 1
         heapq.heappush(self.ends, (at_s + self._train_s(one.job, n_workers, steps), one.job.id, one.version))
 
@@ -238,7 +313,10 @@ class _State:
             if not job_id:
                 gang = self._leaving[version]
                 end_s = at_s
-                self._release(gang.tenant, gang.n_gpus, user=gang.user)
+                self.free += gang.n_gpus
+                if self._books is not None:
+                    self._books.give_back_leaving(gang)
+                    self._released_by.add(gang.tenant)
                 continue
             ended = self.active.get(job_id)
             if ended is None or ended.version != version:  # it grew since
@@ -246,14 +324,11 @@ class _State:
             end_s = at_s
             del self.active[job_id]
             self.done[job_id] = JobProgress(self._starts[job_id], at_s)
-            self._release(ended.job.tenant, ended.n_workers, user=ended.job.user)
+            self.free += ended.n_workers
+            if self._books is not None:
+                self._books.give_back(ended.job, ended.n_workers)
+                self._released_by.add(ended.job.tenant)
         return end_s
-
-    def _release(self, tenant: str, n_gpus: int, *, user: str) -> None:
-        self.free += n_gpus
-        if self._quota is not None:
-            self._quota.release(tenant, gpus=n_gpus, user=user)
-            self._released_by.add(tenant)
 
     def _train_s(self, job: JobSnapshot, n_workers: int, steps: float) -> float:
         return steps * self._speeds.step_s(job, n_workers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The waiting jobs of a forecast in their order, by tenant, user and least size, so that the next one that fits is
+"""The waiting jobs of a forecast in their order, by tenant, kind and least size, so that the next one that fits is
 found quickly.
 """
 
@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 
 from scheduler.api.snapshot import JobSnapshot
 
 MOST_REFUSED = 200  # groups that quota refuses at one instant; those behind them wait for the next one
 
-_Group = tuple[str, int, str]  # tenant and user ("" where these do not matter), with the least size between them
+_Group = tuple[str, int, Hashable]  # tenant ("" where quota does not matter), least size, and kind
 
 
 class WaitingLine:
-    """Holds waiting jobs in groups of one tenant, user and least size, each in order: where its first job may not
+    """Holds waiting jobs in groups of one tenant, kind and least size, each in order: where its first job may not
     start, no other of the group may.
 
     strict_order: no job overtakes one for which too few GPUs are free; one that its quota refuses holds up none.
-    by_tenant: False = quota does not count, and the tenants are one.
+    kind: by job and least size, equal where quota treats jobs of a tenant alike; None = quota does not count.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class WaitingLine:
         sizes: Callable[[JobSnapshot], Sequence[int]],
         *,
         strict_order: bool,
-        by_tenant: bool,
+        kind: Callable[[JobSnapshot, int], Hashable] | None,
     ) -> None:
         self._strict_order = strict_order
         self._by_size: dict[int, dict[_Group, deque[tuple[int, JobSnapshot]]]] = {}
         for place, job in enumerate(queue):
-            owner, least = (job.tenant, job.user) if by_tenant else ("", ""), sizes(job)[0]
-            group = (owner[0], least, owner[1])
+            least = sizes(job)[0]
+            group = ("", least, None) if kind is None else (job.tenant, least, kind(job, least))
             self._by_size.setdefault(least, {}).setdefault(group, deque()).append((place, job))
 
     def __bool__(self) -> bool:

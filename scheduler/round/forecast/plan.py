@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
@@ -36,6 +37,8 @@ class RoundForecast:
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
         self._state, self._proposal, self._speeds = state, proposal, speeds
         self._now_s = state.snapshot.now_s
+        self._there = {node.gpu_type for node in state.snapshot.nodes}
+        self._limited: dict[str, str] = {}
         self._types = {**proposal.gpu_types, **{grant.job: grant.gpu_type for grant in proposal.grants}}
 
     def predictions(self, decisions: Mapping[str, Decision]) -> dict[str, Prediction]:
@@ -136,7 +139,14 @@ class RoundForecast:
         jobs = {job.id: job for job in self._state.snapshot.jobs}
         running = self._running(decisions, found)
         leaving = [
-            LeavingGang(job.tenant, job.held.n_workers, max(0.0, job.checkpoint_s), job.user)
+            LeavingGang(
+                job.tenant,
+                job.held.n_workers,
+                max(0.0, job.checkpoint_s),
+                job.user,
+                self._limited_type(job),
+                held_resources(job, job.held),
+            )
             for job in self._state.snapshot.jobs
             if job.held is not None and job.id not in found
         ]
@@ -149,6 +159,7 @@ class RoundForecast:
             regrow=False,
             strict_order=self._proposal.strict_order,
             quota=self._quota(),
+            limited_type=self._limited_type,
         )
         queue = [jobs[j] for j in in_line]
         progress = forecast.run(running, queue, free=max(0, self._n_gpus - held), leaving=leaving, starts_now=False)
@@ -188,6 +199,17 @@ class RoundForecast:
             held = job.held
             found = "" if held is None else self._speeds.topology.layout_of(held).gpu_type
             self._types[job.id] = found
+        return found
+
+    def _limited_type(self, job: JobSnapshot) -> str:
+        """The type that limits of single types count for: that of the plan, else the only one that the job may use; ""
+        where it may use several.
+        """
+        found = self._limited.get(job.id)
+        if found is None:
+            usable = self._there.intersection(job.gpu_types) if job.gpu_types else self._there
+            found = self._gpu_type(job) or (min(usable) if len(usable) == 1 else "")
+            self._limited[job.id] = found
         return found
 
     def _quota(self) -> Ledger | None:

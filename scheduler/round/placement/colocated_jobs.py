@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from scheduler.api.host_resources import held_resources
 from scheduler.api.proposal import Grant
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
 from scheduler.placement.colocation import Colocation
@@ -29,7 +30,8 @@ def colocate(progress: PlacementProgress, colocation: Colocation, job: JobSnapsh
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     elif _may_join_now(progress, job, allocation, partners):
         n, gpu_type = grant.n_workers, progress.free_later.gpu_type_of(allocation)
-        progress.state.ledger_now.reserve(job.tenant, gpus=n, n_shared=n, user=job.user, gpu_type=gpu_type)
+        host = held_resources(job, allocation)
+        progress.state.ledger_now.reserve(job.tenant, gpus=n, n_shared=n, user=job.user, gpu_type=gpu_type, host=host)
         progress.state.physically_free.reserve(job, allocation)
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
@@ -40,7 +42,8 @@ def _may_join_now(
     progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation, partners: set[str]
 ) -> bool:
     ledger, gpu_type = progress.state.ledger_now, progress.free_later.gpu_type_of(allocation)
-    if ledger.limit(job.tenant, gpus=allocation.n_workers, user=job.user, gpu_type=gpu_type) is not None:
+    n, host = allocation.n_workers, held_resources(job, allocation)
+    if ledger.limit(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type, host=host) is not None:
         return False
     return progress.state.physically_free.fits(job, allocation, colocated_with=partners)
 

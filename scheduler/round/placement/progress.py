@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import math
+
+from scheduler.api.host_resources import NOTHING, HostResources, held_resources, host_resources, planned_resources
 from scheduler.api.plan import Explanation
 from scheduler.api.proposal import Grant, Packing, Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
@@ -33,8 +36,37 @@ class PlacementProgress:
         self.pricing = LinkPricing(state, speeds) if is_priced else None
         self.neighbours = self._neighbours()
         self.finder = PlacementSearch(
-            self.grants, speeds, self.pricing, harmful=self.targets.harmful, neighbours=self.neighbours
+            self.grants,
+            speeds,
+            self.pricing,
+            harmful=self.targets.harmful,
+            neighbours=self.neighbours,
+            most_servers=None if state.ledger_now.hosts is None else self.most_servers,
         )
+
+    def most_servers(self, job: JobSnapshot, n_workers: int) -> float:
+        """Returns how many servers next to so many workers limits of CPUs and memory leave the job, now and later; at
+        least those that were counted for it.
+        """
+        hosts, held = self.state.ledger_now.hosts, job.held
+        own = (held_resources(job, held) if held else NOTHING).without(host_resources(job, n_workers))
+        each = host_resources(job, 0, 1)
+        now = math.inf if hosts is None else hosts.n_more(job.tenant, own, each=each)
+        least = planned_resources(job, n_workers).without(host_resources(job, n_workers))
+        n_least = 0 if least == NOTHING else held.n_servers if held and held.n_workers == n_workers else 1
+        return max(n_least, min(now, self.state.budget.most_servers(job, n_workers)))
+
+    def book_servers(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Books what its pods request with the servers that it got; until it leaves what it holds, the larger of
+        both counts.
+        """
+        hosts, held = self.state.ledger_now.hosts, job.held
+        if hosts is None:
+            return
+        self.state.budget.book_servers(job, allocation)
+        if held is not None:
+            more = held_resources(job, allocation).without(held_resources(job, held))
+            hosts.reserve(job.tenant, HostResources(max(0.0, more.cpus), max(0, more.memory_bytes)))
 
     def _neighbours(self) -> NodeNeighbours | None:
         """Who is on which node; None where no pair was measured that slow each other there."""
@@ -54,6 +86,7 @@ class PlacementProgress:
         if n_workers != grant.n_workers:
             self.state.budget.reserve(job, n_workers)
             self.has_leftovers = True
+        self.book_servers(job, allocation)
         explanations = tuple(
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
@@ -66,6 +99,7 @@ class PlacementProgress:
         """Keeps the place free for the job until other jobs have left it."""
         self.free_later.reserve(job, allocation)
         self.free_now.restrict_to(self.free_later, allocation)
+        self.state.budget.book_servers(job, allocation)
         self.targets.awaited[job.id] = allocation
 
     def return_to_present(self, job: JobSnapshot, held: GangAllocation) -> None:

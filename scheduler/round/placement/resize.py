@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scheduler.api.host_resources import held_resources, planned_resources
 from scheduler.api.proposal import Grant
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
 from scheduler.placement.search import SCATTERED
@@ -18,7 +19,11 @@ def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         progress.targets.refused[job.id] = grant
         return
     progress.free_later.reserve(job, allocation)
-    if held is not None or progress.free_now.fits(job, allocation):
+    progress.book_servers(job, allocation)
+    is_limited = progress.state.ledger_now.hosts is not None  # then what leaves still counts
+    if held is not None or (
+        progress.free_now.fits(job, allocation) and (not is_limited or _start(progress, job, allocation, grant))
+    ):
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
         progress.targets.awaited[job.id] = allocation
@@ -40,15 +45,19 @@ def shrink(progress: PlacementProgress, job: JobSnapshot) -> None:
 def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     """Places a job that waits: now, or where others leave, or with fewer workers; else the grant is refused."""
     ledger = progress.state.ledger_now
-    may_now = ledger.allows(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type)
+    host = planned_resources(job, grant.n_workers)
+    may_now = ledger.allows(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type, host=host)
     allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
     if allocation is not None and not progress.free_later.fits(job, allocation):
         allocation = None
     later = (
         None if _is_good(progress, job, allocation, grant) else progress.finder.find(progress.free_later, job, grant)
     )
-    if allocation is not None and not _is_worse(progress, job, allocation, later):
-        ledger.reserve(job.tenant, gpus=allocation.n_workers, user=job.user, gpu_type=grant.gpu_type)
+    if (
+        allocation is not None
+        and not _is_worse(progress, job, allocation, later)
+        and _start(progress, job, allocation, grant)
+    ):
         progress.place(job, allocation, grant)
         return
     if later is None:
@@ -63,6 +72,15 @@ def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     progress.wait_for(job, later)
 
 
+def _start(progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> bool:
+    """Books the launch of a job that waits, if quota allows it next to all that is held at this moment."""
+    ledger, n, host = progress.state.ledger_now, allocation.n_workers, held_resources(job, allocation)
+    if not ledger.allows(job.tenant, gpus=n, user=job.user, gpu_type=grant.gpu_type, host=host):
+        return False
+    ledger.reserve(job.tenant, gpus=n, user=job.user, gpu_type=grant.gpu_type, host=host)
+    return True
+
+
 def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     """Places a running job anew, on its own GPUs and others; it stays as it is until these are free."""
     held = job.held
@@ -70,7 +88,8 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     more = max(0, grant.n_workers - held.n_workers)
     progress.free_later.release(job, held)
     ledger = progress.state.ledger_now
-    may_now = ledger.allows(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
+    host = planned_resources(job, grant.n_workers).without(held_resources(job, held))
+    may_now = ledger.allows(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type, host=host)
     own = progress.with_own(progress.free_now, job, held) if may_now else None
     allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
     least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing

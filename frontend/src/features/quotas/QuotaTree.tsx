@@ -89,10 +89,10 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   );
 }
 
-function hasLimits({ kind, gpus_by_type, max_waiting_jobs, max_running_jobs, max_storage_bytes }: QuotaOwner): boolean {
-  const isPart = kind !== "organisation";
-  const ofPart = isPart && (max_running_jobs !== null || max_storage_bytes !== null);
-  return ofPart || max_waiting_jobs !== null || Object.keys(gpus_by_type).length > 0;
+function hasLimits(owner: QuotaOwner): boolean {
+  const ofPart = owner.kind !== "organisation" ? [owner.max_running_jobs, owner.max_storage_bytes] : [];
+  const limits = [...ofPart, owner.max_waiting_jobs, owner.max_cpus, owner.max_memory_bytes];
+  return limits.some((limit) => limit !== null) || Object.keys(owner.gpus_by_type).length > 0;
 }
 
 /** How deep each is in the tree; owners: parents before children. */

@@ -137,21 +137,26 @@ describe("The tree of quotas", () => {
     expect(levels).toEqual(["0", "1", "2", "3", "1"]);
   });
 
-  it("shows limits of types, jobs and storage of a team or project with what is used of them", async () => {
-    const used = { used_by_type: { A100: 1 }, waiting_jobs: 3, storage_bytes: GIB };
-    const limits = { gpus_by_type: { A100: 2 }, max_waiting_jobs: 5, max_storage_bytes: 4 * GIB };
+  it("shows limits of types, CPUs, memory, jobs and storage of a team or project with what is used of them", async () => {
+    const used = { used_by_type: { A100: 1 }, used_cpus: 2.5, used_memory_bytes: 3 * GIB, waiting_jobs: 3, storage_bytes: GIB };
+    const limits = {
+      ...{ gpus_by_type: { A100: 2 }, max_cpus: 16, max_memory_bytes: 64 * GIB },
+      ...{ max_waiting_jobs: 5, max_storage_bytes: 4 * GIB },
+    };
     serveTree(false, [ACME, quotaOwner({ ...limits, ...used })]);
     renderPage("/quotas");
     const rows = within(await screen.findByRole("list", { name: "Limits of Vision" })).getAllByRole("listitem");
     expect(rows.map(({ textContent }) => textContent)).toEqual([
       "GPUs of type A1001 of 2",
+      "CPUs2.5 of 16",
+      "Memory3 GiB of 64 GiB",
       "Waiting jobs3 of 5",
       "Storage1 GiB of 4 GiB",
     ]);
     expect(screen.queryByRole("list", { name: "Limits of Acme" })).not.toBeInTheDocument();
   });
 
-  it("saves limits of types, jobs and storage as they were typed", async () => {
+  it("saves limits of types, CPUs, memory, jobs and storage as they were typed", async () => {
     const received: unknown[] = [];
     serveTree(true, [ACME, quotaOwner({ gpus_by_type: { A100: 2 }, max_running_jobs: 4, version: 7 })]);
     server.use(
@@ -172,8 +177,13 @@ describe("The tree of quotas", () => {
     await user.clear(form.getByLabelText("Running jobs"));
     await user.type(form.getByLabelText("Waiting jobs"), "20");
     await user.type(form.getByLabelText("Storage (GiB)"), "1.5");
+    await user.type(form.getByLabelText("CPUs"), "16");
+    await user.type(form.getByLabelText("Memory (GiB)"), "0.5");
     await user.click(form.getByRole("button", { name: "Save" }));
-    const limits = { max_running_jobs: null, max_waiting_jobs: 20, max_storage_bytes: 1.5 * GIB };
+    const limits = {
+      ...{ max_cpus: 16, max_memory_bytes: 0.5 * GIB },
+      ...{ max_running_jobs: null, max_waiting_jobs: 20, max_storage_bytes: 1.5 * GIB },
+    };
     await waitFor(() => expect(received).toEqual([{ ...limits, gpus_by_type: { A100: 2, T4: 1 }, version: 7 }]));
   });
 

@@ -11,6 +11,8 @@ const NAMES: Record<string, string> = {
   ...Object.fromEntries(NUMBERS.map(({ name, label }) => [name, label])),
   max_running_jobs: t`Running jobs`,
   max_storage_bytes: t`Storage, bytes`,
+  max_cpus: t`CPUs`,
+  max_memory_bytes: t`Memory, bytes`,
   reclaim: t`Takes back`,
   shares_fairly: t`Its parts share fairly`,
   half_life_s: t`Half-life of use, seconds`,

@@ -3,19 +3,19 @@
 import { t } from "@lingui/core/macro";
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
-import { asCount, type Count, COUNTS, type Limits, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { asCount, type Count, type Limits, type NodeCountName, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
 import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 
-interface Props {
+interface Props<Name extends NodeCountName> {
   /** What holds now; undefined: there are no limits yet. */
-  limits: Limits | undefined;
-  counts?: readonly Count[];
+  limits: Limits<Name> | undefined;
+  counts: readonly Count<Name>[];
   typed: TypedLimits;
   onType: (change: TypedLimits) => void;
   errorOf: (field: string) => string | undefined;
 }
 
-export function LimitFields({ limits, counts = COUNTS, typed, onType, errorOf }: Props) {
+export function LimitFields<Name extends NodeCountName>({ limits, counts, typed, onType, errorOf }: Props<Name>) {
   const types = typed.types ?? typesText(limits?.gpus_by_type ?? {});
   const isUnreadable = asTypes(types) === null;
   return (

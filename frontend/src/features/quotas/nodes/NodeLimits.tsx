@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of the tree may have besides GPUs in sum: GPUs of single types, jobs, storage; and what is used of it.
+// What a node of the tree may have besides GPUs in sum: GPUs of single types, CPUs, memory, jobs, storage; and what is
+// used of it.
 import { t } from "@lingui/core/macro";
 import { Box } from "@mantine/core";
 
@@ -23,6 +24,8 @@ function nodeLimitRows(owner: QuotaOwner): LimitRow[] {
     ...Object.entries(owner.gpus_by_type).map(([type, most]) =>
       limitRow(t`GPUs of type ${type}`, most, owner.used_by_type[type] ?? 0, number),
     ),
+    limitRow(t`CPUs`, owner.max_cpus, owner.used_cpus, number),
+    limitRow(t`Memory`, owner.max_memory_bytes, owner.used_memory_bytes, bytes),
     isPart ? limitRow(t`Running jobs`, owner.max_running_jobs, owner.running_jobs, number) : null,
     limitRow(t`Waiting jobs`, owner.max_waiting_jobs, owner.waiting_jobs, number),
     isPart ? limitRow(t`Storage`, owner.max_storage_bytes, owner.storage_bytes, bytes) : null,

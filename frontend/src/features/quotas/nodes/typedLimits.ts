@@ -7,10 +7,12 @@ import { asTypes } from "@/features/quotas/nodes/typesText";
 import { GIB } from "@/lib/quantities";
 
 export type CountName = "max_gpus" | "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";
+/** Limits of nodes only: users have none of these. */
+export type NodeCountName = CountName | "max_cpus" | "max_memory_bytes";
 
 /** A limit that is one number. unit: what one in the field is in the API. */
-export interface Count {
-  name: CountName;
+export interface Count<Name extends NodeCountName = CountName> {
+  name: Name;
   label: string;
   description: string;
   unit: number;
@@ -22,20 +24,34 @@ export const COUNTS: Count[] = [
   { name: "max_storage_bytes", label: t`Storage (GiB)`, description: t`each content counts once`, unit: GIB },
 ];
 
+export const NODE_COUNTS: Count<NodeCountName>[] = [
+  { name: "max_cpus", label: t`CPUs`, description: t`that pods request`, unit: 1 },
+  { name: "max_memory_bytes", label: t`Memory (GiB)`, description: t`that pods request`, unit: GIB },
+  ...COUNTS,
+];
+
 /** As the API has them. */
-export type Limits = Record<CountName, number | null> & { gpus_by_type: Record<string, number> };
+export type Limits<Name extends NodeCountName = CountName> = Record<Name, number | null> & {
+  gpus_by_type: Record<string, number>;
+};
 
 /** What was typed so far; "" is no limit. types: "A100: 2, T4: 4" */
-export type TypedLimits = Partial<Record<CountName, string | number>> & { types?: string };
+export type TypedLimits = Partial<Record<NodeCountName, string | number>> & { types?: string };
 
-export function asCount(limits: Limits | undefined, { name, unit }: Count): string | number {
+export function asCount<Name extends NodeCountName>(
+  limits: Limits<Name> | undefined,
+  { name, unit }: Count<Name>,
+): string | number {
   const value = limits?.[name] ?? null;
   return value === null ? "" : Math.round((value / unit) * 100) / 100;
 }
 
 /** Only what was typed, so that the rest stays as it is. */
-export function limitRules(typed: TypedLimits, counts: readonly Count[] = COUNTS): Partial<Limits> {
-  const rules: Partial<Limits> = {};
+export function limitRules<Name extends NodeCountName>(
+  typed: TypedLimits,
+  counts: readonly Count<Name>[],
+): Partial<Record<Name, number | null>> & { gpus_by_type?: Record<string, number> } {
+  const rules: Partial<Record<NodeCountName, number | null>> & { gpus_by_type?: Record<string, number> } = {};
   for (const { name, unit } of counts) {
     const value = typed[name];
     if (value !== undefined) rules[name] = value === "" ? null : Math.round(Number(value) * unit);

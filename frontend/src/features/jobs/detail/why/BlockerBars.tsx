@@ -13,6 +13,8 @@ const LABELS: Record<Blocker["kind"], string> = {
   placement: t`Place for the gang`,
   quota_gpus: t`GPUs of the quota`,
   quota_running_jobs: t`Running jobs of the quota`,
+  quota_cpus: t`Workers within the quota's CPUs`,
+  quota_memory: t`Workers within the quota's memory`,
   borrowing: t`GPUs that may be borrowed`,
   user_gpus: t`Limits of users`,
   user_running_jobs: t`Running jobs`,
