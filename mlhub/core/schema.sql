@@ -1892,14 +1892,15 @@ INSERT INTO public.django_migrations VALUES (136, 'tenants', '0022_limits_of_typ
 INSERT INTO public.django_migrations VALUES (137, 'tenants', '0023_storage_of_parts', now());
 INSERT INTO public.django_migrations VALUES (138, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (139, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (140, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (141, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (142, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (143, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (145, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (140, 'tenants', '0024_submitters', now());
+INSERT INTO public.django_migrations VALUES (141, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (142, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (143, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (144, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (145, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (146, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 145, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 146, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

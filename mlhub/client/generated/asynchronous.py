@@ -2998,7 +2998,7 @@ class AsyncOrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member, viewer or outsider.
+        role: member, submitter, viewer or outsider.
         """
         return await self._transport.record(
             r.ServiceAccount,
@@ -3872,7 +3872,7 @@ class AsyncServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member, viewer or outsider; left out: as it is.
+        role: member, submitter, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return await self._transport.record(

@@ -2962,7 +2962,7 @@ class OrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member, viewer or outsider.
+        role: member, submitter, viewer or outsider.
         """
         return self._transport.record(
             r.ServiceAccount,
@@ -3834,7 +3834,7 @@ class ServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member, viewer or outsider; left out: as it is.
+        role: member, submitter, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return self._transport.record(

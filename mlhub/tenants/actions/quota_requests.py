@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to requests for quota: a member asks, who may change the quota answers, and an approval is applied at once."""
+"""Writes to requests for quota: who submits asks, who may change it answers, and an approval is applied at once."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def request_quota(
     """Asks for GPUs to be added to an owner's quota until ends_at, or for good; the owner's admins are notified.
 
     Raises InvalidInputError for a request of nothing, of a limit that there is not, without a reason, or to a time that
-    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError for who is no member.
+    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError.
     """
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    require_role(actor, owner, Role.MEMBER)
+    require_role(actor, owner, Role.SUBMITTER)
     now = timezone.now()
     check_boost(extra_guarantee, extra_max_gpus, ends_at or now + FAR, now)
     if not reason.strip():
