@@ -4224,10 +4224,11 @@ export interface components {
         /**
          * @description * `admin` - admin
          *     * `member` - member
+         *     * `submitter` - submitter
          *     * `viewer` - viewer
          * @enum {string}
          */
-        BoundRole: "admin" | "member" | "viewer";
+        BoundRole: "admin" | "member" | "submitter" | "viewer";
         /**
          * @description * `at_least` - at_least
          *     * `at_most` - at_most
@@ -5861,6 +5862,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -5895,6 +5897,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -5943,6 +5946,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7085,6 +7089,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7107,6 +7112,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7460,6 +7466,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7492,6 +7499,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7653,6 +7661,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7748,6 +7757,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8628,6 +8638,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             role?: components["schemas"]["BoundRole"];
@@ -8644,6 +8655,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8686,11 +8698,12 @@ export interface components {
          */
         PatchedServiceAccountChangeRequest: {
             /**
-             * @description member, viewer or outsider; left out: as it is.
+             * @description member, submitter, viewer or outsider; left out: as it is.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8774,9 +8787,11 @@ export interface components {
              *
              *     * `read` - read
              *     * `submit` - submit
+             *     * `upload` - upload
              *     * `create_projects` - create_projects
              *     * `change_others` - change_others
              *     * `change_settings` - change_settings
+             *     * `request_quota` - request_quota
              *     * `limit_users` - limit_users
              *     * `assign_roles` - assign_roles
              *     * `invite` - invite
@@ -8796,6 +8811,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8809,9 +8825,11 @@ export interface components {
         /**
          * @description * `read` - read
          *     * `submit` - submit
+         *     * `upload` - upload
          *     * `create_projects` - create_projects
          *     * `change_others` - change_others
          *     * `change_settings` - change_settings
+         *     * `request_quota` - request_quota
          *     * `limit_users` - limit_users
          *     * `assign_roles` - assign_roles
          *     * `invite` - invite
@@ -8823,7 +8841,7 @@ export interface components {
          *     * `drain_nodes` - drain_nodes
          * @enum {string}
          */
-        PermissionActionEnum: "read" | "submit" | "create_projects" | "change_others" | "change_settings" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
+        PermissionActionEnum: "read" | "submit" | "upload" | "create_projects" | "change_others" | "change_settings" | "request_quota" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
         /** @description Why one can or cannot do things in a place. */
         Permissions: {
             /** @description Of whom. */
@@ -8834,6 +8852,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8856,6 +8875,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -9377,6 +9397,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -10818,12 +10839,13 @@ export interface components {
          * @description * `owner` - owner
          *     * `admin` - admin
          *     * `member` - member
+         *     * `submitter` - submitter
          *     * `auditor` - auditor
          *     * `viewer` - viewer
          *     * `outsider` - outsider
          * @enum {string}
          */
-        Role: "owner" | "admin" | "member" | "auditor" | "viewer" | "outsider";
+        Role: "owner" | "admin" | "member" | "submitter" | "auditor" | "viewer" | "outsider";
         /** @description Where a role comes from. */
         RoleAssignment: {
             /**
@@ -10837,6 +10859,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -10872,6 +10895,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             readonly role: components["schemas"]["BoundRole"];
@@ -10906,6 +10930,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             role: components["schemas"]["BoundRole"];
@@ -11413,6 +11438,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -11443,11 +11469,12 @@ export interface components {
             /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
             name: string;
             /**
-             * @description member, viewer or outsider.
+             * @description member, submitter, viewer or outsider.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -13101,6 +13128,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
