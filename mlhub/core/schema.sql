@@ -1388,6 +1388,7 @@ CREATE TABLE public.tenants_quotaboost (
     organisation_id uuid NOT NULL,
     project_id uuid,
     team_id uuid,
+    extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT boost_of_one_owner CHECK (((team_id IS NULL) OR (project_id IS NULL))),
     CONSTRAINT tenants_quotaboost_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotaboost_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
@@ -1407,6 +1408,7 @@ CREATE TABLE public.tenants_quotarequest (
     project_id uuid,
     requested_by_id uuid NOT NULL,
     team_id uuid,
+    extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_quotarequest_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotarequest_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
 );
@@ -1893,14 +1895,15 @@ INSERT INTO public.django_migrations VALUES (137, 'tenants', '0023_storage_of_pa
 INSERT INTO public.django_migrations VALUES (138, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (139, 'storage', '0009_holding_of_project', now());
 INSERT INTO public.django_migrations VALUES (140, 'tenants', '0024_submitters', now());
-INSERT INTO public.django_migrations VALUES (141, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (142, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (143, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (145, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (146, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (141, 'tenants', '0025_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (142, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (143, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (144, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (145, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (146, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (147, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 146, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 147, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

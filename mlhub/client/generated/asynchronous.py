@@ -2753,6 +2753,7 @@ class AsyncOrganisationsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -2764,6 +2765,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2774,6 +2777,7 @@ class AsyncOrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -2794,14 +2798,17 @@ class AsyncOrganisationsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -2812,6 +2819,7 @@ class AsyncOrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3214,6 +3222,7 @@ class AsyncProjectsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3225,6 +3234,8 @@ class AsyncProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3235,6 +3246,7 @@ class AsyncProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3255,14 +3267,17 @@ class AsyncProjectsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3273,6 +3288,7 @@ class AsyncProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3573,6 +3589,7 @@ class AsyncQuotaRequestsOperations:
         *,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
@@ -3581,13 +3598,20 @@ class AsyncQuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         note: A word to who asked.
         """
         return await self._transport.record(
             r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
-            body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
+                "note": note,
+            },
         )
 
     async def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
@@ -4321,6 +4345,7 @@ class AsyncTeamsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -4332,6 +4357,8 @@ class AsyncTeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4342,6 +4369,7 @@ class AsyncTeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4362,14 +4390,17 @@ class AsyncTeamsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4380,6 +4411,7 @@ class AsyncTeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },

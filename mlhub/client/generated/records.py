@@ -1766,6 +1766,7 @@ class QuotaBoost(ApiRecord):
     id: str
     extra_guarantee: int
     extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
     ends_at: datetime
     reason: str
     created_by: str
@@ -2021,6 +2022,7 @@ class RequestedQuota(ApiRecord):
     owner_name: str
     extra_guarantee: int
     extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
     ends_at: datetime | None
     reason: str
     requested_by: str

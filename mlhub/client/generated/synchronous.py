@@ -2719,6 +2719,7 @@ class OrganisationsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -2730,6 +2731,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2740,6 +2743,7 @@ class OrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -2760,14 +2764,17 @@ class OrganisationsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -2778,6 +2785,7 @@ class OrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3178,6 +3186,7 @@ class ProjectsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3189,6 +3198,8 @@ class ProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3199,6 +3210,7 @@ class ProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3219,14 +3231,17 @@ class ProjectsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3237,6 +3252,7 @@ class ProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3537,6 +3553,7 @@ class QuotaRequestsOperations:
         *,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
@@ -3545,13 +3562,20 @@ class QuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         note: A word to who asked.
         """
         return self._transport.record(
             r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
-            body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
+                "note": note,
+            },
         )
 
     def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
@@ -4279,6 +4303,7 @@ class TeamsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -4290,6 +4315,8 @@ class TeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4300,6 +4327,7 @@ class TeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4320,14 +4348,17 @@ class TeamsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4338,6 +4369,7 @@ class TeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
