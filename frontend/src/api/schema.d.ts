@@ -2218,7 +2218,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["organisations_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -2481,7 +2481,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["projects_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -3347,7 +3347,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["teams_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -9831,18 +9831,26 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * @description A word to who asked.
              * @default
              */
             note: string;
         };
-        /** @description At least one of extra_guarantee and extra_max_gpus, and a reason. */
+        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type, and a reason. */
         QuotaAskRequest: {
             /** @description GPUs to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description Until when, at most 366 days from now; null: for good.
@@ -9862,6 +9870,10 @@ export interface components {
             readonly extra_guarantee: number;
             /** @description GPUs that are added to the most that may be in use at a time. */
             readonly extra_max_gpus: number;
+            /** @description GPUs that are added to the limits of single types, by type. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description When it ends by itself.
@@ -9877,7 +9889,7 @@ export interface components {
              */
             readonly created_at: string;
         };
-        /** @description At least one of extra_guarantee and extra_max_gpus. */
+        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type. */
         QuotaBoostRequestRequest: {
             /**
              * @description GPUs to add to the guarantee.
@@ -9889,6 +9901,10 @@ export interface components {
              * @default 0
              */
             extra_max_gpus: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description When it ends by itself; at most 366 days from now. Without an offset it is UTC.
@@ -10518,6 +10534,10 @@ export interface components {
             readonly extra_guarantee: number;
             /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
             readonly extra_max_gpus: number;
+            /** @description GPUs to add to the limits of single types, by type; once approved, those that were added. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description Until when; null: for good.

@@ -16,12 +16,17 @@ export function NodeLimits({ owner }: { owner: QuotaOwner }) {
   );
 }
 
+/** GPUs that boosts add to the limit of the type now. */
+function boosted({ boosts }: QuotaOwner, type: string): number {
+  return boosts.reduce((total, { extra_gpus_by_type }) => total + (extra_gpus_by_type[type] ?? 0), 0);
+}
+
 /** An organisation's running jobs and storage stand above the tree, with its GPUs. */
 function nodeLimitRows(owner: QuotaOwner): LimitRow[] {
   const isPart = owner.kind !== "organisation";
   const rows = [
     ...Object.entries(owner.gpus_by_type).map(([type, most]) =>
-      limitRow(t`GPUs of type ${type}`, most, owner.used_by_type[type] ?? 0, number),
+      limitRow(t`GPUs of type ${type}`, most + boosted(owner, type), owner.used_by_type[type] ?? 0, number),
     ),
     isPart ? limitRow(t`Running jobs`, owner.max_running_jobs, owner.running_jobs, number) : null,
     limitRow(t`Waiting jobs`, owner.max_waiting_jobs, owner.waiting_jobs, number),
