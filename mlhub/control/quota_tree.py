@@ -24,8 +24,9 @@ from mlhub.control.user_limits import UserLimitBooks
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
+from mlhub.tenants.actions.boosts import amounts_of
 from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.boosts import raised
+from mlhub.tenants.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
 from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
@@ -62,23 +63,25 @@ class QuotaTree:
 def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """The rules as the scheduler would see them now, with what the owner's boosts add."""
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    extras = extras_now({organisation.pk}, now=now).get(owner.pk, (0, 0))
+    extras = extras_now({organisation.pk}, now=now).get(owner.pk, BoostAmounts())
     found = dict(rules)
-    for name, extra, absent in (("guarantee", extras[0], 0), ("max_gpus", extras[1], None)):
+    for name, extra, absent in (("guarantee", extras.guarantee, 0), ("max_gpus", extras.max_gpus, None)):
         if name in found:
             found[name] = raised(found[name], extra, absent=absent)
+    if "gpus_by_type" in found:
+        found["gpus_by_type"] = type_limits(raised_types(found["gpus_by_type"], extras.by_type))
     return found
 
 
 @dataclass(frozen=True)
 class BudgetsAndBoosts:
-    """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limit.
+    """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limits.
 
     users: limits of users, of those who have jobs.
     """
 
     budgets: BudgetBooks
-    extras: Mapping[UUID, tuple[int, int]]
+    extras: Mapping[UUID, BoostAmounts]
     users: UserLimitBooks
 
     def makes_tenant(self, owner: UUID) -> bool:
@@ -86,14 +89,11 @@ class BudgetsAndBoosts:
         return owner in self.extras or owner in self.users.owners
 
 
-def extras_now(organisations: Collection[UUID], *, now: datetime) -> dict[UUID, tuple[int, int]]:
-    """By owner, GPUs that boosts in effect add to its guarantee, and to its limit. One query."""
-    found: defaultdict[UUID, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    rows = QuotaBoost.objects.in_effect(now).filter(organisation__in=organisations)
-    for row in rows.values_list("organisation", "team", "project", "extra_guarantee", "extra_max_gpus"):
-        organisation, team, project, guarantee, limit = row
-        owner = project or team or organisation
-        found[owner] = (found[owner][0] + guarantee, found[owner][1] + limit)
+def extras_now(organisations: Collection[UUID], *, now: datetime) -> dict[UUID, BoostAmounts]:
+    """By owner, GPUs that boosts in effect add to its guarantee, and to its limits. One query."""
+    found: defaultdict[UUID, BoostAmounts] = defaultdict(BoostAmounts)
+    for boost in QuotaBoost.objects.in_effect(now).filter(organisation__in=organisations):
+        found[boost.project_id or boost.team_id or boost.organisation_id] += amounts_of(boost)
     return dict(found)
 
 
@@ -182,20 +182,20 @@ def _place(
 
 def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> TenantSnapshot:
     quota: QuotaRules | None = getattr(owner, "quota", None)
-    extra_guarantee, extra_max_gpus = books.extras.get(owner.id, (0, 0))
+    extras = books.extras.get(owner.id, BoostAmounts())
     limits = books.users.limits_of(owner)
     if quota is None:
-        guarantee = raised(None, extra_guarantee, absent=0)
+        guarantee = raised(None, extras.guarantee, absent=0)
         name = owner.name
         return TenantSnapshot(str(owner.id), name, parent=parent, guarantee=guarantee, user_limits=limits)
     return TenantSnapshot(
         id=str(owner.id),
         name=owner.name,
         parent=parent,
-        max_gpus=raised(quota.max_gpus, extra_max_gpus, absent=None),
+        max_gpus=raised(quota.max_gpus, extras.max_gpus, absent=None),
         max_running_jobs=quota.max_running_jobs,
         weight=quota.weight,
-        guarantee=raised(quota.guarantee, extra_guarantee, absent=0),
+        guarantee=raised(quota.guarantee, extras.guarantee, absent=0),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
         reclaim=Reclaim(quota.reclaim),
@@ -203,7 +203,7 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         half_life_s=quota.half_life_s,
         budgets=books.budgets.budgets_of(owner, quota.budgets),
         user_limits=limits,
-        gpus_by_type=type_limits(quota.gpus_by_type),
+        gpus_by_type=type_limits(raised_types(quota.gpus_by_type, extras.by_type)),
         max_cpus=quota.max_cpus,
         max_memory_bytes=quota.max_memory_bytes,
     )

@@ -43,7 +43,7 @@ def create_study(
     for versions that are still being inspected, QuotaExceededError where the organisation has too many live studies,
     NotAllowedError.
     """
-    require_role(actor, project, Role.MEMBER)
+    require_role(actor, project, Role.SUBMITTER)
     require_open(project)
     fields = check_study(project, dataset_version, model_version, settings, request, actor=actor)
     with transaction.atomic():
@@ -151,7 +151,7 @@ def _refuse_ended(study: Study) -> None:
 
 
 def _require_right(study: Study, actor: User) -> None:
-    require_role(actor, study.project, Role.MEMBER if study.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, study.project, Role.SUBMITTER if study.created_by_id == actor.id else Role.ADMIN)
 
 
 def _record(kind: str, study: Study, actor: User | None, **facts: Any) -> None:

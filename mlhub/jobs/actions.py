@@ -76,7 +76,7 @@ def submit_job(
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
     """
-    require_role(actor, project, Role.MEMBER)
+    require_role(actor, project, Role.SUBMITTER)
     fingerprint = _fingerprint(project, dataset_version, model_version, name, request)
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
@@ -265,7 +265,7 @@ def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:
 
 def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[JobState, ...], actor: User | None) -> Job:
     if actor is not None:
-        needed = Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN
+        needed = Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN
         require_role(actor, job.project, needed)
     with transaction.atomic():
         found = (

@@ -21,17 +21,17 @@ MAX_LISTED_TAGS = 200
 
 
 def annotate_job(job: Job, *, actor: User, tags: Iterable[str] | None = None, notes: str | None = None) -> Job:
-    """Replaces the tags or the notes; None leaves them. For members of the job's organisation.
+    """Replaces the tags or the notes; None leaves them. For members, and for submitters of the job.
 
     Raises InvalidInputError for too many tags, NotAllowedError.
     """
-    require_role(actor, job.project, Role.MEMBER)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.pk else Role.MEMBER)
     return _write(job, actor, lambda _: None if tags is None else list(tags), notes)
 
 
 def retag_job(job: Job, *, actor: User, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Job:
     """Adds and removes tags; the others stay. Raises what annotate_job raises."""
-    require_role(actor, job.project, Role.MEMBER)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.pk else Role.MEMBER)
     added, removed = list(add), set(remove)
     return _write(job, actor, lambda present: [*(tag for tag in present if tag not in removed), *added], None)
 

@@ -10,8 +10,8 @@ from django.db.models import Sum
 
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError, QuotaExceededError
-from mlhub.tenants.actions import gpu_limits_above
-from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above
+from mlhub.tenants.actions import gpu_limits_above, type_limits_above
+from mlhub.tenants.actions.quotas import Owner, raised_by
 from mlhub.tenants.models import Project
 
 GIB = 2**30
@@ -118,13 +118,13 @@ def check_capacity(project: Project, n_gpus: int, gpu_types: Sequence[str] = ())
 
 def _check_types(project: Project, n_gpus: int, gpu_types: Sequence[str]) -> None:
     """Whether limits of single types could ever give so many of one type. Raises QuotaExceededError."""
-    limits = [(owner, rules.gpus_by_type) for owner, rules in rules_above(project) if rules.gpus_by_type]
+    limits = type_limits_above(project)
     if not limits:
         return
     tightest: list[tuple[int, Owner]] = []
     types = usable_types(gpu_types)
     for gpu_type in types:
-        of_type = [(int(by_type[gpu_type]), owner) for owner, by_type in limits if gpu_type in by_type]
+        of_type = [(by_type[gpu_type], owner) for owner, by_type in limits if gpu_type in by_type]
         if not of_type:
             return
         tightest.append(min(of_type, key=lambda one: one[0]))
@@ -133,8 +133,8 @@ def _check_types(project: Project, n_gpus: int, gpu_types: Sequence[str]) -> Non
         raise QuotaExceededError(
             f"min_workers is {n_gpus}, and {owner.name} may use {most} GPUs of one type out of {', '.join(types)}.",
             field="min_workers",
-            remedy=f"Give fewer, allow other types, or ask {raised_by(owner)} to raise gpus_by_type of {owner.name} on "
-            "the page Quotas.",
+            remedy=f"Give fewer, allow other types, or ask {raised_by(owner)} to raise gpus_by_type of {owner.name} "
+            "(Ask for more on the page Quotas).",
             limit="gpus_by_type",
             limit_gpus=most,
             asked_gpus=n_gpus,

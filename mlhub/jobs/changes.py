@@ -38,7 +38,7 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
     cancelled or holds GPUs, NotAllowedError.
     """
     organisation = job.project.organisation
-    require_role(actor, job.project, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         found = Job.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=job.pk)
         _check_state(found, changes)

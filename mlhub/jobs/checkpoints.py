@@ -107,7 +107,7 @@ def fork_job(job: Job, checkpoint: Checkpoint, *, name: str = "", actor: User, *
         raise InvalidInputError(
             f"{job.name} is a job of kind {job.kind}: it has no checkpoints.", field="checkpoint", remedy="Clone it."
         )
-    require_role(actor, job.project, Role.MEMBER)
+    require_role(actor, job.project, Role.SUBMITTER)
     file, size_bytes = checkpoint_files.open_weights(job.pk, checkpoint.name)
     with file:
         checkpoint_files.refuse_sparse(file, checkpoint.name)
@@ -183,7 +183,7 @@ def _refuse_needed(job: Job, chosen: Collection[Checkpoint]) -> None:
 
 
 def _require_right(job: Job, actor: User) -> None:
-    require_role(actor, job.project, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
 
 
 def _record(kind: str, job: Job, actor: User, **facts: Any) -> None:

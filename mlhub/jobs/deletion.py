@@ -102,7 +102,7 @@ def remove_job(job: Job) -> None:
 
 
 def _require_right(job: Job, actor: User) -> None:
-    require_role(actor, job.project, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
 
 
 def _conflict(job: Job) -> ConflictError | None:

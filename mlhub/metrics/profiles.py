@@ -187,7 +187,7 @@ def _common_step(job: Job, attempt: Attempt, *, n_ranks: int, steps: int) -> int
 
 
 def _require_right(job: Job, actor: User) -> None:
-    require_role(actor, job.project, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
 
 
 def _folder(recording: ProfileRecording) -> str:

@@ -27,7 +27,7 @@ def predict_rows(version: ModelVersion, rows: Sequence[Any], *, actor: User) -> 
     """
     project = version.model.project
     if project is not None:
-        require_role(actor, project, Role.MEMBER)
+        require_role(actor, project, Role.SUBMITTER)
     check_exportable(version)
     _check_installation()
     flow = str(actor.pk if project is None else project.organisation_id)

@@ -5,9 +5,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
+
+
+@dataclass(frozen=True)
+class BoostAmounts:
+    """GPUs that are added to an owner's guarantee, to its limit in sum, and to its limits of single types."""
+
+    guarantee: int = 0
+    max_gpus: int = 0
+    by_type: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: BoostAmounts) -> BoostAmounts:
+        by_type = {t: self.by_type.get(t, 0) + other.by_type.get(t, 0) for t in {*self.by_type, *other.by_type}}
+        return BoostAmounts(self.guarantee + other.guarantee, self.max_gpus + other.max_gpus, by_type)
+
+    def __bool__(self) -> bool:
+        return bool(self.guarantee or self.max_gpus or any(self.by_type.values()))
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,11 @@ def raised(rule: int | None, extra: int, *, absent: int | None) -> int | None:
     """Returns the rule with the extra. absent: what an empty rule counts as; None stays empty, as of a limit."""
     base = absent if rule is None else rule
     return base + extra if base is not None and extra else rule
+
+
+def raised_types(limits: Mapping[str, int], extras: Mapping[str, int]) -> dict[str, int]:
+    """Returns the limits of single types with the extras; a type without a limit stays without one."""
+    return {gpu_type: most + extras.get(gpu_type, 0) for gpu_type, most in limits.items()}
 
 
 def first_excess(owners: Mapping[UUID, OwnerRules], extras: Iterable[Extra], *, now: datetime) -> Excess | None:

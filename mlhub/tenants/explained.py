@@ -21,10 +21,12 @@ from mlhub.tenants.roles import Role
 
 class TenantAction(StrEnum):
     READ = "read"  # jobs, data and models
-    SUBMIT = "submit"  # upload, submit jobs, change and delete one's own
+    SUBMIT = "submit"  # jobs; change and delete one's own
+    UPLOAD = "upload"  # data and models; change and delete one's own
     CREATE_PROJECTS = "create_projects"
     CHANGE_OTHERS = "change_others"  # jobs, data and models of others
     CHANGE_SETTINGS = "change_settings"  # name, archive, retention, deletion
+    REQUEST_QUOTA = "request_quota"  # for the place
     LIMIT_USERS = "limit_users"  # within the quota
     ASSIGN_ROLES = "assign_roles"
     INVITE = "invite"  # and remove people
@@ -38,7 +40,9 @@ class TenantAction(StrEnum):
 
 OF_PROJECT = {
     TenantAction.READ: Role.VIEWER,
-    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.SUBMIT: Role.SUBMITTER,
+    TenantAction.UPLOAD: Role.MEMBER,
+    TenantAction.REQUEST_QUOTA: Role.SUBMITTER,
     TenantAction.CHANGE_OTHERS: Role.ADMIN,
     TenantAction.CHANGE_SETTINGS: Role.ADMIN,
     TenantAction.LIMIT_USERS: Role.ADMIN,
@@ -46,7 +50,9 @@ OF_PROJECT = {
 }
 OF_TEAM = {
     TenantAction.READ: Role.VIEWER,
-    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.SUBMIT: Role.SUBMITTER,
+    TenantAction.UPLOAD: Role.MEMBER,
+    TenantAction.REQUEST_QUOTA: Role.SUBMITTER,
     TenantAction.CREATE_PROJECTS: Role.MEMBER,
     TenantAction.CHANGE_OTHERS: Role.ADMIN,
     TenantAction.CHANGE_SETTINGS: Role.ADMIN,
@@ -57,7 +63,9 @@ OF_TEAM = {
 OF_ORGANISATION = {
     TenantAction.READ: Role.VIEWER,
     TenantAction.SEE_ORIGINS: Role.AUDITOR,
-    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.SUBMIT: Role.SUBMITTER,
+    TenantAction.UPLOAD: Role.MEMBER,
+    TenantAction.REQUEST_QUOTA: Role.SUBMITTER,
     TenantAction.CREATE_PROJECTS: Role.MEMBER,
     TenantAction.CHANGE_OTHERS: Role.ADMIN,
     TenantAction.INVITE: Role.ADMIN,

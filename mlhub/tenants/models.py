@@ -317,7 +317,8 @@ class UserQuota(OfOwner):
 class QuotaBoost(OfOwner):
     """GPUs that are added to the rules of an organisation, or of its team or project, until ends_at.
 
-    ended_at: when it was ended before that, or when its end was recorded; ended_by: None for an end by itself.
+    extra_gpus_by_type: to limits of single types. ended_at: when it was ended before that, or when its end was
+    recorded; ended_by: None for an end by itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -326,6 +327,7 @@ class QuotaBoost(OfOwner):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="boosts")
     extra_guarantee = models.PositiveIntegerField(default=0)
     extra_max_gpus = models.PositiveIntegerField(default=0)
+    extra_gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     reason = models.CharField(max_length=200, blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -356,6 +358,7 @@ class QuotaRequest(OfOwner):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="quota_requests")
     extra_guarantee = models.PositiveIntegerField(default=0)
     extra_max_gpus = models.PositiveIntegerField(default=0)
+    extra_gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=500)
     requested_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="quota_requests")

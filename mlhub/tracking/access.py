@@ -118,10 +118,10 @@ class Caller:
             raise NotFoundError(f"There is no logged model {text[:100]} that you may see.", field="model_id")
         return found
 
-    def require_writer(self, project: Project) -> None:
-        """Raises NotAllowedError for who may only read; GoneError for pods of an attempt that has ended."""
+    def require_writer(self, project: Project, *, needed: Role = Role.MEMBER) -> None:
+        """Raises NotAllowedError for who may only read or submit; GoneError for pods of an attempt that has ended."""
         if self.attempt is None:
-            require_role(self.user, project, Role.MEMBER)
+            require_role(self.user, project, needed)
         elif Attempt.objects.values_list("is_fenced", flat=True).get(pk=self.attempt.pk):
             raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
 
@@ -137,7 +137,12 @@ class Caller:
         """For what takes something away: only the creator, admins and pods. Raises NotAllowedError, GoneError."""
         if self.attempt is None and target.created_by_id != self.user.pk:
             require_role(self.user, target.project, Role.ADMIN)
-        self.require_writer(target.project)
+        self.require_writer(target.project, needed=_role_for(target))
+
+
+def _role_for(target: Run | Job | LoggedModel) -> Role:
+    """That its creator needs to log to it: who submits writes to own jobs, and to nothing else of the project."""
+    return Role.SUBMITTER if isinstance(target, Job) else Role.MEMBER
 
 
 def public_id(model: LoggedModel) -> str:

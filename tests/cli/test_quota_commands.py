@@ -62,6 +62,28 @@ def test_a_request_is_made_listed_and_answered(
     assert main(["quota", "refuse", first, "--note", "too late"]) == CommandStatus.REFUSED
 
 
+def test_a_boost_and_a_request_name_a_gpu_type(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.project_a, gpus_by_type={"A100": 1}, actor=bob.alice)
+    assert main(["quota", "request", "vision", "--gpus-of-type", "H100=1", "--reason", "x"]) == CommandStatus.REFUSED
+    assert "Name types that it limits: A100." in capsys.readouterr().err
+    assert main(["quota", "request", "vision", "--gpus-of-type", "A100", "--reason", "x"]) != CommandStatus.OK
+    assert "Give one as A100=2." in capsys.readouterr().err
+    assert main(["quota", "request", "vision", "--gpus-of-type", "A100=3", "--reason", "x"]) == CommandStatus.OK
+    asked = capsys.readouterr().out.strip()
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["quota", "requests"]) == CommandStatus.OK
+    assert "A100 +3" in capsys.readouterr().out
+    assert main(["quota", "approve", asked, "--gpus-of-type", "A100=2"]) == CommandStatus.OK
+    assert main(["quota", "boost", "vision", "--gpus-of-type", "A100=4", "--hours", "1"]) == CommandStatus.OK
+    assert quota_of(bob.project_a).gpus_by_type == {"A100": 3}
+    capsys.readouterr()
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    assert "A100 0 of 7" in capsys.readouterr().out
+
+
 def test_limits_of_users_are_set_listed_and_removed(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

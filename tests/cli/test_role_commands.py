@@ -22,6 +22,7 @@ def test_a_role_is_given_changed_listed_and_withdrawn_by_names(
     assert main(["role", "give", "victor", "member", "vision"]) == CommandStatus.REFUSED
     assert "an admin of vision or of A" in capsys.readouterr().err
     bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["role", "give", "victor", "submitter", "vision"]) == CommandStatus.OK
     assert main(["role", "give", "victor", "member", "vision"]) == CommandStatus.OK
     assert main(["role", "give", "victor", "admin", "vision"]) == CommandStatus.OK
     capsys.readouterr()

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from mlhub.control.quota_tree import tree_of
 from mlhub.control.tasks import watch_boosts
 from mlhub.events.models import Event
-from mlhub.tenants.actions import set_quota
-from mlhub.tenants.models import QuotaBoost
+from mlhub.tenants.actions import set_quota, type_limits_above
+from mlhub.tenants.models import Project, QuotaBoost
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import builtin, ready_dataset
@@ -68,6 +69,23 @@ def test_the_submission_of_a_larger_job_counts_the_boost(world: World) -> None:
     assert [one["extra_max_gpus"] for one in row["boosts"]] == [2]
     quota = bob.get(f"/api/v1/organisations/{world.cast.a.id}/quota").json()
     assert (quota["max_gpus"], quota["boosted_gpus"]) == (1, 2)
+
+
+def test_a_boost_of_a_gpu_type_raises_that_limit_for_submissions_and_rounds(world: World) -> None:
+    set_quota(world.cast.a, gpus_by_type={"A100": 1, "T4": 2}, actor=world.cast.root)
+    refused = boost(world, world.cast.root, extra_gpus_by_type={"H100": 1}, status=422)
+    assert refused["errors"][0]["field"] == "extra_gpus_by_type"
+    made = boost(world, world.cast.root, extra_gpus_by_type={"A100": 2})
+    boost(world, world.cast.root, extra_gpus_by_type={"A100": 1}, extra_guarantee=1)
+    assert made["extra_gpus_by_type"] == {"A100": 2}
+    now = timezone.now()
+    assert type_limits_above(Project.objects.get(pk=world.cast.project_a.pk)) == [(world.cast.a, {"A100": 4, "T4": 2})]
+    tenant = next(one for one in tree_of({world.cast.a.id}, now=now).tenants if one.id == str(world.cast.a.id))
+    assert (tenant.gpus_by_type, tenant.guarantee) == ((("A100", 4), ("T4", 2)), 1)
+    world.cast.client(world.cast.root).post(f"/api/v1/quota-boosts/{made['id']}/end")
+    assert type_limits_above(Project.objects.get(pk=world.cast.project_a.pk)) == [(world.cast.a, {"A100": 2, "T4": 2})]
+    set_quota(world.cast.a, gpus_by_type={"T4": 2}, actor=world.cast.root)  # a limit that is lifted stays lifted
+    assert type_limits_above(Project.objects.get(pk=world.cast.project_a.pk)) == [(world.cast.a, {"T4": 2})]
 
 
 def test_a_project_may_be_guaranteed_what_its_organisation_has_for_as_long(world: World) -> None:

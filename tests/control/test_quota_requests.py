@@ -57,6 +57,45 @@ def test_an_approved_request_for_good_changes_the_quota(cast: Cast) -> None:
     assert list(kinds) == [("quota.requested", "bob"), ("quota.request_approved", "alice")]
 
 
+def test_an_approved_request_for_a_gpu_type_raises_the_limit_of_that_type_alone(cast: Cast) -> None:
+    set_quota(cast.project_a, max_gpus=4, gpus_by_type={"A100": 1, "T4": 2}, actor=cast.alice)
+    asked = ask(cast, cast.bob, extra_gpus_by_type={"A100": 2})
+    assert (asked["extra_gpus_by_type"], asked["extra_max_gpus"]) == ({"A100": 2}, 0)
+    set_quota(cast.project_a, gpus_by_type={"A100": 2, "T4": 2}, actor=cast.alice)  # meanwhile
+    given = answer(cast, cast.alice, asked, "approve", extra_gpus_by_type={"A100": 1})
+    assert given["extra_gpus_by_type"] == {"A100": 1}
+    rules = quota_of(cast.project_a)
+    assert (rules.max_gpus, rules.gpus_by_type) == (4, {"A100": 3, "T4": 2})
+
+
+def test_a_limit_that_was_lifted_meanwhile_stays_lifted(cast: Cast) -> None:
+    set_quota(cast.project_a, gpus_by_type={"A100": 1, "T4": 2}, actor=cast.alice)
+    asked = ask(cast, cast.bob, extra_gpus_by_type={"A100": 2, "T4": 1})
+    set_quota(cast.project_a, gpus_by_type={"T4": 2}, actor=cast.alice)
+    answer(cast, cast.alice, asked, "approve")
+    assert quota_of(cast.project_a).gpus_by_type == {"T4": 3}
+
+
+@pytest.mark.parametrize(
+    ("types", "said"),
+    [
+        ({"H100": 1}, "Name types that it limits: A100, T4."),
+        ({"A100": 0}, "Nothing would be added."),
+        ({"A100": -1}, "greater than or equal to 0"),
+        ({"A100": 100_001}, "less than or equal to 100000"),
+        ({"A100": "many"}, "integer"),
+        ({"": 1}, "by GPU type"),
+        ("A100", "dictionary"),
+    ],
+)
+def test_a_request_for_what_can_not_be_raised_names_the_field_and_the_remedy(cast: Cast, types: Any, said: str) -> None:
+    set_quota(cast.project_a, gpus_by_type={"A100": 1, "T4": 2}, actor=cast.alice)
+    refused = ask(cast, cast.bob, extra_gpus_by_type=types, status=422)
+    assert said in str(refused)
+    assert "extra_gpus_by_type" in str(refused)
+    assert not cast.a.quota_requests.exists()
+
+
 def test_an_approved_request_with_an_end_is_a_boost_of_the_amount_that_was_granted(cast: Cast) -> None:
     set_quota(cast.a, max_gpus=4, actor=cast.root)
     asked = ask(cast, cast.bob, of=f"organisations/{cast.a.id}", extra_max_gpus=6, ends_at=in_hours(5))

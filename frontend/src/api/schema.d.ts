@@ -2238,7 +2238,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["organisations_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -2501,7 +2501,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["projects_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -3367,7 +3367,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        /** @description Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide. */
         post: operations["teams_quota_requests_create"];
         delete?: never;
         options?: never;
@@ -4248,10 +4248,11 @@ export interface components {
         /**
          * @description * `admin` - admin
          *     * `member` - member
+         *     * `submitter` - submitter
          *     * `viewer` - viewer
          * @enum {string}
          */
-        BoundRole: "admin" | "member" | "viewer";
+        BoundRole: "admin" | "member" | "submitter" | "viewer";
         /**
          * @description * `at_least` - at_least
          *     * `at_most` - at_most
@@ -5903,6 +5904,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -5937,6 +5939,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -5985,6 +5988,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7127,6 +7131,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7149,6 +7154,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7502,6 +7508,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7534,6 +7541,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7695,6 +7703,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -7790,6 +7799,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8677,6 +8687,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             role?: components["schemas"]["BoundRole"];
@@ -8693,6 +8704,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8735,11 +8747,12 @@ export interface components {
          */
         PatchedServiceAccountChangeRequest: {
             /**
-             * @description member, viewer or outsider; left out: as it is.
+             * @description member, submitter, viewer or outsider; left out: as it is.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8823,9 +8836,11 @@ export interface components {
              *
              *     * `read` - read
              *     * `submit` - submit
+             *     * `upload` - upload
              *     * `create_projects` - create_projects
              *     * `change_others` - change_others
              *     * `change_settings` - change_settings
+             *     * `request_quota` - request_quota
              *     * `limit_users` - limit_users
              *     * `assign_roles` - assign_roles
              *     * `invite` - invite
@@ -8845,6 +8860,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8858,9 +8874,11 @@ export interface components {
         /**
          * @description * `read` - read
          *     * `submit` - submit
+         *     * `upload` - upload
          *     * `create_projects` - create_projects
          *     * `change_others` - change_others
          *     * `change_settings` - change_settings
+         *     * `request_quota` - request_quota
          *     * `limit_users` - limit_users
          *     * `assign_roles` - assign_roles
          *     * `invite` - invite
@@ -8872,7 +8890,7 @@ export interface components {
          *     * `drain_nodes` - drain_nodes
          * @enum {string}
          */
-        PermissionActionEnum: "read" | "submit" | "create_projects" | "change_others" | "change_settings" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
+        PermissionActionEnum: "read" | "submit" | "upload" | "create_projects" | "change_others" | "change_settings" | "request_quota" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
         /** @description Why one can or cannot do things in a place. */
         Permissions: {
             /** @description Of whom. */
@@ -8883,6 +8901,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -8905,6 +8924,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -9426,6 +9446,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -9863,18 +9884,26 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * @description A word to who asked.
              * @default
              */
             note: string;
         };
-        /** @description At least one of extra_guarantee and extra_max_gpus, and a reason. */
+        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type, and a reason. */
         QuotaAskRequest: {
             /** @description GPUs to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description Until when, at most 366 days from now; null: for good.
@@ -9894,6 +9923,10 @@ export interface components {
             readonly extra_guarantee: number;
             /** @description GPUs that are added to the most that may be in use at a time. */
             readonly extra_max_gpus: number;
+            /** @description GPUs that are added to the limits of single types, by type. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description When it ends by itself.
@@ -9909,7 +9942,7 @@ export interface components {
              */
             readonly created_at: string;
         };
-        /** @description At least one of extra_guarantee and extra_max_gpus. */
+        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type. */
         QuotaBoostRequestRequest: {
             /**
              * @description GPUs to add to the guarantee.
@@ -9921,6 +9954,10 @@ export interface components {
              * @default 0
              */
             extra_max_gpus: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description When it ends by itself; at most 366 days from now. Without an offset it is UTC.
@@ -10575,6 +10612,10 @@ export interface components {
             readonly extra_guarantee: number;
             /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
             readonly extra_max_gpus: number;
+            /** @description GPUs to add to the limits of single types, by type; once approved, those that were added. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
             /**
              * Format: date-time
              * @description Until when; null: for good.
@@ -10896,12 +10937,13 @@ export interface components {
          * @description * `owner` - owner
          *     * `admin` - admin
          *     * `member` - member
+         *     * `submitter` - submitter
          *     * `auditor` - auditor
          *     * `viewer` - viewer
          *     * `outsider` - outsider
          * @enum {string}
          */
-        Role: "owner" | "admin" | "member" | "auditor" | "viewer" | "outsider";
+        Role: "owner" | "admin" | "member" | "submitter" | "auditor" | "viewer" | "outsider";
         /** @description Where a role comes from. */
         RoleAssignment: {
             /**
@@ -10915,6 +10957,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -10950,6 +10993,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             readonly role: components["schemas"]["BoundRole"];
@@ -10984,6 +11028,7 @@ export interface components {
              *
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `viewer` - viewer
              */
             role: components["schemas"]["BoundRole"];
@@ -11491,6 +11536,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -11521,11 +11567,12 @@ export interface components {
             /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
             name: string;
             /**
-             * @description member, viewer or outsider.
+             * @description member, submitter, viewer or outsider.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider
@@ -13179,6 +13226,7 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `submitter` - submitter
              *     * `auditor` - auditor
              *     * `viewer` - viewer
              *     * `outsider` - outsider

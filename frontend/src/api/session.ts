@@ -72,8 +72,9 @@ interface Place {
 }
 
 /** The greatest first. */
-export const ROLES: Role[] = ["owner", "admin", "member", "auditor", "viewer", "outsider"];
+export const ROLES: Role[] = ["owner", "admin", "member", "submitter", "auditor", "viewer", "outsider"];
 const WRITES: (Role | undefined)[] = ["owner", "admin", "member"];
+const SUBMITS: (Role | undefined)[] = [...WRITES, "submitter"];
 const LEADS: (Role | undefined)[] = ["owner", "admin"];
 
 /** The role in a project: the greatest of those in its organisation, its team and the project itself. */
@@ -88,12 +89,22 @@ export function isAdminOf(me: Me, project: Place): boolean {
   return me.is_staff || LEADS.includes(roleIn(me, project));
 }
 
-/** Whether this person may delete what somebody made there: the maker may, and admins, owners and staff. */
+/** Whether this person may delete data or a model that somebody made there: the maker may, and admins, owners and staff. */
 export function canDelete(me: Me, project: Place, maker: { id: string }): boolean {
   return isAdminOf(me, project) || (roleIn(me, project) === "member" && maker.id === me.id);
 }
 
-/** Whether this person may create and change things of the project: a member or above, or staff. */
+/** Whether this person may change, stop and delete a job or a study there: who submitted it may, and admins, owners and staff. */
+export function canChangeJob(me: Me, project: Place, submitter: { id: string }): boolean {
+  return isAdminOf(me, project) || (canSubmit(me, project) && submitter.id === me.id);
+}
+
+/** Whether this person may submit jobs of the data and models that are there: a submitter or above, or staff. */
+export function canSubmit(me: Me, project: Place): boolean {
+  return me.is_staff || SUBMITS.includes(roleIn(me, project));
+}
+
+/** Whether this person may upload to the project and change things of it: a member or above, or staff. */
 export function canWrite(me: Me, project: Place): boolean {
   return me.is_staff || WRITES.includes(roleIn(me, project));
 }

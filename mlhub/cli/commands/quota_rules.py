@@ -108,6 +108,17 @@ def _types_after(limits: dict[str, int], changes: list[str]) -> dict[str, int]:
     return {gpu_type: most for gpu_type, most in wanted.items() if most is not None}
 
 
+def types_of(texts: list[str]) -> dict[str, int]:
+    """Of A100=2, as often as it is given. Raises CommandError."""
+    found = {}
+    for text in texts:
+        gpu_type, _, n = text.rpartition("=")
+        if not gpu_type or not n.isdecimal():
+            raise CommandError(f"{text} names no type and number.", remedy="Give one as A100=2.")
+        found[gpu_type] = int(n)
+    return found
+
+
 def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
     """What the scheduler would decide now, with the rules as they are and as they would be."""
     wish = {key: value for key, value in rules.items() if key not in NOT_PREVIEWED}

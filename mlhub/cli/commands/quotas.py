@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
-from mlhub.cli.commands.quota_rules import list_owners, set_rules
+from mlhub.cli.commands.quota_rules import list_owners, set_rules, types_of
 from mlhub.cli.commands.user_limits import users
 from mlhub.cli.output import Format, size, until
 from mlhub.cli.session import session_of
@@ -18,6 +18,12 @@ quota = typer.Typer(help="What may be used, and is used now; boosts; requests.",
 quota.add_typer(users, name="users")
 quota.command("ls")(list_owners)
 quota.command("set")(set_rules)
+
+
+OfTypes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TYPE=NUMBER", help="GPUs to add to the limit of a type; once for each type."),
+]
 
 
 @quota.callback()
@@ -75,6 +81,7 @@ def list_boosts(context: typer.Context) -> None:
         "OF": lambda row: row["owner"],
         "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
+        "BY TYPE": _added_by_type,
         "ENDS": lambda row: until(row["ends_at"]),
         "BY": lambda row: row["created_by"],
         "REASON": lambda row: row["reason"],
@@ -89,6 +96,7 @@ def boost(
     hours: Annotated[float, typer.Option(min=0.01, max=366 * 24, help="Hours from now after which it ends.")],
     guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
+    gpus_of_type: OfTypes = None,
     reason: Annotated[str, typer.Option(help="Why, for those who see the quota.")] = "",
 ) -> None:
     """Raise a quota for some hours; it ends by itself."""
@@ -98,6 +106,7 @@ def boost(
         f"/{owner['kind']}s/{owner['id']}/quota/boosts",
         extra_guarantee=guarantee,
         extra_max_gpus=max_gpus,
+        extra_gpus_by_type=types_of(gpus_of_type or []),
         ends_at=(datetime.now(UTC) + timedelta(hours=hours)).isoformat(),
         reason=reason,
     )
@@ -123,6 +132,7 @@ def make_request(
     reason: Annotated[str, typer.Option(help="What the GPUs are for, to who decides.")],
     guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
+    gpus_of_type: OfTypes = None,
     hours: Annotated[
         float | None, typer.Option(min=0.01, max=366 * 24, help="For so many hours from now; left out: for good.")
     ] = None,
@@ -135,6 +145,7 @@ def make_request(
         f"/{owner['kind']}s/{owner['id']}/quota/requests",
         extra_guarantee=guarantee,
         extra_max_gpus=max_gpus,
+        extra_gpus_by_type=types_of(gpus_of_type or []),
         ends_at=ends_at,
         reason=reason,
     )
@@ -157,6 +168,7 @@ def list_requests(
         "FOR": lambda row: row["owner_name"],
         "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
+        "BY TYPE": _added_by_type,
         "UNTIL": lambda row: "for good" if row["ends_at"] is None else until(row["ends_at"]),
         "BY": lambda row: row["requested_by"],
         "STATE": lambda row: row["state"],
@@ -174,12 +186,18 @@ def approve(
     id: RequestId,
     guarantee: Annotated[int | None, typer.Option(min=0, help="Add so many instead of those asked for.")] = None,
     max_gpus: Annotated[int | None, typer.Option(min=0, help="Add so many instead of those asked for.")] = None,
+    gpus_of_type: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=NUMBER", help="Add so many of a type, and no others, instead of those asked for."),
+    ] = None,
     note: Annotated[str, typer.Option(help="A word to who asked.")] = "",
 ) -> None:
     """Give what a request asks for."""
     session = session_of(context)
     amounts = {"extra_guarantee": guarantee, "extra_max_gpus": max_gpus}
-    given = {field: value for field, value in amounts.items() if value is not None}
+    given: dict[str, Any] = {field: value for field, value in amounts.items() if value is not None}
+    if gpus_of_type:
+        given["extra_gpus_by_type"] = types_of(gpus_of_type)
     session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
     session.output.note("The request is approved.")
 
@@ -222,4 +240,10 @@ def _bytes_of(used: int | None, limit: int | None) -> str:
 def _by_type(row: dict[str, Any]) -> str:
     """A100 1 of 2, T4 0 of 4"""
     used, limits = row["used_by_type"], row["gpus_by_type"]
-    return ", ".join(f"{t} {_of(used.get(t, 0), most)}" for t, most in limits.items()) or "no limit"
+    extra = {t: sum(boost["extra_gpus_by_type"].get(t, 0) for boost in row["boosts"]) for t in limits}
+    return ", ".join(f"{t} {_of(used.get(t, 0), most + extra[t])}" for t, most in limits.items()) or "no limit"
+
+
+def _added_by_type(row: dict[str, Any]) -> str:
+    """A100 +2"""
+    return ", ".join(f"{gpu_type} +{n}" for gpu_type, n in row["extra_gpus_by_type"].items())

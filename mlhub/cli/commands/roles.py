@@ -33,7 +33,7 @@ def list_roles(context: typer.Context, place: PlaceName) -> None:
 def give_role(
     context: typer.Context,
     username: UserName,
-    name: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, member or admin.")],
+    name: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, submitter, member or admin.")],
     place: PlaceName,
 ) -> None:
     """Give a member a role there, or another one than was given before; admins of the place may."""

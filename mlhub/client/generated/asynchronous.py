@@ -2805,6 +2805,7 @@ class AsyncOrganisationsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -2816,6 +2817,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2826,6 +2829,7 @@ class AsyncOrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -2846,14 +2850,17 @@ class AsyncOrganisationsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -2864,6 +2871,7 @@ class AsyncOrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3050,7 +3058,7 @@ class AsyncOrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member, viewer or outsider.
+        role: member, submitter, viewer or outsider.
         """
         return await self._transport.record(
             r.ServiceAccount,
@@ -3272,6 +3280,7 @@ class AsyncProjectsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3283,6 +3292,8 @@ class AsyncProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3293,6 +3304,7 @@ class AsyncProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3313,14 +3325,17 @@ class AsyncProjectsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3331,6 +3346,7 @@ class AsyncProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3631,6 +3647,7 @@ class AsyncQuotaRequestsOperations:
         *,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
@@ -3639,13 +3656,20 @@ class AsyncQuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         note: A word to who asked.
         """
         return await self._transport.record(
             r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
-            body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
+                "note": note,
+            },
         )
 
     async def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
@@ -3930,7 +3954,7 @@ class AsyncServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member, viewer or outsider; left out: as it is.
+        role: member, submitter, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return await self._transport.record(
@@ -4385,6 +4409,7 @@ class AsyncTeamsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -4396,6 +4421,8 @@ class AsyncTeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4406,6 +4433,7 @@ class AsyncTeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4426,14 +4454,17 @@ class AsyncTeamsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4444,6 +4475,7 @@ class AsyncTeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },

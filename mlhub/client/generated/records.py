@@ -1768,6 +1768,7 @@ class QuotaBoost(ApiRecord):
     id: str
     extra_guarantee: int
     extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
     ends_at: datetime
     reason: str
     created_by: str
@@ -2029,6 +2030,7 @@ class RequestedQuota(ApiRecord):
     owner_name: str
     extra_guarantee: int
     extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
     ends_at: datetime | None
     reason: str
     requested_by: str

@@ -2769,6 +2769,7 @@ class OrganisationsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -2780,6 +2781,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2790,6 +2793,7 @@ class OrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -2810,14 +2814,17 @@ class OrganisationsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -2828,6 +2835,7 @@ class OrganisationsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3012,7 +3020,7 @@ class OrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member, viewer or outsider.
+        role: member, submitter, viewer or outsider.
         """
         return self._transport.record(
             r.ServiceAccount,
@@ -3234,6 +3242,7 @@ class ProjectsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3245,6 +3254,8 @@ class ProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3255,6 +3266,7 @@ class ProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3275,14 +3287,17 @@ class ProjectsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3293,6 +3308,7 @@ class ProjectsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3593,6 +3609,7 @@ class QuotaRequestsOperations:
         *,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
@@ -3601,13 +3618,20 @@ class QuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         note: A word to who asked.
         """
         return self._transport.record(
             r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
-            body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
+                "note": note,
+            },
         )
 
     def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
@@ -3890,7 +3914,7 @@ class ServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member, viewer or outsider; left out: as it is.
+        role: member, submitter, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return self._transport.record(
@@ -4341,6 +4365,7 @@ class TeamsOperations:
         ends_at: datetime | str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -4352,6 +4377,8 @@ class TeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4362,6 +4389,7 @@ class TeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4382,14 +4410,17 @@ class TeamsOperations:
         reason: str,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
+        extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
+        guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4400,6 +4431,7 @@ class TeamsOperations:
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
+                "extra_gpus_by_type": extra_gpus_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },

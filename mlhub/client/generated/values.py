@@ -25,7 +25,7 @@ BlockerKindEnum = Literal[
     "user_running_jobs",
     "borrowing",
 ]
-BoundRole = Literal["admin", "member", "viewer"]
+BoundRole = Literal["admin", "member", "submitter", "viewer"]
 BoundSide = Literal["at_least", "at_most"]
 BudgetPeriod = Literal["day", "week", "month", "once"]
 BulkRequestActionEnum = Literal["cancel", "pause", "resume", "delete", "tag", "untag"]
@@ -114,9 +114,11 @@ PartEnum = Literal["log", "metrics"]
 PermissionActionEnum = Literal[
     "read",
     "submit",
+    "upload",
     "create_projects",
     "change_others",
     "change_settings",
+    "request_quota",
     "limit_users",
     "assign_roles",
     "invite",
@@ -136,7 +138,7 @@ RemovedPartKindEnum = Literal["logs", "metrics", "events", "results"]
 ReplayState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 RequestedQuotaStateEnum = Literal["waiting", "approved", "refused", "withdrawn"]
 ResourceEnum = Literal["gpu", "nic", "node", "uplink"]
-Role = Literal["owner", "admin", "member", "auditor", "viewer", "outsider"]
+Role = Literal["owner", "admin", "member", "submitter", "auditor", "viewer", "outsider"]
 RuleOwner = Literal["project", "organisation", "installation"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]

@@ -23,9 +23,19 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
+EXTRA_BY_TYPE = (
+    "GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type."
+)
+
+
 class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
     """GPUs that are added to the rules of a quota until a time; boosts of one owner add up."""
 
+    extra_gpus_by_type = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="GPUs that are added to the limits of single types, by type.",
+    )
     created_by = serializers.SerializerMethodField(
         help_text="Who made it; empty: the platform, or an account that is gone."
     )
@@ -35,7 +45,10 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
 
     class Meta:
         model = QuotaBoost
-        fields = ["id", "extra_guarantee", "extra_max_gpus", "ends_at", "reason", "created_by", "created_at"]
+        fields = [
+            "id", "extra_guarantee", "extra_max_gpus", "extra_gpus_by_type", "ends_at", "reason", "created_by",
+            "created_at",
+        ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The boost's id.",
@@ -48,13 +61,16 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
 
 
 class QuotaBoostRequestSerializer(StrictSerializer):
-    """At least one of extra_guarantee and extra_max_gpus."""
+    """At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type."""
 
     extra_guarantee = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to the guarantee."
     )
     extra_max_gpus = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to max_gpus, where that is set."
+    )
+    extra_gpus_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MOST_EXTRA), required=False, help_text=EXTRA_BY_TYPE
     )
     ends_at = serializers.DateTimeField(
         help_text="When it ends by itself; at most 366 days from now. Without an offset it is UTC."

@@ -12,6 +12,7 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.control.api.boosts import EXTRA_BY_TYPE
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import VisibleMixin, read_body
@@ -31,6 +32,11 @@ STATES = ["waiting", *(word for word, _ in QuotaRequest.ANSWERS)]
 class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
     """What a member asks to be added to a quota, and what became of it."""
 
+    extra_gpus_by_type = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="GPUs to add to the limits of single types, by type; once approved, those that were added.",
+    )
     owner = serializers.SerializerMethodField(help_text="Id of the organisation, team or project.")
     owner_kind = serializers.SerializerMethodField(help_text="organisation, team or project.")
     owner_name = serializers.SerializerMethodField(help_text="Its name.")
@@ -53,8 +59,9 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
     class Meta:
         model = QuotaRequest
         fields = [
-            "id", "organisation", "owner", "owner_kind", "owner_name", "extra_guarantee", "extra_max_gpus", "ends_at",
-            "reason", "requested_by", "created_at", "state", "note", "answered_by", "answered_at",
+            "id", "organisation", "owner", "owner_kind", "owner_name", "extra_guarantee", "extra_max_gpus",
+            "extra_gpus_by_type", "ends_at", "reason", "requested_by", "created_at", "state", "note", "answered_by",
+            "answered_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -77,10 +84,13 @@ class _AmountsSerializer(StrictSerializer):
     extra_max_gpus = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs to add to max_gpus, where that is set."
     )
+    extra_gpus_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MOST_EXTRA), required=False, help_text=EXTRA_BY_TYPE
+    )
 
 
 class QuotaAskSerializer(_AmountsSerializer):
-    """At least one of extra_guarantee and extra_max_gpus, and a reason."""
+    """At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type, and a reason."""
 
     ends_at = serializers.DateTimeField(
         default=None, allow_null=True, help_text="Until when, at most 366 days from now; null: for good."
@@ -123,7 +133,7 @@ class QuotaRequestMakingView(APIView):
 
     @extend_schema(request=QuotaAskSerializer, responses={201: RequestedQuotaSerializer})
     def post(self, request: Request, id: str) -> Response:
-        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide."""
+        """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide."""
         owner = self.model._default_manager.get_visible(request.user, id)
         body: dict[str, Any] = read_body(QuotaAskSerializer, request)
         made = request_quota(owner, actor=caller(request), **body)

@@ -19,6 +19,7 @@ from mlhub.tenants.actions import set_quota
 from mlhub.tenants.actions.quotas import require_quota_right
 from mlhub.tenants.assignments import administered_by
 from mlhub.tenants.authentication import caller
+from mlhub.tenants.boosts import BoostAmounts
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.permissions import require_administrator
 from mlhub.tenants.roles import Role
@@ -158,6 +159,7 @@ def _quota(organisation: Organisation) -> dict[str, Any]:
     quota, _ = Quota.objects.get_or_create(organisation=organisation)
     now = timezone.now()
     quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
-    _, quota.boosted_gpus = quota_tree.extras_now({organisation.pk}, now=now).get(organisation.pk, (0, 0))  # type: ignore[attr-defined]
+    extras = quota_tree.extras_now({organisation.pk}, now=now).get(organisation.pk, BoostAmounts())
+    quota.boosted_gpus = extras.max_gpus  # type: ignore[attr-defined]
     quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=now))
     return s.QuotaSerializer(quota).data

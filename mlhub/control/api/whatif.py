@@ -229,7 +229,7 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
         if "gpus_by_type" in rules:
-            rules["gpus_by_type"] = quota_tree.type_limits(checked_types(rules["gpus_by_type"]))
+            rules["gpus_by_type"] = checked_types(rules["gpus_by_type"])
         found.append(whatif.with_quota(str(owner.id), **quota_tree.with_boosts(owner, rules, now=timezone.now())))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))

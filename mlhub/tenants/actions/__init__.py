@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
 
-from mlhub.tenants.actions.boosts import boost_quota, end_boost, gpu_limit_of, gpu_limits_above, record_ended_boosts
+from mlhub.tenants.actions.boosts import (
+    boost_quota,
+    end_boost,
+    gpu_limit_of,
+    gpu_limits_above,
+    record_ended_boosts,
+    type_limits_above,
+)
 from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
 from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
@@ -42,6 +49,7 @@ __all__ = [
     "set_quota",
     "sign_in",
     "sign_out",
+    "type_limits_above",
     "withdraw_binding",
     "withdraw_invitation",
     "withdraw_request",

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,14 +15,15 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import (
     Owner,
+    checked_types,
     quota_of,
     require_quota_right,
     require_room_for_boosts,
     rules_above,
 )
 from mlhub.tenants.audit import record
-from mlhub.tenants.boosts import raised
-from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, User
+from mlhub.tenants.boosts import BoostAmounts, raised, raised_types
+from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, QuotaRequest, User
 
 MOST_BOOSTS = 8  # of one owner at a time
 MOST_EXTRA = 100_000
@@ -33,6 +35,7 @@ def boost_quota(
     *,
     extra_guarantee: int = 0,
     extra_max_gpus: int = 0,
+    extra_gpus_by_type: Mapping[str, int] | None = None,
     ends_at: datetime,
     reason: str = "",
     actor: User | None,
@@ -45,7 +48,8 @@ def boost_quota(
     """
     require_quota_right(owner, actor)
     now = timezone.now()
-    check_boost(extra_guarantee, extra_max_gpus, ends_at, now)
+    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type)
+    check_end(ends_at, now)
     with transaction.atomic():
         organisation = _locked(owner)
         if QuotaBoost.objects.of(owner).in_effect(now).count() >= MOST_BOOSTS:
@@ -54,17 +58,13 @@ def boost_quota(
                 code="too_many_boosts",
                 remedy="End one of them first, or change the quota itself.",
             )
-        if extra_max_gpus and quota_of(owner).max_gpus is None:
-            raise InvalidInputError(
-                f"{owner.name} has no limit of GPUs that could be raised.",
-                field="extra_max_gpus",
-                remedy="Leave extra_max_gpus out.",
-            )
+        require_limits(owner, amounts)
         boost = QuotaBoost.objects.create(
             organisation=organisation,
             **({} if isinstance(owner, Organisation) else {type(owner).__name__.lower(): owner}),
-            extra_guarantee=extra_guarantee,
-            extra_max_gpus=extra_max_gpus,
+            extra_guarantee=amounts.guarantee,
+            extra_max_gpus=amounts.max_gpus,
+            extra_gpus_by_type=amounts.by_type,
             ends_at=ends_at,
             reason=reason,
             created_by=actor,
@@ -125,14 +125,63 @@ def gpu_limits_above(project: Project) -> list[tuple[Owner, int]]:
     return [(owner, most + extras[owner.pk]) for owner, most in limited.items()]
 
 
-def check_boost(extra_guarantee: int, extra_max_gpus: int, ends_at: datetime, now: datetime) -> None:
-    """Raises InvalidInputError for a boost of nothing, of too much, or to a time that is over or too far away."""
-    for field, value in (("extra_guarantee", extra_guarantee), ("extra_max_gpus", extra_max_gpus)):
+def type_limits_above(project: Project) -> list[tuple[Owner, dict[str, int]]]:
+    """The most GPUs of single types that the project, the teams above it and its organisation may use now, by type,
+    where they are limited. With their boosts; the nearest first.
+    """
+    limited = {owner: rules.gpus_by_type for owner, rules in rules_above(project) if rules.gpus_by_type}
+    if not limited:
+        return []
+    extras: defaultdict[UUID, BoostAmounts] = defaultdict(BoostAmounts)
+    for boost in QuotaBoost.objects.above(project).in_effect(timezone.now()):
+        extras[boost.project_id or boost.team_id or boost.organisation_id] += amounts_of(boost)
+    return [(owner, raised_types(by_type, extras[owner.pk].by_type)) for owner, by_type in limited.items()]
+
+
+def amounts_of(row: QuotaBoost | QuotaRequest) -> BoostAmounts:
+    return BoostAmounts(row.extra_guarantee, row.extra_max_gpus, row.extra_gpus_by_type)
+
+
+def checked_amounts(
+    extra_guarantee: int, extra_max_gpus: int, extra_gpus_by_type: Mapping[str, int] | None
+) -> BoostAmounts:
+    """Raises InvalidInputError for nothing, and for too much."""
+    by_type = checked_types(extra_gpus_by_type or {}, field="extra_gpus_by_type")
+    counts = [("extra_guarantee", extra_guarantee), ("extra_max_gpus", extra_max_gpus)]
+    for field, value in counts + [("extra_gpus_by_type", n) for n in by_type.values()]:
         if not 0 <= value <= MOST_EXTRA:
             raise InvalidInputError(f"{field} is {value}.", field=field, remedy=f"Give 0 to {MOST_EXTRA} GPUs.")
-    if not extra_guarantee and not extra_max_gpus:
-        remedy = "Give GPUs that are added to the guarantee, to max_gpus as extra_max_gpus, or to both."
-        raise InvalidInputError("The boost adds nothing.", field="extra_guarantee", remedy=remedy)
+    amounts = BoostAmounts(extra_guarantee, extra_max_gpus, {t: n for t, n in by_type.items() if n})
+    if not amounts:
+        remedy = (
+            "Give GPUs that are added to the guarantee, to max_gpus as extra_max_gpus, or to limits of single types as "
+            "extra_gpus_by_type."
+        )
+        raise InvalidInputError("Nothing would be added.", field="extra_guarantee", remedy=remedy)
+    return amounts
+
+
+def require_limits(owner: Owner, amounts: BoostAmounts) -> None:
+    """Raises InvalidInputError for amounts that would be added to a limit that the owner has not."""
+    quota = quota_of(owner)
+    if amounts.max_gpus and quota.max_gpus is None:
+        raise InvalidInputError(
+            f"{owner.name} has no limit of GPUs that could be raised.",
+            field="extra_max_gpus",
+            remedy="Leave extra_max_gpus out.",
+        )
+    free = [gpu_type for gpu_type in amounts.by_type if gpu_type not in quota.gpus_by_type]
+    if free:
+        limited = ", ".join(sorted(quota.gpus_by_type))
+        raise InvalidInputError(
+            f"{owner.name} has no limit of {free[0]} GPUs that could be raised.",
+            field="extra_gpus_by_type",
+            remedy=f"Name types that it limits: {limited}." if limited else "Leave extra_gpus_by_type out.",
+        )
+
+
+def check_end(ends_at: datetime, now: datetime) -> None:
+    """Raises InvalidInputError for a time that is over or too far away."""
     if not now < ends_at <= now + LONGEST:
         remedy = f"Give a time in the future, at most {LONGEST.days} days from now."
         raise InvalidInputError(f"ends_at is {ends_at.isoformat()}.", field="ends_at", remedy=remedy)
@@ -157,6 +206,7 @@ def _record(kind: str, boost: QuotaBoost, actor: User | None) -> None:
         owner_kind=type(owner).__name__.lower(),
         extra_guarantee=boost.extra_guarantee,
         extra_max_gpus=boost.extra_max_gpus,
+        extra_gpus_by_type=boost.extra_gpus_by_type,
         ends_at=boost.ends_at,
         reason=boost.reason,
     )

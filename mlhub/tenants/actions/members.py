@@ -51,7 +51,7 @@ def change_role(membership: Membership, *, role: Role, actor: User) -> Membershi
     require_role(actor, membership.organisation, needed_role(role, Role(membership.role)))
     if membership.user.service_of_id is not None and role not in SERVICE_ROLES:
         raise InvalidInputError(
-            "A service account is a member, a viewer or an outsider.",
+            "A service account is a member, a submitter, a viewer or an outsider.",
             field="role",
             remedy="Give it the role member, and let a person do what needs a higher one.",
         )

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to requests for quota: a member asks, who may change the quota answers, and an approval is applied at once."""
+"""Writes to requests for quota: who submits asks, who may change it answers, and an approval is applied at once."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.boosts import boost_quota, check_boost
+from mlhub.tenants.actions.boosts import boost_quota, check_end, checked_amounts, require_limits
 from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, set_quota
 from mlhub.tenants.assignments import above, holders
 from mlhub.tenants.audit import record
+from mlhub.tenants.boosts import BoostAmounts, raised_types
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User
 from mlhub.tenants.permissions import require_role
@@ -21,7 +24,6 @@ from mlhub.tenants.roles import Role
 
 MOST_WAITING = 5  # of one user in one organisation
 MOST_MAILED = 10  # admins who are notified of a request
-FAR = timedelta(days=1)  # stands in for an end where a request asks for good
 
 
 def request_quota(
@@ -29,6 +31,7 @@ def request_quota(
     *,
     extra_guarantee: int = 0,
     extra_max_gpus: int = 0,
+    extra_gpus_by_type: Mapping[str, int] | None = None,
     ends_at: datetime | None = None,
     reason: str,
     actor: User,
@@ -36,22 +39,18 @@ def request_quota(
     """Asks for GPUs to be added to an owner's quota until ends_at, or for good; the owner's admins are notified.
 
     Raises InvalidInputError for a request of nothing, of a limit that there is not, without a reason, or to a time that
-    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError for who is no member.
+    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError.
     """
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    require_role(actor, owner, Role.MEMBER)
-    now = timezone.now()
-    check_boost(extra_guarantee, extra_max_gpus, ends_at or now + FAR, now)
+    require_role(actor, owner, Role.SUBMITTER)
+    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type)
+    if ends_at is not None:
+        check_end(ends_at, timezone.now())
     if not reason.strip():
         raise InvalidInputError(
             "The request has no reason.", field="reason", remedy="Say what the GPUs are for, to who decides."
         )
-    if extra_max_gpus and quota_of(owner).max_gpus is None:
-        raise InvalidInputError(
-            f"{owner.name} has no limit of GPUs that could be raised.",
-            field="extra_max_gpus",
-            remedy="Leave extra_max_gpus out.",
-        )
+    require_limits(owner, amounts)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=actor.pk)  # two requests at once count each other
         if organisation.quota_requests.waiting().filter(requested_by=actor).count() >= MOST_WAITING:
@@ -63,8 +62,9 @@ def request_quota(
         made = QuotaRequest.objects.create(
             organisation=organisation,
             **({} if isinstance(owner, Organisation) else {type(owner).__name__.lower(): owner}),
-            extra_guarantee=extra_guarantee,
-            extra_max_gpus=extra_max_gpus,
+            extra_guarantee=amounts.guarantee,
+            extra_max_gpus=amounts.max_gpus,
+            extra_gpus_by_type=amounts.by_type,
             ends_at=ends_at,
             reason=reason.strip(),
             requested_by=actor,
@@ -80,6 +80,7 @@ def approve_request(
     *,
     extra_guarantee: int | None = None,
     extra_max_gpus: int | None = None,
+    extra_gpus_by_type: Mapping[str, int] | None = None,
     note: str = "",
     actor: User,
 ) -> QuotaRequest:
@@ -91,22 +92,25 @@ def approve_request(
     require_quota_right(asked.owner, actor)
     with transaction.atomic():
         asked = _waiting(asked)
-        owner = asked.owner
-        asked.extra_guarantee = asked.extra_guarantee if extra_guarantee is None else extra_guarantee
-        asked.extra_max_gpus = asked.extra_max_gpus if extra_max_gpus is None else extra_max_gpus
-        given = {"extra_guarantee": asked.extra_guarantee, "extra_max_gpus": asked.extra_max_gpus}
+        given = checked_amounts(
+            asked.extra_guarantee if extra_guarantee is None else extra_guarantee,
+            asked.extra_max_gpus if extra_max_gpus is None else extra_max_gpus,
+            asked.extra_gpus_by_type if extra_gpus_by_type is None else extra_gpus_by_type,
+        )
+        asked.extra_guarantee, asked.extra_max_gpus = given.guarantee, given.max_gpus
+        asked.extra_gpus_by_type = dict(given.by_type)
         if asked.ends_at is not None:
-            boost_quota(owner, **given, ends_at=asked.ends_at, reason=asked.reason[:200], actor=actor)
+            boost_quota(
+                asked.owner,
+                extra_guarantee=given.guarantee,
+                extra_max_gpus=given.max_gpus,
+                extra_gpus_by_type=given.by_type,
+                ends_at=asked.ends_at,
+                reason=asked.reason[:200],
+                actor=actor,
+            )
         else:
-            now = timezone.now()
-            check_boost(**given, ends_at=now + FAR, now=now)
-            quota = quota_of(owner)
-            changes = {}
-            if asked.extra_max_gpus and quota.max_gpus is not None:
-                changes["max_gpus"] = quota.max_gpus + asked.extra_max_gpus
-            if asked.extra_guarantee:
-                changes["guarantee"] = (quota.guarantee or 0) + asked.extra_guarantee
-            set_quota(owner, actor=actor, **changes)
+            _add_for_good(asked.owner, given, actor)
         return _answered(asked, "approved", note, actor)
 
 
@@ -127,6 +131,21 @@ def withdraw_request(asked: QuotaRequest, *, actor: User) -> QuotaRequest:
         )
     with transaction.atomic():
         return _answered(_waiting(asked), "withdrawn", "", actor)
+
+
+def _add_for_good(owner: Owner, given: BoostAmounts, actor: User) -> None:
+    """Limits that the owner has no more are not raised."""
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    Organisation.objects.select_for_update().get(pk=organisation.pk)  # as set_quota(): what is read here stays so
+    quota = quota_of(owner)
+    changes: dict[str, Any] = {}
+    if given.max_gpus and quota.max_gpus is not None:
+        changes["max_gpus"] = quota.max_gpus + given.max_gpus
+    if given.guarantee:
+        changes["guarantee"] = (quota.guarantee or 0) + given.guarantee
+    if given.by_type:
+        changes["gpus_by_type"] = raised_types(quota.gpus_by_type, given.by_type)
+    set_quota(owner, actor=actor, **changes)
 
 
 def _waiting(asked: QuotaRequest) -> QuotaRequest:
@@ -170,6 +189,7 @@ def _amounts(asked: QuotaRequest) -> str:
         parts.append(f"{asked.extra_guarantee} more guaranteed GPUs")
     if asked.extra_max_gpus:
         parts.append(f"{asked.extra_max_gpus} more GPUs at most")
+    parts += [f"{n} more {gpu_type} GPUs at most" for gpu_type, n in asked.extra_gpus_by_type.items()]
     until = "for good" if asked.ends_at is None else f"until {asked.ends_at:%Y-%m-%d %H:%M} UTC"
     return f"{' and '.join(parts)}, {until}"
 
@@ -187,6 +207,7 @@ def _record(kind: str, asked: QuotaRequest, actor: User) -> None:
         owner_kind=type(owner).__name__.lower(),
         extra_guarantee=asked.extra_guarantee,
         extra_max_gpus=asked.extra_max_gpus,
+        extra_gpus_by_type=asked.extra_gpus_by_type,
         ends_at=asked.ends_at,
         reason=asked.note if asked.answer else asked.reason,
     )

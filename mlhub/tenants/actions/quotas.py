@@ -124,17 +124,17 @@ def raised_by(owner: Owner) -> str:
     return f"an admin of {place.name}" + (f" or of {owner.organisation.name}" if isinstance(place, Team) else "")
 
 
-def checked_types(value: Any) -> dict[str, int]:
-    """Returns numbers of GPUs by type. Raises InvalidInputError for what is none."""
+def checked_types(value: Any, *, field: str = "gpus_by_type") -> dict[str, int]:
+    """Returns numbers of GPUs by type. Raises InvalidInputError for what is none, which names the field."""
     if not isinstance(value, Mapping) or len(value) > MOST_TYPES:
         remedy = f'Give {{"A100": 2}}, with at most {MOST_TYPES} types.'
-        raise InvalidInputError("gpus_by_type gives no number by GPU type.", field="gpus_by_type", remedy=remedy)
+        raise InvalidInputError(f"{field} gives no number by GPU type.", field=field, remedy=remedy)
     for gpu_type, most in value.items():
         is_count = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST_GPUS
         if not gpu_type or len(str(gpu_type)) > MAX_TYPE_CHARS or not is_count:
             raise InvalidInputError(
-                f"gpus_by_type has {gpu_type!r}: {most!r}.",
-                field="gpus_by_type",
+                f"{field} has {gpu_type!r}: {most!r}.",
+                field=field,
                 remedy=f"Give a number of GPUs from 0 to {MOST_GPUS:,} by GPU type; leave a type out for no limit.",
             )
     return {str(gpu_type): int(most) for gpu_type, most in sorted(value.items())}

@@ -11,7 +11,7 @@ from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding,
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import BINDABLE, Role
 
-SERVICE_ROLES = (Role.MEMBER, Role.VIEWER, Role.OUTSIDER)  # of service accounts
+SERVICE_ROLES = (Role.MEMBER, Role.SUBMITTER, Role.VIEWER, Role.OUTSIDER)  # of service accounts
 MOST_BINDINGS = 500  # of one member in one organisation: all of them are read at each check of a role
 
 
@@ -102,7 +102,7 @@ def _require_bindable(role: Role, user: User) -> None:
         )
     if user.service_of_id is not None and role not in SERVICE_ROLES:
         raise InvalidInputError(
-            f"{user.username} is a service account, and those are members or viewers.",
+            f"{user.username} is a service account, and those are members, submitters or viewers.",
             field="role",
             remedy="Give it the role member, and let a person do what needs a higher one.",
         )

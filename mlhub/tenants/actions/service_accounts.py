@@ -110,7 +110,7 @@ def _insert(organisation: Organisation, name: str) -> User:
 def _require_service_role(role: Role) -> None:
     if role not in SERVICE_ROLES:
         raise InvalidInputError(
-            "A service account is a member, a viewer or an outsider.",
+            "A service account is a member, a submitter, a viewer or an outsider.",
             field="role",
             remedy="Give it the role member, and let a person do what needs a higher one.",
         )

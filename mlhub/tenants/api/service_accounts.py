@@ -57,12 +57,17 @@ class ServiceAccountWriteSerializer(StrictSerializer):
         max_length=actions.MAX_NAME,
         help_text="What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.",
     )
-    role = serializers.ChoiceField(choices=s.ROLES, default="member", help_text="member, viewer or outsider.")
+    role = serializers.ChoiceField(
+        choices=s.ROLES, default="member", help_text="member, submitter, viewer or outsider."
+    )
 
 
 class ServiceAccountChangeSerializer(StrictSerializer):
     role = serializers.ChoiceField(
-        choices=s.ROLES, required=False, default=None, help_text="member, viewer or outsider; left out: as it is."
+        choices=s.ROLES,
+        required=False,
+        default=None,
+        help_text="member, submitter, viewer or outsider; left out: as it is.",
     )
     is_active = serializers.BooleanField(
         required=False, default=None, help_text="Whether its tokens are accepted; left out: as it is."

@@ -28,7 +28,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
       {(sending) => (
         <>
           {children(sending)}
-          <ProjectSelect value={chosenProject} onChange={setChosenProject} error={sending.problem?.of("project")} />
+          <ProjectSelect projects={projects} value={chosenProject} onChange={setChosenProject} error={sending.problem?.of("project")} />
           <TextInput
             label={t`Name`}
             value={name}

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a project one may write to; where there is none yet, makes one.
+// Chooses a project one may add to, or submit to; where there is none yet, makes one.
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { canWrite, canWriteIn, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
+import { canSubmit, canWrite, canWriteIn, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
+import type { Project } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 
 interface Props {
@@ -14,10 +15,11 @@ interface Props {
   value: string;
   onChange: (id: string) => void;
   error?: string | undefined;
+  /** What to choose from. */
+  projects: Project[];
 }
 
-export function ProjectSelect({ value, onChange, error }: Props) {
-  const projects = useWritableProjects();
+export function ProjectSelect({ value, onChange, error, projects }: Props) {
   const { isPending } = useQuery(projectsQuery);
   if (isPending) return <Loading label={t`Loading the projects`} />;
   if (projects.length === 0) return <FirstProject onMade={onChange} />;
@@ -36,6 +38,12 @@ export function ProjectSelect({ value, onChange, error }: Props) {
 export function useWritableProjects() {
   const me = useMe();
   return useProjects().filter((project) => project.archived_at === null && canWrite(me, project));
+}
+
+/** The projects this person may submit jobs to. */
+export function useProjectsForJobs() {
+  const me = useMe();
+  return useProjects().filter((project) => project.archived_at === null && canSubmit(me, project));
 }
 
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {

@@ -8,7 +8,7 @@ import { Suspense } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { canDelete, canWrite, useMe } from "@/api/session";
+import { canDelete, canSubmit, canWrite, useMe } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
@@ -67,19 +67,21 @@ export function DatasetPage() {
       back={BACK}
       subtitle={[`${project.organisation.name} / ${project.name}`, description].filter(Boolean).join(" · ")}
       actions={
-        canWrite(me, project) && (
+        canSubmit(me, project) && (
           <>
             {latest?.state === "ready" && (
               <Button component={Link} to={`/jobs/new?dataset=${id}`}>
                 {t`Train on it`}
               </Button>
             )}
-            <NewVersion
-              datasetId={id}
-              projectId={project.id}
-              options={latest?.options}
-              onUploaded={(version) => setParameters({ version: version.id })}
-            />
+            {canWrite(me, project) && (
+              <NewVersion
+                datasetId={id}
+                projectId={project.id}
+                options={latest?.options}
+                onUploaded={(version) => setParameters({ version: version.id })}
+              />
+            )}
             {canDelete(me, project, maker) && (
               <ConfirmButton
                 label={t`Delete`}
@@ -92,7 +94,8 @@ export function DatasetPage() {
         )
       }
     >
-      <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions and training`} />
+      <RoleNeeded organisation={project.organisation} project={project} role="submitter" action={t`Training`} />
+      <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions`} />
       {shown && (
         <Version
           id={shown}

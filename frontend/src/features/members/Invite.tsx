@@ -14,6 +14,7 @@ const ROLES: { value: Role; label: string }[] = [
   { value: "outsider", label: t`Outsider: sees only the projects and teams where a role is given` },
   { value: "viewer", label: t`Viewer: sees everything` },
   { value: "auditor", label: t`Auditor: sees everything, also from where things were done` },
+  { value: "submitter", label: t`Submitter: runs jobs of the data and models that are there` },
   { value: "member", label: t`Member: uploads, and runs jobs` },
   { value: "admin", label: t`Admin: manages members and all jobs` },
   { value: "owner", label: t`Owner: may do everything` },

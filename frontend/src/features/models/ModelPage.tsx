@@ -6,7 +6,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { canDelete, canWrite, useMe } from "@/api/session";
+import { canDelete, canSubmit, canWrite, useMe } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
@@ -92,9 +92,12 @@ export function ModelPage() {
       }
     >
       {project !== null && (
-        <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions and training`} />
+        <>
+          <RoleNeeded organisation={project.organisation} project={project} role="submitter" action={t`Training`} />
+          <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions`} />
+        </>
       )}
-      {shown && <Version id={shown} isMine={isMine} />}
+      {shown && <Version id={shown} isMine={isMine} mayTry={project !== null && canSubmit(me, project)} />}
       {shown && isMine && maker !== null && canDelete(me, project, maker) && (
         <Group>
           <ConfirmButton

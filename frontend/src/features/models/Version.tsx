@@ -37,16 +37,18 @@ const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
 
 interface Props {
   id: string;
-  /** Whether this person may try the model out. */
+  /** Whether this person may change what is written on it. */
   isMine: boolean;
+  /** Whether this person may have it predict rows. */
+  mayTry: boolean;
 }
 
-export function Version({ id, isMine }: Props) {
+export function Version({ id, isMine, mayTry }: Props) {
   const version = useQuery(versionQuery(id));
-  return <QueryResult of={version}>{(found) => <Found version={found} isMine={isMine} />}</QueryResult>;
+  return <QueryResult of={version}>{(found) => <Found version={found} isMine={isMine} mayTry={mayTry} />}</QueryResult>;
 }
 
-function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boolean }) {
+function Found({ version, isMine, mayTry }: Omit<Props, "id"> & { version: ModelVersionDetail }) {
   const trainedOn = version.dataset_version;
   const isTrained = version.source === "training";
   const isLogged = version.source === "logged";
@@ -112,7 +114,7 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
           <Aliases key={version.id} version={version} />
         </Suspense>
       )}
-      {isMine && version.downloads.export !== null && trainedOn !== null && (
+      {mayTry && version.downloads.export !== null && trainedOn !== null && (
         <Suspense fallback={null}>
           <TryIt key={version.id} version={version} datasetVersion={trainedOn.id} />
         </Suspense>

@@ -4,11 +4,12 @@ import { t } from "@lingui/core/macro";
 
 import type { BoundRole, Permission } from "@/api/types";
 
-export const BOUND_ROLES: BoundRole[] = ["viewer", "member", "admin"];
+export const BOUND_ROLES: BoundRole[] = ["viewer", "submitter", "member", "admin"];
 
 export function roleLabel(role: BoundRole): string {
   return {
     viewer: t`Viewer: sees its jobs, data and models`,
+    submitter: t`Submitter: runs jobs of the data and models that are there`,
     member: t`Member: uploads, and runs jobs`,
     admin: t`Admin: manages its jobs, settings and roles`,
   }[role];
@@ -17,7 +18,9 @@ export function roleLabel(role: BoundRole): string {
 export function actionText(action: Permission["action"]): string {
   return {
     read: t`See jobs, data and models`,
-    submit: t`Upload and submit jobs, change one's own`,
+    submit: t`Submit jobs of the data and models that are there, change one's own jobs`,
+    upload: t`Upload data and models, change one's own; secrets`,
+    request_quota: t`Ask for more quota`,
     create_projects: t`Create projects`,
     change_others: t`Change and delete what others made`,
     change_settings: t`Rename, archive and delete it; its rules of retention`,

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useNavigate, useParams } from "react-router";
 
-import { canDelete, useMe } from "@/api/session";
+import { canChangeJob, useMe } from "@/api/session";
 import type { Study, Trial } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
 import { StateBadge } from "@/components/display/StateBadge";
@@ -108,7 +108,7 @@ function factsOf(study: Study): [string, ReactNode][] {
 function Actions({ study, action }: { study: Study; action: ReturnType<typeof useStudyAction> }) {
   const me = useMe();
   const navigate = useNavigate();
-  if (!canDelete(me, study.project, study.created_by)) return null;
+  if (!canChangeJob(me, study.project, study.created_by)) return null;
   const { verbs, isOver } = STUDY_STATES[study.state];
   return (
     <>

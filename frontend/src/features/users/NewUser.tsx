@@ -11,7 +11,7 @@ import type { Role } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
-const ROLES: Role[] = ["viewer", "member", "admin", "owner"];
+const ROLES: Role[] = ["viewer", "submitter", "member", "admin", "owner"];
 
 export function NewUser() {
   const queries = useQueryClient();

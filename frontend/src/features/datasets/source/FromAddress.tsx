@@ -65,7 +65,7 @@ export function DatasetFromAddress() {
       make={make}
       isComplete={name.trim() !== "" && project !== ""}
     >
-      <ProjectSelect value={chosenProject} onChange={setChosenProject} error={problem?.of("project")} />
+      <ProjectSelect projects={projects} value={chosenProject} onChange={setChosenProject} error={problem?.of("project")} />
       <TextInput
         label={t`Name`}
         value={name}

@@ -7,7 +7,7 @@ import { Suspense } from "react";
 import { Link, useNavigate } from "react-router";
 
 import { Problem } from "@/api/client";
-import { canDelete, canWrite, useMe } from "@/api/session";
+import { canChangeJob, canSubmit, useMe } from "@/api/session";
 import type { Job } from "@/api/types";
 import { Tip } from "@/components/display/Tip";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
@@ -32,7 +32,7 @@ export function JobActions({ job, onDeleted }: { job: Job; onDeleted?: () => voi
   const me = useMe();
   const navigate = useNavigate();
   const action = useJobAction(job.id);
-  if (!canWrite(me, job.project)) return null;
+  if (!canSubmit(me, job.project)) return null;
 
   const verbs = verbsOf(job);
   const act = (verb: JobVerb) =>
@@ -91,7 +91,7 @@ export function JobActions({ job, onDeleted }: { job: Job; onDeleted?: () => voi
           action={() => action.mutateAsync("cancel")}
         />
       )}
-      {isOver(job) && canDelete(me, job.project, job.created_by) && <DeleteJob job={job} onDeleted={onDeleted} />}
+      {isOver(job) && canChangeJob(me, job.project, job.created_by) && <DeleteJob job={job} onDeleted={onDeleted} />}
     </>
   );
 }

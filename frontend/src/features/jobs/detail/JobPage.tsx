@@ -60,7 +60,7 @@ function LiveJob({ id, wanted }: { id: string; wanted: TabName }) {
       actions={<JobActions job={job.data} />}
       isWide
     >
-      <RoleNeeded organisation={job.data.project.organisation} project={job.data.project} role="member" action={t`Pausing, cancelling and cloning jobs`} />
+      <RoleNeeded organisation={job.data.project.organisation} project={job.data.project} role="submitter" action={t`Pausing, cancelling and cloning jobs`} />
       <JobTabs job={job.data} shown={tab} />
       <div style={{ minHeight: "60vh" }}>
         {tab === "overview" ? (

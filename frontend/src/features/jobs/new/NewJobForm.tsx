@@ -9,7 +9,7 @@ import { type SubmitEvent, Suspense, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 
 import { Problem } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canSubmit, useMe } from "@/api/session";
 import type { Job, Model } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { Loading } from "@/components/feedback/Loading";
@@ -148,7 +148,7 @@ function Fields({ clone }: { clone?: Clone }) {
             {t`In the project ${project.organisation.name} / ${project.name}.`}
           </Text>
         )}
-        {project && !canWrite(me, project) && (
+        {project && !canSubmit(me, project) && (
           <Alert color="yellow">{t`You may look at ${project.organisation.name}, but not start jobs there.`}</Alert>
         )}
         <div>

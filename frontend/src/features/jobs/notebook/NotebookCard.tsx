@@ -5,7 +5,7 @@ import { Alert, Button, Group, Text } from "@mantine/core";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canChangeJob, useMe } from "@/api/session";
 import type { JobDetail } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
@@ -52,7 +52,7 @@ export function NotebookCard({ job }: { job: JobDetail }) {
     <SectionCard
       title={t`Notebook`}
       aside={
-        canWrite(me, job.project) && (
+        canChangeJob(me, job.project, job.created_by) && (
           <Button onClick={enter} disabled={found?.is_ready !== true} loading={open.isPending}>
             {t`Open notebook`}
           </Button>

@@ -9,7 +9,7 @@ import { useNavigate } from "react-router";
 import { Problem } from "@/api/client";
 import type { JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { ProjectSelect, useWritableProjects } from "@/components/form/ProjectSelect";
+import { ProjectSelect, useProjectsForJobs } from "@/components/form/ProjectSelect";
 import { datasetChoicesQuery, isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
@@ -20,7 +20,7 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
   const navigate = useNavigate();
   const submit = useSubmitJob();
   const choices = useQuery(datasetChoicesQuery);
-  const projects = useWritableProjects();
+  const projects = useProjectsForJobs();
   const [chosen, setChosen] = useState("");
   const [name, setName] = useState("");
   const [dataset, setDataset] = useState<string | null>(null);
@@ -51,7 +51,7 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
   return (
     <form onSubmit={send} noValidate>
       <Stack>
-        <ProjectSelect value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
+        <ProjectSelect projects={projects} value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
         <TextInput
           label={t`Name`}
           placeholder={t`notebook`}

@@ -11,6 +11,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const ROLES: { value: Role; label: string }[] = [
   { value: "member", label: t`Member: uploads, and runs jobs` },
+  { value: "submitter", label: t`Submitter: runs jobs of the data and models that are there` },
   { value: "outsider", label: t`Outsider: sees only the projects and teams where a role is given` },
   { value: "viewer", label: t`Viewer: sees everything` },
 ];

@@ -7,10 +7,10 @@ import { expect, it } from "vitest";
 import type { QuotaOwner } from "@/api/types";
 import { renderPage } from "@/testing/render";
 import { quota, quotaOwner } from "@/testing/schedulingFixtures";
-import { answers, server } from "@/testing/server";
+import { answers, problem, server } from "@/testing/server";
 
 const BOOST = {
-  ...{ id: "00000000-0000-7000-8000-0000000000b1", extra_guarantee: 2, extra_max_gpus: 0, reason: "a deadline" },
+  ...{ id: "00000000-0000-7000-8000-0000000000b1", extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {}, reason: "a deadline" },
   ...{ created_by: "alice", created_at: "2026-01-01T00:00:00Z", ends_at: "2999-01-01T00:00:00Z" },
 };
 
@@ -42,6 +42,26 @@ it("adds GPUs for some hours, and names only limits that there are", async () =>
   expect(await screen.findByText("Vision is boosted.")).toBeVisible();
   expect(received).toMatchObject([{ extra_guarantee: 2, extra_max_gpus: 0, reason: "a deadline" }]);
   expect(new Date(received[0]?.ends_at ?? 0).getTime()).toBeGreaterThan(Date.now() + 23 * 3_600_000);
+});
+
+it("adds GPUs of a type whose limit there is, and shows the raised limit", async () => {
+  const received: Record<string, unknown>[] = [];
+  serve(quotaOwner({ gpus_by_type: { A100: 2, T4: 4 }, boosts: [{ ...BOOST, extra_guarantee: 0, extra_gpus_by_type: { T4: 3 } }] }), true);
+  server.use(
+    http.post("/api/v1/projects/:id/quota/boosts", async ({ request }) => {
+      received.push((await request.json()) as (typeof received)[number]);
+      return problem(422, { code: "invalid_input", errors: [{ field: "extra_gpus_by_type", message: "Too many.", remedy: "" }] });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  expect(await screen.findByText(/Boost: \+3 T4 at most, ends/)).toBeVisible();
+  expect(screen.getByText(/0 of 7/)).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Boost Vision" }));
+  expect(screen.getByText(/A guarantee is of GPUs of any type/)).toBeVisible();
+  await user.type(screen.getByLabelText("More A100 GPUs at most"), "2");
+  await user.click(screen.getByRole("button", { name: "Boost until then" }));
+  await waitFor(() => expect(received).toMatchObject([{ extra_guarantee: 0, extra_gpus_by_type: { A100: 2 } }]));
+  expect(await screen.findAllByText(/Too many\./)).not.toHaveLength(0);
 });
 
 it("ends a boost on request", async () => {

@@ -14,6 +14,8 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { NumberInput } from "@/components/form/number/NumberInput";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 
+import { amountsOf, GuaranteeNote, type TypedAmounts, TypeAmounts } from "./TypeAmounts";
+
 interface Props {
   owner: QuotaOwner;
   organisationId: string;
@@ -76,6 +78,7 @@ export function Boosts({ owner, organisationId, mayEdit }: Props) {
 function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & { onDone: () => void }) {
   const [guarantee, setGuarantee] = useState<string | number>("");
   const [maxGpus, setMaxGpus] = useState<string | number>("");
+  const [types, setTypes] = useState<TypedAmounts>({});
   const [hours, setHours] = useState<string | number>(USUAL_HOURS);
   const [reason, setReason] = useState("");
   const reload = useReload(organisationId);
@@ -84,6 +87,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
       boosted(owner, {
         extra_guarantee: Number(guarantee),
         extra_max_gpus: Number(maxGpus),
+        extra_gpus_by_type: amountsOf(types),
         ends_at: new Date(Date.now() + Number(hours) * HOUR_MS).toISOString(),
         reason,
       }),
@@ -93,6 +97,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
       onDone();
     },
   });
+  const isNothing = !(Number(guarantee) + Number(maxGpus)) && Object.keys(amountsOf(types)).length === 0;
   const errorOf = (field: string) => (save.error instanceof Problem ? save.error.of(field) : undefined);
 
   function submit(event: SubmitEvent) {
@@ -117,6 +122,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
             error={errorOf("extra_max_gpus")}
           />
         )}
+        <TypeAmounts limits={owner.gpus_by_type} typed={types} onType={setTypes} error={errorOf("extra_gpus_by_type")} />
         <NumberInput
           {...{ label: t`For hours`, w: 100, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
           value={hours}
@@ -130,10 +136,11 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
           onChange={(event) => setReason(event.currentTarget.value)}
           error={errorOf("reason")}
         />
-        <Button type="submit" loading={save.isPending} disabled={!(Number(guarantee) + Number(maxGpus)) || !Number(hours)}>
+        <Button type="submit" loading={save.isPending} disabled={isNothing || !Number(hours)}>
           {t`Boost until then`}
         </Button>
       </Group>
+      <GuaranteeNote limits={owner.gpus_by_type} />
       <ProblemAlert error={save.error} />
     </form>
   );
@@ -144,14 +151,20 @@ function useReload(organisationId: string) {
   return () => queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
 }
 
-/** "+2 guaranteed, +4 at most" */
-export function addedText({ extra_guarantee, extra_max_gpus }: Pick<QuotaBoost, "extra_guarantee" | "extra_max_gpus">): string {
-  return [extra_guarantee > 0 && t`+${extra_guarantee} guaranteed`, extra_max_gpus > 0 && t`+${extra_max_gpus} at most`]
+type Amounts = Pick<QuotaBoost, "extra_guarantee" | "extra_max_gpus" | "extra_gpus_by_type">;
+
+/** "+2 guaranteed, +4 at most, +1 A100 at most" */
+export function addedText({ extra_guarantee, extra_max_gpus, extra_gpus_by_type }: Amounts): string {
+  return [
+    extra_guarantee > 0 && t`+${extra_guarantee} guaranteed`,
+    extra_max_gpus > 0 && t`+${extra_max_gpus} at most`,
+    ...Object.entries(extra_gpus_by_type).map(([type, n]) => t`+${n} ${type} at most`),
+  ]
     .filter(Boolean)
     .join(", ");
 }
 
-type BoostBody = { extra_guarantee: number; extra_max_gpus: number; ends_at: string; reason: string };
+type BoostBody = Amounts & { ends_at: string; reason: string };
 
 function boosted(owner: QuotaOwner, body: BoostBody): Promise<unknown> {
   const request = { params: { path: { id: owner.id } }, body };

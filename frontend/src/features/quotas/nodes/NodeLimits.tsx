@@ -17,12 +17,17 @@ export function NodeLimits({ owner }: { owner: QuotaOwner }) {
   );
 }
 
+/** GPUs that boosts add to the limit of the type now. */
+function boosted({ boosts }: QuotaOwner, type: string): number {
+  return boosts.reduce((total, { extra_gpus_by_type }) => total + (extra_gpus_by_type[type] ?? 0), 0);
+}
+
 /** An organisation's running jobs and storage stand above the tree, with its GPUs. */
 function nodeLimitRows(owner: QuotaOwner): LimitRow[] {
   const isPart = owner.kind !== "organisation";
   const rows = [
     ...Object.entries(owner.gpus_by_type).map(([type, most]) =>
-      limitRow(t`GPUs of type ${type}`, most, owner.used_by_type[type] ?? 0, number),
+      limitRow(t`GPUs of type ${type}`, most + boosted(owner, type), owner.used_by_type[type] ?? 0, number),
     ),
     limitRow(t`CPUs`, owner.max_cpus, owner.used_cpus, number),
     limitRow(t`Memory`, owner.max_memory_bytes, owner.used_memory_bytes, bytes),

@@ -7,9 +7,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { QuotaOwner } from "@/api/types";
+import type { QuotaOwner, QuotaRequest } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { NumberInput } from "@/components/form/number/NumberInput";
+import { amountsOf, GuaranteeNote, type TypedAmounts, TypeAmounts } from "@/features/quotas/boosts/TypeAmounts";
 import { quotaRequestsKey } from "@/features/quotas/queries";
 
 const DAY_MS = 86_400_000;
@@ -37,6 +38,7 @@ export function AskForMore({ owner }: { owner: QuotaOwner }) {
 function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   const [guarantee, setGuarantee] = useState<string | number>("");
   const [maxGpus, setMaxGpus] = useState<string | number>("");
+  const [types, setTypes] = useState<TypedAmounts>({});
   const [days, setDays] = useState<string | number>("");
   const [reason, setReason] = useState("");
   const queries = useQueryClient();
@@ -45,6 +47,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
       asked(owner, {
         extra_guarantee: Number(guarantee),
         extra_max_gpus: Number(maxGpus),
+        extra_gpus_by_type: amountsOf(types),
         ends_at: days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
         reason,
       }),
@@ -54,6 +57,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
       onDone();
     },
   });
+  const isNothing = !(Number(guarantee) + Number(maxGpus)) && Object.keys(amountsOf(types)).length === 0;
   const errorOf = (field: string) => (ask.error instanceof Problem ? ask.error.of(field) : undefined);
 
   function submit(event: SubmitEvent) {
@@ -79,6 +83,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
               error={errorOf("extra_max_gpus")}
             />
           )}
+          <TypeAmounts limits={owner.gpus_by_type} typed={types} onType={setTypes} error={errorOf("extra_gpus_by_type")} />
           <NumberInput
             {...{ label: t`For days`, placeholder: t`for good`, w: 120, min: 0, allowNegative: false }}
             value={days}
@@ -86,6 +91,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
             error={errorOf("ends_at")}
           />
         </Group>
+        <GuaranteeNote limits={owner.gpus_by_type} />
         <Textarea
           label={t`What they are for`}
           required
@@ -96,7 +102,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
           error={errorOf("reason")}
         />
         <Group>
-          <Button type="submit" loading={ask.isPending} disabled={!(Number(guarantee) + Number(maxGpus)) || !reason.trim()}>
+          <Button type="submit" loading={ask.isPending} disabled={isNothing || !reason.trim()}>
             {t`Ask`}
           </Button>
         </Group>
@@ -106,7 +112,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   );
 }
 
-type AskBody = { extra_guarantee: number; extra_max_gpus: number; ends_at: string | null; reason: string };
+type AskBody = Pick<QuotaRequest, "extra_guarantee" | "extra_max_gpus" | "extra_gpus_by_type" | "ends_at" | "reason">;
 
 function asked(owner: QuotaOwner, body: AskBody): Promise<unknown> {
   const request = { params: { path: { id: owner.id } }, body };

@@ -11,7 +11,7 @@ import { answers, server } from "@/testing/server";
 
 const REQUEST: QuotaRequest = {
   ...{ id: "00000000-0000-7000-8000-0000000000c1", organisation: "00000000-0000-7000-8000-0000000000c2" },
-  ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_max_gpus: 0 },
+  ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {} },
   ...{ ends_at: null, reason: "two papers are due", requested_by: "bob", created_at: "2026-01-01T00:00:00Z" },
   ...{ state: "waiting", note: "", answered_by: "", answered_at: null },
 };
@@ -41,7 +41,7 @@ it("lets a member ask for more, with a reason", async () => {
   await user.type(form.getByRole("textbox", { name: /What they are for/ }), "two papers are due");
   await user.click(form.getByRole("button", { name: "Ask" }));
   expect(await screen.findByText("The request for Vision waits for an answer.")).toBeVisible();
-  expect(received).toEqual([{ extra_guarantee: 2, extra_max_gpus: 0, ends_at: null, reason: "two papers are due" }]);
+  expect(received).toEqual([{ extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {}, ends_at: null, reason: "two papers are due" }]);
 });
 
 it("lets an admin approve, or refuse with a reason", async () => {

@@ -6,7 +6,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { canDelete, canWrite, useMe } from "@/api/session";
+import { canChangeJob, canSubmit, useMe } from "@/api/session";
 import type { Checkpoint, Job } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
@@ -42,8 +42,8 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const isReachable = checkpoints.some(({ is_reachable }) => is_reachable);
   const rights = {
-    mayChange: isReachable && canDelete(me, job.project, job.created_by),
-    mayFork: isReachable && canWrite(me, job.project),
+    mayChange: isReachable && canChangeJob(me, job.project, job.created_by),
+    mayFork: isReachable && canSubmit(me, job.project),
   };
   const marked = checkpoints.filter(({ id }) => chosen.has(id));
 

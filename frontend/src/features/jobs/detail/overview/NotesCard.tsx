@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people write on the job: tags, by which lists find it, and notes. Members of its organisation may change both.
+// What people write on the job: tags, by which lists find it, and notes. Members may change both, and who submitted the job.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text, Textarea } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canChangeJob, canWrite, useMe } from "@/api/session";
 import type { JobDetail } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { TagsField } from "@/components/form/TagsField";
@@ -17,9 +17,10 @@ const MAX_NOTES = 10_000;
 
 export function NotesCard({ job }: { job: JobDetail }) {
   const me = useMe();
+  const mayWrite = canWrite(me, job.project) || canChangeJob(me, job.project, job.created_by);
   return (
     <SectionCard title={t`Tags and notes`}>
-      {canWrite(me, job.project) ? <Editor job={job} /> : <Written job={job} />}
+      {mayWrite ? <Editor job={job} /> : <Written job={job} />}
     </SectionCard>
   );
 }

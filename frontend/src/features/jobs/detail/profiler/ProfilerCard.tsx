@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { canDelete, useMe } from "@/api/session";
+import { canChangeJob, useMe } from "@/api/session";
 import type { JobDetail, Profile } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { StateBadge } from "@/components/display/StateBadge";
@@ -25,7 +25,7 @@ export function ProfilerCard({ job }: { job: JobDetail }) {
   const { data = [], error, refetch } = useQuery(profilesQuery(job));
   const me = useMe();
   const [chosen, setChosen] = useState<string | null>(null);
-  const mayAsk = canDelete(me, job.project, job.created_by);
+  const mayAsk = canChangeJob(me, job.project, job.created_by);
   const canRecord = job.kind === "train" && job.state === "running" && mayAsk;
   if (data.length === 0 && error === null && !canRecord) return null;
   const shown = data.find(({ id }) => id === chosen) ?? data.find(({ state }) => state === "done");

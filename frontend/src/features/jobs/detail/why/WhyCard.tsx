@@ -5,7 +5,7 @@ import { Trans } from "@lingui/react/macro";
 import { Loader, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { canWrite, useMe } from "@/api/session";
+import { canSubmit, useMe } from "@/api/session";
 import type { Analysis, Job, JobState } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section, SectionCard } from "@/components/layout/Section";
@@ -48,7 +48,7 @@ function LiveWhy({ job, title }: { job: Job; title: string }) {
 function Answer({ job, analysis }: { job: Job; analysis: Analysis }) {
   const me = useMe();
   const waits = job.state === "queued";
-  const mayAct = canWrite(me, job.project);
+  const mayAct = canSubmit(me, job.project);
   return (
     <Stack gap="md">
       {waits && <BlockerBars blockers={analysis.blockers} />}
