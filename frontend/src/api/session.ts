@@ -4,8 +4,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { Me, Organisation, OrganisationBrief, Project, Role } from "@/api/types";
-
-const EVERYTHING = 200;
+import { everyPage } from "@/lib/cursor";
 
 export const meQuery = queryOptions({
   queryKey: ["me"],
@@ -22,15 +21,13 @@ export const setupQuery = queryOptions({
 
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/projects", { params: { query: { limit: EVERYTHING } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/projects", { params: { query } }))),
   staleTime: 60_000,
 });
 
 export const organisationsQuery = queryOptions({
   queryKey: ["organisations"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/organisations", { params: { query: { limit: EVERYTHING } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/organisations", { params: { query } }))),
   staleTime: 60_000,
 });
 

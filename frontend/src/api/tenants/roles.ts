@@ -3,19 +3,20 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-
-const EVERYTHING = 200;
+import { everyPage } from "@/lib/cursor";
 
 export type PlaceKind = "teams" | "projects";
 
 export function rolesQuery(kind: PlaceKind, id: string) {
   return queryOptions({
     queryKey: ["roles", kind, id],
-    queryFn: async () => {
-      const params = { path: { id }, query: { limit: EVERYTHING } };
-      const found = kind === "teams" ? api.GET("/api/v1/teams/{id}/roles", { params }) : api.GET("/api/v1/projects/{id}/roles", { params });
-      return (await unwrap(found)).results;
-    },
+    queryFn: () =>
+      everyPage((query) => {
+        const params = { path: { id }, query };
+        return unwrap(
+          kind === "teams" ? api.GET("/api/v1/teams/{id}/roles", { params }) : api.GET("/api/v1/projects/{id}/roles", { params }),
+        );
+      }),
     staleTime: 60_000,
   });
 }

@@ -3,26 +3,21 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-
-const EVERYTHING = 200;
+import { everyPage } from "@/lib/cursor";
 
 export function membersQuery(organisationId: string) {
   return queryOptions({
     queryKey: ["members", organisationId],
-    queryFn: async () => {
-      const params = { path: { id: organisationId }, query: { limit: EVERYTHING } };
-      return (await unwrap(api.GET("/api/v1/organisations/{id}/members", { params }))).results;
-    },
+    queryFn: () =>
+      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId }, query } }))),
   });
 }
 
 export function invitationsQuery(organisationId: string) {
   return queryOptions({
     queryKey: ["members", organisationId, "invitations"],
-    queryFn: async () => {
-      const params = { path: { id: organisationId }, query: { limit: EVERYTHING } };
-      return (await unwrap(api.GET("/api/v1/organisations/{id}/invitations", { params }))).results;
-    },
+    queryFn: () =>
+      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/invitations", { params: { path: { id: organisationId }, query } }))),
   });
 }
 
@@ -48,27 +43,22 @@ export function deletionQuery(id: string) {
 
 export const myInvitationsQuery = queryOptions({
   queryKey: ["invitations"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/invitations", { params: { query: { limit: EVERYTHING } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/invitations", { params: { query } }))),
 });
 
 export function serviceAccountsQuery(organisationId: string) {
   return queryOptions({
     queryKey: ["members", organisationId, "service accounts"],
-    queryFn: async () => {
-      const params = { path: { id: organisationId }, query: { limit: EVERYTHING } };
-      return (await unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params }))).results;
-    },
+    queryFn: () =>
+      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params: { path: { id: organisationId }, query } }))),
   });
 }
 
 export function serviceTokensQuery(accountId: string) {
   return queryOptions({
     queryKey: ["service tokens", accountId],
-    queryFn: async () => {
-      const params = { path: { id: accountId }, query: { limit: EVERYTHING } };
-      return (await unwrap(api.GET("/api/v1/service-accounts/{id}/tokens", { params }))).results;
-    },
+    queryFn: () =>
+      everyPage((query) => unwrap(api.GET("/api/v1/service-accounts/{id}/tokens", { params: { path: { id: accountId }, query } }))),
   });
 }
 

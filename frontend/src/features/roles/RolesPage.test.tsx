@@ -64,3 +64,15 @@ it("lets an admin give, change and withdraw roles, and shows why one cannot be g
   await user.click(screen.getByRole("button", { name: "Give the role" }));
   expect(await screen.findByText("Acme has no member called zoe. Invite her.")).toBeVisible();
 });
+
+it("reads the roles to their last page", async () => {
+  opened(false);
+  server.use(
+    http.get("/api/v1/projects/:id/roles", ({ request }) => {
+      const isLast = new URL(request.url).searchParams.get("cursor") === "c2";
+      const rest = { ...person("viewer"), user: { id: "u6", username: "walter" } };
+      return HttpResponse.json(isLast ? page([rest]) : { ...page([person("member")]), next: `${request.url}&cursor=c2` });
+    }),
+  );
+  expect(await screen.findByRole("cell", { name: "walter" })).toBeVisible();
+});
