@@ -21,7 +21,7 @@ class Ledger:
     """Books GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
     n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
-    only limits count. lending: None where no tenant has a guarantee or a limit of borrowing. users: None where no
+    only limits count. borrowing: None where no tenant has a guarantee or a limit of borrowing. users: None where no
     tenant limits single users. user, gpu_type: of the job; without a type only limits of all types together count.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
@@ -39,14 +39,14 @@ class Ledger:
         self._typed = _typed_limits(self._lines)
         self._gpus_of_type: dict[tuple[str, str], int] = {}
         known = self._tenants.values()
-        self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
+        self.borrowing = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
         self.users = UserLedger(self._lines) if has_user_limits(known) else None
 
     @property
     def has_limits(self) -> bool:
         """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
         limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
-        has_any = self.lending is not None or self.users is not None or bool(self._typed)
+        has_any = self.borrowing is not None or self.users is not None or bool(self._typed)
         return has_any or any(limit is not None for limit in limits)
 
     def copy(self) -> Ledger:
@@ -55,7 +55,7 @@ class Ledger:
         twin._tenants, twin._lines, twin._limits = self._tenants, self._lines, self._limits
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
         twin._typed, twin._gpus_of_type = self._typed, dict(self._gpus_of_type)
-        twin.lending = None if self.lending is None else self.lending.copy()
+        twin.borrowing = None if self.borrowing is None else self.borrowing.copy()
         twin.users = None if self.users is None else self.users.copy()
         return twin
 
@@ -77,8 +77,8 @@ class Ledger:
         Limits come first, then what it may borrow.
         """
         refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type)
-        if refused is None and self.lending is not None:
-            return self.lending.refusal(tenant_id, gpus)
+        if refused is None and self.borrowing is not None:
+            return self.borrowing.refusal(tenant_id, gpus)
         return refused
 
     def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = "") -> bool:
@@ -88,7 +88,7 @@ class Ledger:
         for at, most_jobs, most_gpus in self._limits_above(tenant_id):
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
                 return False
-        return self.lending is None or self.lending.refusal(tenant_id, gpus) is None
+        return self.borrowing is None or self.borrowing.refusal(tenant_id, gpus) is None
 
     def limit(
         self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
@@ -142,11 +142,11 @@ class Ledger:
     @property
     def has_guarantees(self) -> bool:
         """Returns whether any tenant has a guarantee; without, is_guaranteed() is False of all."""
-        return self.lending is not None
+        return self.borrowing is not None
 
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
-        return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]
+        return self.borrowing is not None and self.borrowing.owner(tenant_id, gpus)[0]
 
     def never(self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = ()) -> Explanation | None:
         """Returns why the tenant may not use so many GPUs of one of these types even alone; None if that is allowed.
@@ -157,7 +157,7 @@ class Ledger:
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
                 return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
-        if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
+        if self.borrowing is not None and gpus > (most := self.borrowing.most(tenant_id)):
             facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         return self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
@@ -209,8 +209,8 @@ class Ledger:
         if gpu_type and tenant_id in self._typed:
             for at, _ in self._typed[tenant_id].get(gpu_type, ()):
                 self._gpus_of_type[at.id, gpu_type] = self._gpus_of_type.get((at.id, gpu_type), 0) + gpus
-        if self.lending is not None:
-            self.lending.reserve(tenant_id, gpus - n_shared)
+        if self.borrowing is not None:
+            self.borrowing.reserve(tenant_id, gpus - n_shared)
         if self.users is not None and user:
             self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
 
