@@ -128,7 +128,15 @@ def main() -> int:
         draw_trace(source, trace, n_jobs=arguments.jobs, load=float(load), seed=draw)
     ablation = ["--param", "mlhub-tight.prices_places=false"] if ABLATION in arguments.policies else []
     files = ["--trace", *map(str, traces), "--cluster", str(cluster), "--out", str(out / "compared")]
-    options = ["--world", "network", "--policies", arguments.policies, *ablation, "--processes", arguments.processes]
+    options = [
+        "--environment",
+        "network",
+        "--policies",
+        arguments.policies,
+        *ablation,
+        "--processes",
+        arguments.processes,
+    ]
     if status := scheduler_main(["compare", *options, *files]):
         return status
     with (out / "compared" / "runs.csv").open(encoding="utf-8", newline="") as file:

@@ -63,7 +63,7 @@ class SchedulingCell:
 
     def options(self) -> list[str]:
         """Of python -m scheduler simulate, without what is written."""
-        found = ["--world", self.world, "--trace", self.trace, "--cluster", self.cluster, "--policy", self.policy]
+        found = ["--environment", self.world, "--trace", self.trace, "--cluster", self.cluster, "--policy", self.policy]
         for key, value in self.parameters.items():
             found += ["--param", f"{key}={json.dumps(value, separators=(',', ':'))}"]
         for name in ("profiles", "information"):

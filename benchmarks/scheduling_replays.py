@@ -69,7 +69,7 @@ def published(data: Path | None) -> Replay | None:
     if data is None or trace is None or not trace.exists():
         return None
     muri = data / "muri"
-    options = ["--world", "muri", "--trace", str(trace), "--cluster", str(muri / "n8g8.csv"), "--data", str(muri)]
+    options = ["--environment", "muri", "--trace", str(trace), "--cluster", str(muri / "n8g8.csv"), "--data", str(muri)]
     return _simulate("Muri's trace2 under srtf", [*options, "--policy", "srtf", "--information", "declared"], 64)
 
 
@@ -82,7 +82,16 @@ def made_up(days: Days) -> list[Replay]:
             made = ["--n-jobs", str(n_jobs), "--nodes", str(n_nodes), "--gpus", str(GPUS_A_NODE)]
             made += ["--tenants", *TENANTS, "--out", str(trace), "--cluster-out", str(cluster)]
             _run("trace", made)
-            options = ["--world", "counting", "--trace", str(trace), "--cluster", str(cluster), "--policy", days.policy]
+            options = [
+                "--environment",
+                "counting",
+                "--trace",
+                str(trace),
+                "--cluster",
+                str(cluster),
+                "--policy",
+                days.policy,
+            ]
             options += [] if days.period_s is None else ["--period", str(days.period_s)]
             found.append(_simulate(days.name, options, n_nodes * GPUS_A_NODE))
     return found

@@ -18,12 +18,12 @@ grep -v '^torch==' requirements.txt >"$without_torch"
 "$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
 echo "setup: installing torch"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt 2> >(grep -v "is neither a file nor a directory" >&2)
-# the command mlhub, of this checkout
+# Python in other folders finds this checkout, and so does the command mlhub
+echo "$PWD" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/mlhub.pth"
 cat >"$venv/bin/mlhub" <<COMMAND
 #!$(cd "$venv/bin" && pwd)/python
 import sys
 
-sys.path.insert(0, "$PWD")
 from mlhub.cli.app import main
 
 sys.exit(main())

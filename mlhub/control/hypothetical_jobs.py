@@ -24,7 +24,7 @@ HELD_OUT = 0.2  # of the examples, where no job of this kind has been tried out 
 
 @dataclass(frozen=True)
 class HypotheticalJob:
-    """basis: what its prediction rests on: measured, tried_out or guessed."""
+    """basis: what its prediction rests on: measured, validated or guessed."""
 
     job: Job
     basis: str
@@ -64,7 +64,7 @@ def suppose_job(
     job.steps_total = _steps(job, alike)
     if SpeedSample.objects.filter(family=family_of(job), n_steps__gt=0).exists():
         return HypotheticalJob(job, "measured")
-    return HypotheticalJob(job, "tried_out" if alike else "guessed")
+    return HypotheticalJob(job, "validated" if alike else "guessed")
 
 
 def _alike(job: Job) -> Job | None:

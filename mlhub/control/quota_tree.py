@@ -217,13 +217,13 @@ def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def books(tree: QuotaTree) -> dict[str, Account]:
     """Every owner's account now, teams and projects without a quota included: used, borrowed, lent. tree: the whole."""
     n_gpus = Node.objects.aggregate(n=Sum("n_slots"))["n"] or 0
-    lending = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
+    borrowing = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
     held = (
         Attempt.objects.live().filter(job__state__in=HOLDING_GPUS).values("job__project").annotate(n=Sum("n_workers"))
     )
     for row in held:
-        lending.reserve(tree.tenant_of[row["job__project"]], row["n"])
-    return lending.accounts()
+        borrowing.reserve(tree.tenant_of[row["job__project"]], row["n"])
+    return borrowing.accounts()
 
 
 @dataclass

@@ -14,7 +14,7 @@ from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.learned_pairs import learned_slowdowns
 from mlhub.control.pod_resources import pods_held
 from mlhub.control.quarantine import quarantined_for
-from mlhub.control.status import backend_standing
+from mlhub.control.status import backend_status
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent
 from mlhub.metrics.family_labels import family_labels
@@ -76,7 +76,7 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
             "running_jobs": Job.objects.holding_gpus().count(),
             "queued_jobs": Job.objects.queued().count(),
         },
-        "backend": backend_standing(user),
+        "backend": backend_status(user),
         "quarantined": quarantined_for(user),
         "interference": interference_as_seen_by(user),
         "links": _links(),

@@ -52,7 +52,7 @@ def status(user: User) -> dict[str, Any]:
     }
 
 
-def backend_standing(user: User) -> dict[str, Any]:
+def backend_status(user: User) -> dict[str, Any]:
     """Whether the machines can be reached, for the page of the cluster."""
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     return {

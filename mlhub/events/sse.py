@@ -102,7 +102,7 @@ def frame(event: str, data: Any, *, id: str | None = None) -> bytes:
 HEARTBEAT = frame("heartbeat", {})
 
 
-class Pulse:
+class HeartbeatTimer:
     """When a stream has to send a heartbeat, because nothing else was sent."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
-from mlhub.metrics.script_steps import begin_training, note_first_step, note_steps
+from mlhub.metrics.script_steps import begin_training, record_first_step, record_steps
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
@@ -232,7 +232,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                 _store_result(attempt, report)
     points.save()
     if of_metrics := [report for report in reports if isinstance(report, MetricReport)]:
-        note_steps(attempt, [report.step for report in of_metrics], at=at(of_metrics[0].at))
+        record_steps(attempt, [report.step for report in of_metrics], at=at(of_metrics[0].at))
 
 
 def _store_result(attempt: Attempt, report: ResultReport) -> None:
@@ -247,7 +247,7 @@ def _store_result(attempt: Attempt, report: ResultReport) -> None:
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     """What cannot be true moves neither the job nor the attempt."""
     now = timezone.now()
-    note_first_step(attempt, at(report.at))
+    record_first_step(attempt, at(report.at))
     report = as_gang(attempt, report)
     is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
     refused = set() if is_recorded else learn(attempt, report)

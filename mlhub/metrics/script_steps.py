@@ -14,13 +14,13 @@ from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 OF_LOOP = "gang_ready"  # a mark that only MLHub's own loops make
 
 
-def note_steps(attempt: Attempt, steps: Collection[int], *, at: datetime) -> None:
+def record_steps(attempt: Attempt, steps: Collection[int], *, at: datetime) -> None:
     """Steps of a script's metrics, the first of them made at that time by its clock. A script that reports its progress
     says by that how far it is.
     """
     if OF_LOOP in attempt.startup:
         return
-    note_first_step(attempt, at)
+    record_first_step(attempt, at)
     last = max(steps)
     if last <= attempt.last_step:
         return
@@ -31,7 +31,7 @@ def note_steps(attempt: Attempt, steps: Collection[int], *, at: datetime) -> Non
         its_job.filter(steps_done__lt=last).update(steps_done=last, progress_at=timezone.now())
 
 
-def note_first_step(attempt: Attempt, at: datetime) -> None:
+def record_first_step(attempt: Attempt, at: datetime) -> None:
     """The first report of a step, made at that time by the pod's clock, ends the start; a script then trains."""
     now = timezone.now()
     if FIRST_STEP not in attempt.startup:

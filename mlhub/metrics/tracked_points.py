@@ -21,7 +21,7 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import StallRecord, StreamCursor
 from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.reports import at
-from mlhub.metrics.script_steps import note_steps
+from mlhub.metrics.script_steps import record_steps
 from mlhub.wire.report import MAX_STEP, MAX_VALUES, MetricReport
 
 EPOCH_METRIC = "train/epoch"  # Hugging Face's Trainer and Lightning log it with the other values of a step
@@ -67,7 +67,7 @@ def store_tracked_points(attempt: Attempt, points: Iterable[TrackedPoint]) -> No
         _store(batch, chosen, epoch=epoch)
         cursor.save()
         _set_result(attempt.job_id, chosen)
-        note_steps(attempt, [point.step for point in chosen], at=at(chosen[0].at))
+        record_steps(attempt, [point.step for point in chosen], at=at(chosen[0].at))
         StallRecord.objects.filter(attempt=attempt).delete()  # a script that logs is moving
         wake_on_commit(job_topic(attempt.job_id))
         report_change(ChangeKind.PROGRESS, organisation_id=attempt.job.project.organisation_id)

@@ -30,8 +30,8 @@ class Grant:
 
     least_workers: placement may give fewer workers, down to this many, where the whole size finds no good place; 0 =
     it may not. n_nodes: spread the gang over that many nodes evenly, if they have room; 0 = as the packing says.
-    spots: (node, workers) pairs that are used exactly as given, for policies that search over placements; a running job
-    with another placement is moved as soon as these GPUs are free. Empty = placement chooses.
+    node_workers: (node, workers) pairs that are used exactly as given, for policies that search over placements; a
+    running job with another placement is moved as soon as these GPUs are free. Empty = placement chooses.
     colocated_with: jobs, granted before this one or settled, whose GPUs it shares; it gets as many GPUs as they hold
     together. only_colocated: False = it may use free GPUs as well; jobs of colocated_with that have no place are
     ignored then, and a running job stays where it is.
@@ -46,7 +46,7 @@ class Grant:
     packing: Packing = Packing.TIGHT
     n_nodes: int = 0
     least_workers: int = 0
-    spots: tuple[tuple[str, int], ...] = ()
+    node_workers: tuple[tuple[str, int], ...] = ()
     colocated_with: tuple[str, ...] = ()
     only_colocated: bool = True
     defragments: bool = False

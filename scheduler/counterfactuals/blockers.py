@@ -113,10 +113,10 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         if ledger.hosts is not None:
             yield from _of_host(ledger.hosts.used(tenant.id), tenant, job, need)
     yield from _of_user(state, job, need)
-    if ledger.lending is not None:
-        have, most = max(0, ledger.lending.available(job.tenant)), ledger.lending.most(job.tenant)
+    if ledger.borrowing is not None:
+        have, most = max(0, ledger.borrowing.available(job.tenant)), ledger.borrowing.most(job.tenant)
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
-        guarantee = ledger.lending.guarantee(job.tenant)
+        guarantee = ledger.borrowing.guarantee(job.tenant)
         yield Blocker(
             BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
         )

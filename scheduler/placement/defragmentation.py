@@ -123,7 +123,7 @@ class Defragmentation:
         if free.workers_on(job, node) < held.n_workers:
             return None
         place = build_allocation(
-            free, job, spots=((node, held.n_workers),), mode=held.mode, n_servers=held.n_servers, keep=held
+            free, job, node_workers=((node, held.n_workers),), mode=held.mode, n_servers=held.n_servers, keep=held
         )
         if place is None:
             return None
@@ -143,9 +143,9 @@ class Defragmentation:
         for job in self.staying.values():
             held = job.held
             if held is not None and job.id != but and held.n_workers < smaller_than and job.id in self.targets.kept:
-                spots = frozenset(gpus_of(held))
-                if {node for node, _ in spots} == {name} and held.mode is not Mode.PARAMETER_SERVER:
-                    there.setdefault(spots, []).append(job)
+                slots = frozenset(gpus_of(held))
+                if {node for node, _ in slots} == {name} and held.mode is not Mode.PARAMETER_SERVER:
+                    there.setdefault(slots, []).append(job)
         groups = []
         for jobs in there.values():
             held = jobs[0].held
@@ -163,7 +163,7 @@ class Defragmentation:
             if node.gpu_type == gpu_type and free.workers_on(first, node) >= group.n
         ]
         for _, _, node in sorted(fitting, key=lambda each: each[:2]):
-            place = build_allocation(free, first, spots=((node, group.n),), mode=group.held.mode, n_servers=0)
+            place = build_allocation(free, first, node_workers=((node, group.n),), mode=group.held.mode, n_servers=0)
             if place is None:
                 continue
             free.reserve(first, place)

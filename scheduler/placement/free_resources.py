@@ -36,20 +36,20 @@ class FreeResources:
 
     A GPU is free when its last occupant left. gpus: the free ones by node, to be read only. occupants: who holds it,
     only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory;
-    circles: within which they share (JobSnapshot.shares_within).
+    sharing_scopes: within which they share (JobSnapshot.shares_within).
     Free GPUs, CPUs and memory of all N nodes are kept as arrays, too: gangs are placed by looking at all nodes at once.
     """
 
     def __init__(self, nodes: Iterable[NodeSnapshot]) -> None:
-        self.ground = NodeArrays(tuple(nodes))
-        self.nodes: Mapping[str, NodeSnapshot] = self.ground.nodes
-        self._gpus = dict(self.ground.whole)
-        self._n_free_N = self.ground.n_gpus_N.copy()
-        self._cpus_N = self.ground.cpus_N.copy()
-        self._memory_bytes_N = self.ground.memory_bytes_N.copy()
+        self.node_arrays = NodeArrays(tuple(nodes))
+        self.nodes: Mapping[str, NodeSnapshot] = self.node_arrays.nodes
+        self._gpus = dict(self.node_arrays.whole)
+        self._n_free_N = self.node_arrays.n_gpus_N.copy()
+        self._cpus_N = self.node_arrays.cpus_N.copy()
+        self._memory_bytes_N = self.node_arrays.memory_bytes_N.copy()
         self.occupants: dict[GpuSlot, tuple[str, ...]] = {}
         self.gpu_memory_bytes: dict[GpuSlot, int] = {}
-        self.circles: dict[GpuSlot, str] = {}
+        self.sharing_scopes: dict[GpuSlot, str] = {}
         self.watcher: Watcher | None = None  # of this room, not of its copies
 
     @property
@@ -65,12 +65,12 @@ class FreeResources:
     def copy(self) -> FreeResources:
         """Returns a copy that is booked on independently."""
         twin = FreeResources.__new__(FreeResources)
-        twin.ground, twin.nodes, twin.watcher = self.ground, self.nodes, None
+        twin.node_arrays, twin.nodes, twin.watcher = self.node_arrays, self.nodes, None
         twin._gpus = dict(self._gpus)
         twin._n_free_N = self._n_free_N.copy()
         twin._cpus_N, twin._memory_bytes_N = self._cpus_N.copy(), self._memory_bytes_N.copy()
         twin.occupants, twin.gpu_memory_bytes = dict(self.occupants), dict(self.gpu_memory_bytes)
-        twin.circles = dict(self.circles)
+        twin.sharing_scopes = dict(self.sharing_scopes)
         return twin
 
     def with_shareable_gpus(self, job: JobSnapshot, colocated_with: Collection[str]) -> FreeResources:
@@ -112,10 +112,10 @@ class FreeResources:
             is_shared = self.nodes[share.node].max_jobs_per_gpu > 1
             left = self._vacate(job, share) if is_shared else share.gpus
             cpus, memory_bytes = needs_of(job, share)
-            i = self.ground.place[share.node]
+            i = self.node_arrays.place[share.node]
             self._cpus_N[i] += cpus
             self._memory_bytes_N[i] += memory_bytes
-            self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
+            self._set_gpus(share.node, self._gpus[share.node].union(left) & self.node_arrays.whole[share.node])
 
     def fits(self, job: JobSnapshot, allocation: GangAllocation, *, colocated_with: Collection[str] = ()) -> bool:
         """Returns whether every share of the allocation is free, on nodes that exist.
@@ -123,7 +123,7 @@ class FreeResources:
         colocated_with: jobs whose GPUs it may share.
         """
         for share in allocation.shares:
-            i = self.ground.place.get(share.node)
+            i = self.node_arrays.place.get(share.node)
             if i is None:
                 return False
             taken = set(share.gpus) - self._gpus[share.node]
@@ -139,7 +139,7 @@ class FreeResources:
     def restrict_to(self, other: FreeResources, allocation: GangAllocation) -> None:
         """Leaves free, on the allocation's nodes, only what is free in both."""
         for share in self._present(allocation):
-            i = self.ground.place[share.node]
+            i = self.node_arrays.place[share.node]
             self._set_gpus(share.node, self._gpus[share.node] & other._gpus[share.node])
             self._cpus_N[i] = min(self._cpus_N[i], other._cpus_N[i])
             self._memory_bytes_N[i] = min(self._memory_bytes_N[i], other._memory_bytes_N[i])
@@ -150,7 +150,7 @@ class FreeResources:
         """
         if job.gpu_types and gpu_type not in job.gpu_types:
             return _NOTHING
-        node_S = self.ground.open_of(gpu_type)
+        node_S = self.node_arrays.open_of(gpu_type)
         k_S = self._n_free_N[node_S]
         if job.cpus_per_worker > 0:
             k_S = np.minimum(k_S, ((self._cpus_N[node_S] + _CPU_GRAIN) / job.cpus_per_worker).astype(np.int64))
@@ -167,7 +167,7 @@ class FreeResources:
         """Returns how many more workers of the job the node can take now; 0 where the job may not go."""
         if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):
             return 0
-        i, n = self.ground.place[node.name], len(self._gpus[node.name])
+        i, n = self.node_arrays.place[node.name], len(self._gpus[node.name])
         if job.cpus_per_worker > 0:
             n = min(n, int((float(self._cpus_N[i]) + _CPU_GRAIN) / job.cpus_per_worker))
         if job.memory_per_worker_bytes > 0:
@@ -178,7 +178,7 @@ class FreeResources:
         """Returns how many parameter servers of the job the node can take now, next to so many of its workers."""
         if not node.is_schedulable:
             return 0
-        i, n = self.ground.place[node.name], 1_000_000
+        i, n = self.node_arrays.place[node.name], 1_000_000
         if job.cpus_per_server > 0:
             cpus = float(self._cpus_N[i]) - workers * job.cpus_per_worker
             n = int((cpus + _CPU_GRAIN) / job.cpus_per_server)
@@ -189,23 +189,23 @@ class FreeResources:
 
     def by_free_cpus(self) -> list[NodeSnapshot]:
         """Returns all nodes, the one with the most CPUs left first; of equals by name."""
-        return [self.ground.node_N[i] for i in np.lexsort((self.ground.rank_N, -self._cpus_N))]
+        return [self.node_arrays.node_N[i] for i in np.lexsort((self.node_arrays.rank_N, -self._cpus_N))]
 
     def n_free(self, gpu_types: tuple[str, ...] = ()) -> int:
         """Returns the number of free GPUs on schedulable nodes, of these types (none given: of any)."""
-        return sum(int(self._n_free_N[self.ground.open_of(t)].sum()) for t in gpu_types or self.ground.types)
+        return sum(int(self._n_free_N[self.node_arrays.open_of(t)].sum()) for t in gpu_types or self.node_arrays.types)
 
     def occupants_of(self, allocation: GangAllocation) -> set[str]:
         """Returns the jobs known to hold any of these GPUs."""
         if not self.occupants:
             return set()
-        spots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
-        return {job_id for spot in spots for job_id in self.occupants.get(spot, ())}
+        slots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
+        return {job_id for slot in slots for job_id in self.occupants.get(slot, ())}
 
-    def _takes(self, job: JobSnapshot, spot: GpuSlot, colocated_with: Collection[str]) -> bool:
+    def _takes(self, job: JobSnapshot, slot: GpuSlot, colocated_with: Collection[str]) -> bool:
         """Does the GPU, that others hold, take this one more? Not if any of them was never profiled, nor where the
         GPU's memory is known and what any of them needs is not."""
-        node, there = self.nodes[spot[0]], self.occupants.get(spot, ())
+        node, there = self.nodes[slot[0]], self.occupants.get(slot, ())
         if (
             job.profile is None
             or not there
@@ -213,12 +213,12 @@ class FreeResources:
             or not set(there) <= set(colocated_with)
         ):
             return False
-        if self.circles.get(spot, "") != job.shares_within:
+        if self.sharing_scopes.get(slot, "") != job.shares_within:
             return False
         if not node.gpu_memory_bytes:
             return True
-        needed = self._memory_on(job, spot[0])
-        return self.gpu_memory_bytes.get(spot, 0) + needed <= node.gpu_memory_bytes
+        needed = self._memory_on(job, slot[0])
+        return self.gpu_memory_bytes.get(slot, 0) + needed <= node.gpu_memory_bytes
 
     def _memory_on(self, job: JobSnapshot, node: str) -> int:
         """What the job holds of a GPU's memory there; all of it, where that was never measured."""
@@ -228,33 +228,33 @@ class FreeResources:
     def _occupy(self, job: JobSnapshot, share: NodeAllocation) -> None:
         free, memory_bytes = self._gpus[share.node], self._memory_on(job, share.node)
         for gpu in share.gpus:
-            spot = (share.node, gpu)
-            there = self.occupants.get(spot, ())
+            slot = (share.node, gpu)
+            there = self.occupants.get(slot, ())
             if job.profile is None or not (there or gpu in free):
-                self.occupants.pop(spot, None)
+                self.occupants.pop(slot, None)
             elif job.id not in there:
-                self.occupants[spot] = (*there, job.id)
-                self.circles[spot] = job.shares_within
-                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + memory_bytes
+                self.occupants[slot] = (*there, job.id)
+                self.sharing_scopes[slot] = job.shares_within
+                self.gpu_memory_bytes[slot] = self.gpu_memory_bytes.get(slot, 0) + memory_bytes
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
         """The GPUs of the allocation that no other job is known to hold."""
         left = []
         for gpu in share.gpus:
-            spot = (share.node, gpu)
-            others = tuple(job_id for job_id in self.occupants.get(spot, ()) if job_id != job.id)
+            slot = (share.node, gpu)
+            others = tuple(job_id for job_id in self.occupants.get(slot, ()) if job_id != job.id)
             if others:
-                self.occupants[spot] = others
-                self.gpu_memory_bytes[spot] -= self._memory_on(job, share.node) if job.profile else 0
+                self.occupants[slot] = others
+                self.gpu_memory_bytes[slot] -= self._memory_on(job, share.node) if job.profile else 0
             else:
-                self.occupants.pop(spot, None)
-                self.gpu_memory_bytes.pop(spot, None)
+                self.occupants.pop(slot, None)
+                self.gpu_memory_bytes.pop(slot, None)
                 left.append(gpu)
         return left
 
     def _set_gpus(self, name: str, free: frozenset[int]) -> None:
         self._gpus[name] = free
-        self._n_free_N[self.ground.place[name]] = len(free)
+        self._n_free_N[self.node_arrays.place[name]] = len(free)
 
     def _present(self, allocation: GangAllocation) -> Iterable[NodeAllocation]:
         return (share for share in allocation.shares if share.node in self.nodes)

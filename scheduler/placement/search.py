@@ -86,7 +86,7 @@ class PlacementSearch:
         """Returns a place as granted; where that does not fit, the fastest one left: packed, or spread as far as
         possible. Nodes with jobs that slow this one, or that it slows, only where there is no other place.
         """
-        apart = None if grant.spots else self.find_apart(free, job, grant, keep=keep)
+        apart = None if grant.node_workers else self.find_apart(free, job, grant, keep=keep)
         return apart or self._find_anywhere(free, job, grant, keep=keep)
 
     def find_apart(
@@ -100,7 +100,7 @@ class PlacementSearch:
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         found = self._lay_out(free, job, grant, keep=keep)
-        is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
+        is_free = not grant.node_workers and grant.packing is Packing.TIGHT and grant.n_workers > 1
         if not is_free or self._is_as_requested(found, grant):
             return found
         if found is None and not free.has_capacity(job, grant.gpu_type, grant.n_workers):
@@ -123,8 +123,8 @@ class PlacementSearch:
     ) -> GangAllocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""
         near: Collection[str] = [share.node for share in keep.shares] if keep else ()
-        if grant.spots:
-            spots = place_on(free, job, grant.spots)
+        if grant.node_workers:
+            node_workers = place_on(free, job, grant.node_workers)
         elif self.pricing is not None and grant.packing is Packing.PRICED:
             busy = self.pricing.contention.busy
             places = candidate_places(
@@ -136,14 +136,14 @@ class PlacementSearch:
                 near=near,
                 n_nodes=grant.n_nodes,
             )
-            built = [self._build(free, job, spots, keep) for spots in places]
+            built = [self._build(free, job, node_workers, keep) for node_workers in places]
             self._choices[job.id] = [choice for choice in built if choice is not None]
             best = self.pricing.best(job, self._choices[job.id])
             if best is None and self._choices[job.id]:
                 self.harmful.add(job.id)
             return best
         else:
-            spots = place_workers(
+            node_workers = place_workers(
                 free,
                 job,
                 n_workers=grant.n_workers,
@@ -152,22 +152,26 @@ class PlacementSearch:
                 packing=grant.packing,
                 n_nodes=grant.n_nodes,
             )
-        return None if spots is None else self._build(free, job, spots, keep)
+        return None if node_workers is None else self._build(free, job, node_workers, keep)
 
     def _build(
-        self, free: FreeResources, job: JobSnapshot, spots: tuple[NodeWorkers, ...], keep: GangAllocation | None
+        self, free: FreeResources, job: JobSnapshot, node_workers: tuple[NodeWorkers, ...], keep: GangAllocation | None
     ) -> GangAllocation | None:
-        """The mode that is fastest on these spots, and as many servers as find room."""
-        layout = self.speeds.topology.layout_on({node.name: k for node, k in spots})
+        """The mode that is fastest on these nodes, and as many servers as find room."""
+        layout = self.speeds.topology.layout_on({node.name: k for node, k in node_workers})
         mode, n_servers = self.speeds.best_mode(job, layout)
         if n_servers and self._most_servers is not None:
             n_servers = int(min(n_servers, self._most_servers(job, sum(k for _, k in spots))))
             mode = mode if n_servers else Mode.ALL_REDUCE
         allocation: GangAllocation | None
-        allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+        allocation = build_allocation(free, job, node_workers=node_workers, mode=mode, n_servers=n_servers, keep=keep)
         while allocation is None and n_servers > 1:
             n_servers //= 2
-            allocation = build_allocation(free, job, spots=spots, mode=mode, n_servers=n_servers, keep=keep)
+            allocation = build_allocation(
+                free, job, node_workers=node_workers, mode=mode, n_servers=n_servers, keep=keep
+            )
         if allocation is None and job.mode is None:
-            allocation = build_allocation(free, job, spots=spots, mode=Mode.ALL_REDUCE, n_servers=0, keep=keep)
+            allocation = build_allocation(
+                free, job, node_workers=node_workers, mode=Mode.ALL_REDUCE, n_servers=0, keep=keep
+            )
         return allocation

@@ -45,7 +45,7 @@ class Antman:
 
 
 class _Case:
-    """One round's scratch board. spots: all GPUs, as (node, number). has: by class (is it guaranteed?), where jobs are.
+    """One round's scratch board. slots: all GPUs, as (node, number). has: by class (is it guaranteed?), where jobs are.
 
     there: these jobs. reserved: by waiting guaranteed job and node; None where nothing is set aside. open: by
     node, GPUs with no guaranteed job and set aside for none.
@@ -61,7 +61,7 @@ class _Case:
         )
         self.grants: list[Grant] = []
         self.nodes = {node.name: node.n_gpus for node in view.nodes if node.is_schedulable}
-        self.spots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
+        self.slots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
         self.has: dict[bool, set[GpuSlot]] = {True: set(), False: set()}
         self.there: dict[bool, list[str]] = {True: [], False: []}
         for job in (*view.jobs, *view.settled):
@@ -73,7 +73,7 @@ class _Case:
         self.reserved: dict[str, dict[str, int]] | None = None
         if reserved is not None:
             self.reserved = {job_id: dict(pieces) for job_id, pieces in reserved.items() if job_id in waiting}
-        self.open = {name: n - sum(spot[0] == name for spot in self.has[True]) for name, n in self.nodes.items()}
+        self.open = {name: n - sum(slot[0] == name for slot in self.has[True]) for name, n in self.nodes.items()}
         for pieces in (self.reserved or {}).values():
             for name in set(pieces) & set(self.open):
                 self.open[name] -= pieces[name]
@@ -82,17 +82,17 @@ class _Case:
         """GPUs for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
         n = job.fixed_workers
         if not _is_guaranteed(job):
-            gaps = [spot for spot in self.spots if spot not in self.has[False]]
-            gaps = sorted(gaps, key=lambda spot: spot in self.has[True])
+            gaps = [slot for slot in self.slots if slot not in self.has[False]]
+            gaps = sorted(gaps, key=lambda slot: slot in self.has[True])
             return gaps[:n] if len(gaps) >= n else None
-        free = [spot for spot in self.spots if spot not in self.has[True]]
+        free = [slot for slot in self.slots if slot not in self.has[True]]
         if self.reserved is None:
             return free[:n] if len(free) >= n else None
         pieces = self._set_aside(job, self.reserved.setdefault(job.id, {}))
         if sum(pieces.values()) < n:
             return None
         del self.reserved[job.id]
-        return [spot for name, k in pieces.items() for spot in [spot for spot in free if spot[0] == name][:k]]
+        return [slot for name, k in pieces.items() for slot in [slot for slot in free if slot[0] == name][:k]]
 
     def _set_aside(self, job: JobSnapshot, pieces: dict[str, int]) -> dict[str, int]:
         """What the job has set aside by now: on one node, or whole nodes."""
@@ -121,14 +121,14 @@ class _Case:
 
     def admit(self, job: JobSnapshot) -> None:
         kind, n = _is_guaranteed(job), job.fixed_workers
-        spots = self.place(job)
-        if spots is None:
+        slots = self.place(job)
+        if slots is None:
             return
-        per_node = tuple((name, sum(spot[0] == name for spot in spots)) for name in dict.fromkeys(s[0] for s in spots))
+        per_node = tuple((name, sum(slot[0] == name for slot in slots)) for name in dict.fromkeys(s[0] for s in slots))
         others = tuple(self.there[not kind])
-        if not self.has[not kind].intersection(spots) and (not kind or not others) and self.budget.reserve(job, n):
+        if not self.has[not kind].intersection(slots) and (not kind or not others) and self.budget.reserve(job, n):
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
-            self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, spots=per_node))
+            self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, node_workers=per_node))
         elif others and self.may_share and job.profile is not None:
             gpu_type = self.view.speeds.standard_type(job)
             if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
@@ -136,11 +136,11 @@ class _Case:
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"
             why = (Explanation(Reason.COLOCATED_OPPORTUNISTIC, {"n_workers": n, "partners": partners}),)
             self.grants.append(
-                Grant(job.id, n, gpu_type, why, spots=per_node, colocated_with=others, only_colocated=False)
+                Grant(job.id, n, gpu_type, why, node_workers=per_node, colocated_with=others, only_colocated=False)
             )
         else:
             return
-        self.has[kind].update(spots)
+        self.has[kind].update(slots)
         self.there[kind].append(job.id)
 
 

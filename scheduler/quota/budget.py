@@ -51,9 +51,9 @@ class Budget:
         self.studies = None if other.studies is None else other.studies.copy()
 
     @property
-    def lending(self) -> BorrowingLedger | None:
+    def borrowing(self) -> BorrowingLedger | None:
         """Returns the books of guarantees; None where no tenant has one."""
-        return self._ledger.lending
+        return self._ledger.borrowing
 
     def books(self) -> Ledger:
         """Returns a copy of what is booked, for trials."""

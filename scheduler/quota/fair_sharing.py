@@ -84,19 +84,19 @@ def fair_parts(
 class Shares:
     """Holds what every contender uses, and its share. uses: what it is charged for the past (usage.py), by contender.
 
-    lending: only its guarantees and limits count, not what is booked in it.
+    borrowing: only its guarantees and limits count, not what is booked in it.
     """
 
     def __init__(
         self,
         tenants: Iterable[TenantSnapshot],
         *,
-        lending: BorrowingLedger,
+        borrowing: BorrowingLedger,
         cluster_R: Floats,
         uses: Mapping[ContenderKey, float] | None = None,
     ) -> None:
         self._tenants = {tenant.id: tenant for tenant in tenants}
-        self._lending, self._uses = lending, uses or {}
+        self._borrowing, self._uses = borrowing, uses or {}
         self._per_gpu_R = cluster_R / max(1.0, cluster_R[0])
         self._below: dict[str | None, list[str]] = {}
         for tenant in self._tenants.values():
@@ -129,8 +129,8 @@ class Shares:
     def surplus(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
         """Returns the contender's dominant share with so much more, before it is divided by its weight."""
         cohort, contender = key
-        nominal = self._lending.guarantee(contender) if cohort != contender else 0
-        lendable = self._lending.pool(None) if cohort is None else self._lending.most(cohort)
+        nominal = self._borrowing.guarantee(contender) if cohort != contender else 0
+        lendable = self._borrowing.pool(None) if cohort is None else self._borrowing.most(cohort)
         used_R = self._used.get(key, np.zeros(len(RESOURCES))) + more_R
         return dominant_share(used_R, nominal_R=self._per_gpu_R * nominal, lendable_R=self._per_gpu_R * lendable)
 
@@ -183,7 +183,7 @@ class Shares:
             given = fair_parts(
                 total,
                 weights_C=[self.weight(key) for key in keys],
-                nominal_C=[self._lending.guarantee(key[1]) if key[0] != key[1] else 0 for key in keys],
+                nominal_C=[self._borrowing.guarantee(key[1]) if key[0] != key[1] else 0 for key in keys],
                 floors_C=[sum(floors.get(g, 0) for g in below[key]) for key in keys],
                 demands_C=[sum(demands.get(g, 0) for g in below[key]) for key in keys],
             )

@@ -122,7 +122,7 @@ class GuaranteeClaims:
                 priority=job.priority,
                 rule=Reclaim(self.tenants[owner].reclaim),
                 running=self._lent_to(of_type, but={v.borrower.job.id for v in victims}),
-                lending=books,
+                borrowing=books,
             )
             if asked is None:
                 return False
@@ -191,7 +191,7 @@ class GuaranteeClaims:
         )
 
 
-def keep(lending: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:
+def keep(borrowing: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:
     """Counts what tenants want of their pools as used for all others."""
     for tenant in tenants:
-        lending.keep_for(tenant.id, wanted.used(tenant.id))
+        borrowing.keep_for(tenant.id, wanted.used(tenant.id))

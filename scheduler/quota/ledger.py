@@ -23,7 +23,7 @@ class Ledger:
     """Books GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
     n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
-    only limits count. lending: None where no tenant has a guarantee or a limit of borrowing. users: None where no
+    only limits count. borrowing: None where no tenant has a guarantee or a limit of borrowing. users: None where no
     tenant limits single users; hosts: where none limits CPUs or memory. user, gpu_type: of the job; without a type only
     limits of all types together count. host: what its pods request besides GPUs.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
@@ -42,7 +42,7 @@ class Ledger:
         self._typed = _typed_limits(self._lines)
         self._gpus_of_type: dict[tuple[str, str], int] = {}
         known = self._tenants.values()
-        self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
+        self.borrowing = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
         self.users = UserLedger(self._lines) if has_user_limits(known) else None
         self.hosts = HostLedger(self._lines) if has_host_limits(known) else None
 
@@ -50,7 +50,7 @@ class Ledger:
     def has_limits(self) -> bool:
         """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
         limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
-        parts = (self.lending, self.users, self.hosts)
+        parts = (self.borrowing, self.users, self.hosts)
         return (
             any(part is not None for part in parts) or bool(self._typed) or any(limit is not None for limit in limits)
         )
@@ -61,7 +61,7 @@ class Ledger:
         twin._tenants, twin._lines, twin._limits = self._tenants, self._lines, self._limits
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
         twin._typed, twin._gpus_of_type = self._typed, dict(self._gpus_of_type)
-        twin.lending = None if self.lending is None else self.lending.copy()
+        twin.borrowing = None if self.borrowing is None else self.borrowing.copy()
         twin.users = None if self.users is None else self.users.copy()
         twin.hosts = None if self.hosts is None else self.hosts.copy()
         return twin
@@ -91,8 +91,8 @@ class Ledger:
         Limits come first, then what it may borrow.
         """
         refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type, host=host)
-        if refused is None and self.lending is not None:
-            return self.lending.refusal(tenant_id, gpus)
+        if refused is None and self.borrowing is not None:
+            return self.borrowing.refusal(tenant_id, gpus)
         return refused
 
     def allows(
@@ -111,7 +111,7 @@ class Ledger:
         for at, most_jobs, most_gpus in self._limits_above(tenant_id):
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
                 return False
-        return self.lending is None or self.lending.refusal(tenant_id, gpus) is None
+        return self.borrowing is None or self.borrowing.refusal(tenant_id, gpus) is None
 
     def limit(
         self,
@@ -175,7 +175,7 @@ class Ledger:
     @property
     def has_guarantees(self) -> bool:
         """Returns whether any tenant has a guarantee; without, is_guaranteed() is False of all."""
-        return self.lending is not None
+        return self.borrowing is not None
 
     @property
     def has_host_limits(self) -> bool:
@@ -184,7 +184,7 @@ class Ledger:
 
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
-        return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]
+        return self.borrowing is not None and self.borrowing.owner(tenant_id, gpus)[0]
 
     def never(
         self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = (), host: HostResources = NOTHING
@@ -197,7 +197,7 @@ class Ledger:
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
                 return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
-        if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
+        if self.borrowing is not None and gpus > (most := self.borrowing.most(tenant_id)):
             facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         refused = self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
@@ -260,8 +260,8 @@ class Ledger:
         if gpu_type and tenant_id in self._typed:
             for at, _ in self._typed[tenant_id].get(gpu_type, ()):
                 self._gpus_of_type[at.id, gpu_type] = self._gpus_of_type.get((at.id, gpu_type), 0) + gpus
-        if self.lending is not None:
-            self.lending.reserve(tenant_id, gpus - n_shared)
+        if self.borrowing is not None:
+            self.borrowing.reserve(tenant_id, gpus - n_shared)
         if self.users is not None and user:
             self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
         if self.hosts is not None:

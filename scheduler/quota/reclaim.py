@@ -30,7 +30,7 @@ def victims_for(
     priority: int,
     rule: Reclaim,
     running: Iterable[Borrower],
-    lending: BorrowingLedger,
+    borrowing: BorrowingLedger,
 ) -> list[Victim] | None:
     """Returns jobs of borrowers that free at least so many GPUs for a job within the owner's guarantee; None if they
     cannot.
@@ -41,11 +41,11 @@ def victims_for(
     3. each gives what its tenant borrows as far as it is missing: an elastic job shrinks if that will do, else it
        leaves; until enough is free;
     4. backwards, who turns out not to be needed stays.
-    A tenant that no longer borrows after what jobs before gave is not asked. lending: as things are; not changed.
+    A tenant that no longer borrows after what jobs before gave is not asked. borrowing: as things are; not changed.
     """
     if rule is Reclaim.NEVER:
         return None
-    books = lending.copy()
+    books = borrowing.copy()
     candidates = [b for b in running if rule is Reclaim.ANY or b.job.priority < priority]  # 1
     chosen: list[Victim] = []
     freed = 0
@@ -64,13 +64,13 @@ def victims_for(
     return _needed(chosen, missing=missing)
 
 
-def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> list[Borrower]:
+def within_guarantee(running: Iterable[Borrower], borrowing: BorrowingLedger) -> list[Borrower]:
     """Returns the jobs that run on their tenant's own GPUs, or on those of a parent: jobs that would be reclaimed last
     count first.
 
-    lending: as things are without them; not changed.
+    borrowing: as things are without them; not changed.
     """
-    books, found = lending.copy(), []
+    books, found = borrowing.copy(), []
     for borrower in sorted(running, key=first_to_go, reverse=True):
         is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
         if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
@@ -79,19 +79,19 @@ def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> l
     return found
 
 
-def borrowed_from(owner: str | None, tenant: str, lending: BorrowingLedger) -> int:
+def borrowed_from(owner: str | None, tenant: str, borrowing: BorrowingLedger) -> int:
     """Returns the GPUs that the tenant uses above its guarantee and, therefore, of the owner or of GPUs that both may
     borrow.
 
     It is 0 if the tenant, or any parent of it that the owner does not belong to, keeps within its own; 0 within the
     owner, too.
     """
-    above_owner = set(lending.line(owner)) if owner is not None else {None}
+    above_owner = set(borrowing.line(owner)) if owner is not None else {None}
     excess: int | None = None
-    for at in lending.line(tenant):
+    for at in borrowing.line(tenant):
         if at in above_owner:
             return 0 if at == owner or excess is None else excess
-        over = lending.used(at) - lending.pool(at)
+        over = borrowing.used(at) - borrowing.pool(at)
         excess = over if excess is None else min(excess, over)
         if excess <= 0:
             return 0

@@ -24,7 +24,7 @@ def backfill(state: RoundState, proposal: Proposal, *, but: Collection[str]) -> 
     but: jobs that had a grant in this round.
     """
     entitlement, budget = state.budget.entitlement, state.budget
-    if entitlement is None or budget.lending is None:
+    if entitlement is None or budget.borrowing is None:
         return
     claims = entitlement.claimants
     order = (*claims, *(proposal.order if proposal.backfills else ()))
@@ -37,7 +37,7 @@ def backfill(state: RoundState, proposal: Proposal, *, but: Collection[str]) -> 
             continue
         if claim is not None and budget.reserve(job, claim.n_workers, gpu_type=claim.gpu_type):
             why = claim.why
-        elif claim is None and not budget.lending.owner(job.tenant, job.min_workers)[0]:
+        elif claim is None and not budget.borrowing.owner(job.tenant, job.min_workers)[0]:
             continue
         elif budget.reserve(job, job.min_workers):
             why = Explanation(Reason.FITS, {"n_workers": job.min_workers})

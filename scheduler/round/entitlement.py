@@ -28,16 +28,16 @@ def entitle(state: RoundState, *, is_elastic: bool, usage: DecayedUsage) -> None
 
     is_elastic: the policy may make jobs smaller; of those that run, only their least sizes are closed then.
     """
-    lending = state.budget.lending
-    if lending is None:
+    borrowing = state.budget.borrowing
+    if borrowing is None:
         return
-    unused = lending.copy()
-    claims = GuaranteeClaims(_demand(state), lending.copy(), state.budget.books())  # 1
+    unused = borrowing.copy()
+    claims = GuaranteeClaims(_demand(state), borrowing.copy(), state.budget.books())  # 1
     claims.claim()  # 2
     claims.guard(unused, is_elastic=is_elastic)  # 3
     fair = FairEntitlement()
     if is_fair(state.snapshot.tenants):
-        shares = shares_of(state, lending, usage)
+        shares = shares_of(state, borrowing, usage)
         for job in state.candidates:
             if job.id in claims.claimants:
                 shares.add(job.tenant, demand_R(job, claims.claimants[job.id].n_workers), is_new=True)
@@ -45,7 +45,7 @@ def entitle(state: RoundState, *, is_elastic: bool, usage: DecayedUsage) -> None
         fair = FairBorrowing(claims, shares, is_elastic).rights(protected)  # 4
         for tenant, n in claims.demand.settled.items():
             fair.used[fair.groups.get(tenant, tenant)] = fair.used.get(fair.groups.get(tenant, tenant), 0) + n
-    for books in (lending, state.ledger_now.lending):
+    for books in (borrowing, state.ledger_now.borrowing):
         if books is not None:
             keep(books, claims.booked, claims.tenants.values())
     state.budget.entitlement = claims.entitlement(fair)
@@ -96,14 +96,14 @@ def _settled_gpus(state: RoundState) -> dict[str, int]:
     return found
 
 
-def shares_of(state: RoundState, lending: BorrowingLedger, usage: DecayedUsage) -> Shares:
+def shares_of(state: RoundState, borrowing: BorrowingLedger, usage: DecayedUsage) -> Shares:
     """Returns the tenants' shares, with all that jobs hold and are not about to leave."""
     tenants = state.snapshot.tenants
     cluster_R = total_R(state.snapshot.nodes)
-    blank = Shares(tenants, lending=lending, cluster_R=cluster_R)
+    blank = Shares(tenants, borrowing=borrowing, cluster_R=cluster_R)
     keys = sorted({key for line in blank.lines.values() for key in line}, key=str)
     aged = {key: usage.age(key, half_life_s) for key in keys if (half_life_s := blank.half_life_s(key[0]))}
-    shares = Shares(tenants, lending=lending, cluster_R=cluster_R, uses=aged)
+    shares = Shares(tenants, borrowing=borrowing, cluster_R=cluster_R, uses=aged)
     for job in state.snapshot.jobs:
         held = state.pending_resizes.get(job.id) or state.resuming.get(job.id) or job.held
         if held is not None and (job.phase is not Phase.STOPPING or job.id in state.pending_resizes):

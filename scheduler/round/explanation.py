@@ -147,11 +147,11 @@ class _Leaving:
             if held is None or job.id in targets.kept:
                 continue
             self._n_leaving += job.id in targets.leaving or job.id in targets.placed or job.id in state.settled
-            for spot in gpus_of(held):
-                self._who.setdefault(spot, set()).add(job.id)
+            for slot in gpus_of(held):
+                self._who.setdefault(slot, set()).add(job.id)
 
     def waits_for(self, awaited: GangAllocation) -> Explanation:
         """leaving: jobs that hold what it is to have, or, if quota is what it waits for, all that leave."""
-        in_the_way = {job_id for spot in gpus_of(awaited) for job_id in self._who.get(spot, ())}
+        in_the_way = {job_id for slot in gpus_of(awaited) for job_id in self._who.get(slot, ())}
         facts = {"need": awaited.n_workers, "leaving": len(in_the_way) or self._n_leaving}
         return Explanation(Reason.WAITS_FOR_PREEMPTION, facts)

@@ -57,10 +57,10 @@ def unmet_claims(
 
 def record_usage(state: RoundState, decisions: Mapping[str, Decision], usage: DecayedUsage) -> dict[str, Any]:
     """Returns what each contender holds after the round, for the next one; empty where no usage counts."""
-    lending = state.budget.lending
-    if lending is None or not any(t.shares_fairly and t.half_life_s for t in state.snapshot.tenants):
+    borrowing = state.budget.borrowing
+    if borrowing is None or not any(t.shares_fairly and t.half_life_s for t in state.snapshot.tenants):
         return {}
-    shares = Shares(state.snapshot.tenants, lending=lending, cluster_R=total_R(state.snapshot.nodes))
+    shares = Shares(state.snapshot.tenants, borrowing=borrowing, cluster_R=total_R(state.snapshot.nodes))
     started = shares.copy()
     for job in state.snapshot.jobs:
         decision, held = decisions[job.id], job.held

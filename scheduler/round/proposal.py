@@ -100,9 +100,9 @@ def _within_shares(policy: Policy, view: View, *, state: RoundState, memory: Map
     Raises PolicyError if the policy fails, or if its answer cannot be carried out.
     """
     budget = state.budget
-    if budget.lending is None or budget.entitlement is None or not budget.entitlement.fair.ceilings:
+    if budget.borrowing is None or budget.entitlement is None or not budget.entitlement.fair.ceilings:
         return _serve_claims(state, ask(policy, view, budget=budget, memory=memory), budget)
-    shares = shares_of(state, budget.lending, DecayedUsage({}, now_s=view.now_s))
+    shares = shares_of(state, budget.borrowing, DecayedUsage({}, now_s=view.now_s))
     for n_before in range(MOST_PROPOSALS):
         trial = budget.copy()
         proposal = _serve_claims(state, ask(policy, view, budget=trial, memory=memory), trial)

@@ -65,7 +65,7 @@ def test_a_job_that_would_be_submitted_learns_when_it_would_start_and_end_and_is
     filled(world)
     n_before = Job.objects.count()
     answer = ask(world, world.cast.bob, submit=submission(world, name="third", min_workers=4)).json()
-    assert answer["basis"] == "tried_out"
+    assert answer["basis"] == "validated"
     (third,) = [e for e in answer["effects"] if e["role"] == "submitted"]
     assert (third["name"], third["before"], third["after"]["decision"]) == ("third", None, "wait")
     assert third["after"]["start_at"] < third["after"]["finish_at"] < third["after"]["finish_p90_at"]

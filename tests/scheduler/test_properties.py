@@ -145,8 +145,8 @@ def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str
         allocations = [job.allocation] if job.phase is not Phase.WAITING else []
         if isinstance(decision, Launch | Resize):
             allocations.append(decision.allocation)
-        spots = {(s.node, g) for a in allocations if a for s in a.shares for g in s.gpus}
-        held[job.id] = sorted(spots)
+        slots = {(s.node, g) for a in allocations if a for s in a.shares for g in s.gpus}
+        held[job.id] = sorted(slots)
     return held
 
 
@@ -157,8 +157,8 @@ def test_no_gpu_is_given_to_more_jobs_than_may_share_it_and_no_node_is_overloade
         nodes = {node.name: node for node in before.nodes}
         holders: dict[tuple[str, int], list[str]] = {}
         for job_id, held in held_gpus(before.snapshot, plan).items():
-            for spot in held:
-                holders.setdefault(spot, []).append(job_id)
+            for slot in held:
+                holders.setdefault(slot, []).append(job_id)
         profiles = {job.id: job.profile for job in before.jobs}
         for (name, _), together in holders.items():
             assert len(together) <= nodes[name].max_jobs_per_gpu
@@ -240,14 +240,14 @@ def test_every_job_is_decided_in_order_and_explained_in_a_sentence(case: Case, p
 @given(cases(), policies)
 def test_numbers_about_free_gpus_and_quota_are_true(case: Case, policy: str) -> None:
     for before, plan in rounds(case, policy, 3):
-        in_use = {spot for spots in held_gpus(before.snapshot, plan).values() for spot in spots}
+        in_use = {slot for slots in held_gpus(before.snapshot, plan).values() for slot in slots}
         for decision in plan.decisions:
             for explanation in decision.explanations:
                 facts = explanation.facts
                 if explanation.reason in ("no_free_gpus", "too_few_free_gpus"):
-                    open_spots = {(n.name, g) for n in before.nodes if n.is_schedulable for g in range(n.n_gpus)}
-                    assert facts["free"] == len(open_spots - in_use) < facts["need"]
-                    assert facts["total"] == len(open_spots)
+                    open_slots = {(n.name, g) for n in before.nodes if n.is_schedulable for g in range(n.n_gpus)}
+                    assert facts["free"] == len(open_slots - in_use) < facts["need"]
+                    assert facts["total"] == len(open_slots)
                 if explanation.reason == "quota_gpus":
                     assert facts["used"] + facts["need"] > facts["quota"]
                 if explanation.reason == "quota_running_jobs":

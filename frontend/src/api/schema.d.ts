@@ -6628,7 +6628,7 @@ export interface components {
              * @description How long the policy took for all decisions, in milliseconds.
              */
             decide_ms: number;
-            /** @description What the job's speed rests on: measured, tried_out or guessed. */
+            /** @description What the job's speed rests on: measured, validated or guessed. */
             basis: string;
             /** @description What would become of the job as it would be submitted. */
             plan: components["schemas"]["PlannedRun"];
@@ -13509,7 +13509,7 @@ export interface components {
             topics: components["schemas"]["WebhookTopic"][];
         };
         /**
-         * @description basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
+         * @description basis: what the prediction of the hypothetical job rests on: measured, validated (its speed), guessed, or blank.
          *
          *     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
          */
@@ -13528,7 +13528,7 @@ export interface components {
             decide_ms: number;
             /** @description The number of jobs that took part, other organisations' included. */
             n_jobs: number;
-            /** @description What the speed of the hypothetical job rests on: measured, tried_out, guessed, or empty. */
+            /** @description What the speed of the hypothetical job rests on: measured, validated, guessed, or empty. */
             basis: string;
             /** @description The effects on jobs that the caller may see. */
             effects: components["schemas"]["Effect"][];

@@ -68,19 +68,19 @@ def list_nodes(context: typer.Context) -> None:
 @node.command()
 def cordon(context: typer.Context, name: NodeName, reason: ReasonOption = "") -> None:
     """Start nothing new on a node."""
-    _maintain(context, name, "cordon", reason)
+    _set_schedulable(context, name, "cordon", reason)
 
 
 @node.command()
 def drain(context: typer.Context, name: NodeName, reason: ReasonOption = "") -> None:
     """Cordon a node, and move its jobs elsewhere from their checkpoints."""
-    _maintain(context, name, "drain", reason)
+    _set_schedulable(context, name, "drain", reason)
 
 
 @node.command()
 def uncordon(context: typer.Context, name: NodeName) -> None:
     """Use a node again."""
-    _maintain(context, name, "uncordon")
+    _set_schedulable(context, name, "uncordon")
 
 
 def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 50) -> None:
@@ -141,7 +141,7 @@ def _nodes(context: typer.Context) -> None:
     session.output.rows([{"rack": rack["name"], **row} for rack in racks for row in rack["nodes"]], NODES)
 
 
-def _maintain(context: typer.Context, name: str, verb: str, reason: str = "") -> None:
+def _set_schedulable(context: typer.Context, name: str, verb: str, reason: str = "") -> None:
     session: Session = session_of(context)
     names = [row["name"] for rack in session.api.get("/cluster")["racks"] for row in rack["nodes"]]
     if name not in names:

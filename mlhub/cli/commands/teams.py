@@ -50,7 +50,7 @@ def add(
     above = found(session.api, "teams", below) if below else None
     owner = above["organisation"] if above else organisation_named(session.api, organisation)
     made = session.api.post("/teams", name=name, organisation=owner["id"], parent=above and above["id"])
-    _tell(session, made, f"Made: {made['name']} of {above['name'] if above else owner['name']}.")
+    _show_changed(session, made, f"Made: {made['name']} of {above['name'] if above else owner['name']}.")
 
 
 @team.command("move")
@@ -64,7 +64,9 @@ def move(
     moved = found(session.api, "teams", name)
     above = None if below == "none" else found(session.api, "teams", below, organisation=moved["organisation"]["id"])
     made = session.api.patch(f"/teams/{moved['id']}", parent=above and above["id"])
-    _tell(session, made, f"{made['name']} is below {above['name'] if above else made['organisation']['name']} now.")
+    _show_changed(
+        session, made, f"{made['name']} is below {above['name'] if above else made['organisation']['name']} now."
+    )
 
 
 @team.command("rename")
@@ -74,7 +76,7 @@ def rename(
     """Give a team another name; for admins."""
     session = session_of(context)
     made = session.api.patch(f"/teams/{found(session.api, 'teams', name)['id']}", name=new)
-    _tell(session, made, f"{name} is called {made['name']} now.")
+    _show_changed(session, made, f"{name} is called {made['name']} now.")
 
 
 @team.command("rm")
@@ -97,7 +99,7 @@ def paths_of(teams: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     return {pk: path(one) for pk, one in by_id.items()}
 
 
-def _tell(session: Session, made: dict[str, Any], note: str) -> None:
+def _show_changed(session: Session, made: dict[str, Any], note: str) -> None:
     if session.output.form is not Format.TABLE:
         session.output.data(made)
     else:

@@ -3041,7 +3041,7 @@ class WebhookCreated(ApiRecord):
 
 
 class WhatIfAnswer(ApiRecord):
-    """basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
+    """basis: what the prediction of the hypothetical job rests on: measured, validated (its speed), guessed, or blank.
 
     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
     """

@@ -55,7 +55,7 @@ class JobPreviewSerializer(serializers.Serializer[Any]):
     policy = serializers.CharField(help_text="The policy that decided.")
     as_of = serializers.DateTimeField(help_text="When it was predicted.")
     decide_ms = serializers.FloatField(help_text="How long the policy took for all decisions, in milliseconds.")
-    basis = serializers.CharField(help_text="What the job's speed rests on: measured, tried_out or guessed.")
+    basis = serializers.CharField(help_text="What the job's speed rests on: measured, validated or guessed.")
     plan = PlannedRunSerializer(help_text="What would become of the job as it would be submitted.")
     quota = QuotaEffectSerializer(help_text="What it would mean for the organisation's quota.")
     n_delayed = serializers.IntegerField(help_text="Other jobs of the organisation that would finish later.")

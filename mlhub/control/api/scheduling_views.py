@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue, rounds, and the scheduler's settings, standing and forecasts."""
+"""The queue, rounds, and the scheduler's settings, status and forecasts."""
 
 from __future__ import annotations
 

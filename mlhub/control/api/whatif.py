@@ -102,7 +102,10 @@ class WhatIfSerializer(StrictSerializer):
         child=JobWishSerializer(), required=False, max_length=MOST, help_text="Jobs that would be different."
     )
     quotas = serializers.ListField(
-        child=QuotaWishSerializer(), required=False, max_length=MOST, help_text="Quotas that would be different."
+        child=QuotaWishSerializer(),
+        required=False,
+        max_length=MOST,
+        help_text="Quotas that would be different.",
     )
     add_nodes = NewNodesSerializer(required=False, help_text="Nodes that would be added.")
     remove_nodes = serializers.ListField(
@@ -158,7 +161,7 @@ class EffectSerializer(serializers.Serializer[Any]):
 
 
 class WhatIfAnswerSerializer(serializers.Serializer[Any]):
-    """basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
+    """basis: what the prediction of the hypothetical job rests on: measured, validated (its speed), guessed, or blank.
 
     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
     """
@@ -169,7 +172,7 @@ class WhatIfAnswerSerializer(serializers.Serializer[Any]):
     n_jobs = serializers.IntegerField(help_text="The number of jobs that took part, other organisations' included.")
     basis = serializers.CharField(
         allow_blank=True,
-        help_text="What the speed of the hypothetical job rests on: measured, tried_out, guessed, or empty.",
+        help_text="What the speed of the hypothetical job rests on: measured, validated, guessed, or empty.",
     )
     effects = EffectSerializer(many=True, help_text="The effects on jobs that the caller may see.")
 

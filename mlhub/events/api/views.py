@@ -176,7 +176,7 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
     changes = access.changes()
     async with hub().listen(EVENTS, access.topic, *changes.names()) as listener:
         cursor = await hub().read(newest) if start is None else start
-        pulse = sse.Pulse()
+        heartbeats = sse.HeartbeatTimer()
         yield sse.HEARTBEAT
         is_due = True
         while True:
@@ -188,13 +188,13 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
             for event in found:
                 cursor = event["id"]
                 yield sse.frame("event", event, id=str(cursor))
-                pulse.restart()
+                heartbeats.restart()
             if kinds := changes.heard(listener):
                 yield sse.frame("changed", {"kinds": kinds})
-                pulse.restart()
+                heartbeats.restart()
             is_due = len(found) == BATCH
             if not is_due:
-                async for heartbeat in pulse.until_news(listener):
+                async for heartbeat in heartbeats.until_news(listener):
                     yield heartbeat
                 await asyncio.sleep(sse.COALESCE_S)
                 is_due = listener.heard(EVENTS) or not listener.is_connected

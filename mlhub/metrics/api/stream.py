@@ -118,7 +118,7 @@ async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> A
     async with hub().listen(job_topic(job_id), access.topic) as listener:
         cursor = await hub().read(partial(cursor_of, job_id)) if start is None else start
         yield sse.HEARTBEAT
-        pulse = sse.Pulse()
+        heartbeats = sse.HeartbeatTimer()
         shown: dict[str, Any] | None = None
         while True:
             news = await hub().read(partial(news_after, job_id, cursor))
@@ -137,10 +137,10 @@ async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> A
             if _figures(news.job) != shown or news.points or news.lines:
                 shown = _figures(news.job)
                 yield sse.frame("job", news.job, id=str(cursor))
-                pulse.restart()
+                heartbeats.restart()
             if not news.is_all:
                 continue
-            async for heartbeat in pulse.until_news(listener):
+            async for heartbeat in heartbeats.until_news(listener):
                 yield heartbeat
             await asyncio.sleep(sse.COALESCE_S)
 

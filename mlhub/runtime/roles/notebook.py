@@ -73,12 +73,12 @@ def _server(folder: Path, *, token: str, stopped: list[int]) -> Any:
     ProxyIdentityProvider.expected_token = token
     stop = ServerApp._signal_stop
 
-    def stop_and_note(app: ServerApp, number: int, frame: FrameType | None) -> None:
+    def stop_and_record(app: ServerApp, number: int, frame: FrameType | None) -> None:
         stopped.append(number)
         stop(app, number, frame)
 
     # it becomes the handler while the server still loads
-    ServerApp._signal_stop = stop_and_note  # type: ignore[method-assign, assignment]
+    ServerApp._signal_stop = stop_and_record  # type: ignore[method-assign, assignment]
     return LabApp.initialize_server(
         argv=[
             f"--ServerApp.sock={path}",

@@ -148,7 +148,7 @@ class PairProcess:
         among: Ints | slice = slice(None),
     ) -> Floats:
         """Between the observations given and the training ones (or those among them)."""
-        like = _likeness(jobs, self._jobs, weights)
+        like = _covariance(jobs, self._jobs, weights)
         self_M, other_M = self._self_M[among], self._other_M[among]
         own, others = like[np.ix_(self_N, self_M)], like[np.ix_(other_N, other_M)]
         crossed = like[np.ix_(self_N, other_M)] * like[np.ix_(other_N, self_M)]
@@ -160,13 +160,13 @@ class PairProcess:
 
     def _own(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> Floats:
         """Prior variance of each observation; a job is wholly like itself."""
-        like = _likeness(jobs, jobs, self.weights)
+        like = _covariance(jobs, jobs, self.weights)
         w = self.weights
         result: Floats = 2 * w.additive + w.product + w.joint + w.joint * like[self_N, other_N] ** 2
         return result
 
 
-def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
+def _covariance(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
     """Covariance of two jobs' latent traits: same name, same family at a like size, like features, same type of GPU."""
     same_name = _same(jobs.names, known.names)
     doublings = jobs.sizes[:, None] - known.sizes[None, :]
@@ -182,11 +182,11 @@ def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats
         length = weights.feature_length**2 * n_features
         total = total + weights.by_features * np.exp(-0.5 * np.maximum(squares, 0.0) / length)
     whole = weights.by_name + weights.by_family + (weights.by_features if n_features else 0.0)
-    result: Floats = total / whole * _type_likeness(jobs, known, weights)
+    result: Floats = total / whole * _type_covariance(jobs, known, weights)
     return result
 
 
-def _type_likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
+def _type_covariance(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
     """1 on the same type of GPU, and where one of them is of any type."""
     one, other = jobs.types[:, None], known.types[None, :]
     is_same = (one == other) | (one == 0) | (other == 0)

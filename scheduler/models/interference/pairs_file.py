@@ -172,17 +172,17 @@ def _restating(features: Mapping[str, Floats], norms: Floats, jobs: NDArray[np.s
     co-located, not the speed alone. So does one that goes up and down with the norm from partner to partner of the
     same job. Only rows in which the norm is unusual count. All arrays have shape (2, rows).
     """
-    telling = np.abs(norms - np.median(norms)) > 0.02
-    if telling.sum() < 5:
+    is_unusual = np.abs(norms - np.median(norms)) > 0.02
+    if is_unusual.sum() < 5:
         return []
-    targets = [target[telling] for target in (norms, 1 / norms, 1 - norms)]
+    targets = [target[is_unusual] for target in (norms, 1 / norms, 1 - norms)]
     found = set()
     for stem, values in features.items():
         if _follows(values, norms, jobs):
             found.add(stem)
         for other, scale in [("", np.ones_like(values)), ("", np.full_like(values, 100.0)), *features.items()]:
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = (values / scale)[telling]
+                ratio = (values / scale)[is_unusual]
                 equal = max(np.mean(np.abs(ratio - target) <= 0.01 * np.abs(target) + 1e-3) for target in targets)
             if other != stem and equal >= 0.9:
                 varies = not other or _spread_within(values, jobs) >= _spread_within(scale, jobs)

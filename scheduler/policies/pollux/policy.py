@@ -75,14 +75,16 @@ class Pollux:
         fair = -(-sum(free.values()) // max(1, len(jobs)))
         types = {node.name: node.gpu_type for node in view.nodes}
         for job in jobs:
-            spots = tuple((name, int(k)) for name, k in plan.get(job.id, ()) if name in free)
-            n_workers, had = sum(k for _, k in spots), n_held(job)
+            node_workers = tuple((name, int(k)) for name, k in plan.get(job.id, ()) if name in free)
+            n_workers, had = sum(k for _, k in node_workers), n_held(job)
             if n_workers < had:
                 notes[job.id] = (Explanation(Reason.GOODPUT_ELSEWHERE, {"given": had - n_workers}),)
-            if n_workers and budget.reserve(job, n_workers, gpu_type=types[spots[0][0]]):
+            if n_workers and budget.reserve(job, n_workers, gpu_type=types[node_workers[0][0]]):
                 times = self._times(view, job, n_workers, fair)
                 why = (Explanation(Reason.FAIR_GOODPUT, {"n_workers": n_workers, "times": times}),)
-                grants.append(Grant(job.id, n_workers, budget.gpu_type(job), notes.get(job.id, why), spots=spots))
+                grants.append(
+                    Grant(job.id, n_workers, budget.gpu_type(job), notes.get(job.id, why), node_workers=node_workers)
+                )
         return Proposal(
             tuple(grants),
             tuple(job.id for job in jobs),

@@ -21,8 +21,8 @@ from scheduler.round.state import RoundState
 class PlacementProgress:
     """free_now: without what running jobs hold. free_later: once jobs that leave or shrink have done so.
 
-    has_leftovers: a job could not use all that it was granted. pricing: None where no place is priced. neighbours: None
-    where no jobs are known to slow each other on one node.
+    has_unused_grants: a job could not use all that it was granted. pricing: None where no place is priced. neighbours:
+    None where no jobs are known to slow each other on one node.
     """
 
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
@@ -31,7 +31,7 @@ class PlacementProgress:
         self.grants = {grant.job: grant for grant in proposal.grants}
         self.free_now, self.free_later = state.free_now, state.free_later
         self.targets = PlacementTargets()
-        self.has_leftovers = False
+        self.has_unused_grants = False
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
         self.pricing = LinkPricing(state, speeds) if is_priced else None
         self.neighbours = self._neighbours()
@@ -85,7 +85,7 @@ class PlacementProgress:
         n_workers = allocation.n_workers
         if n_workers != grant.n_workers:
             self.state.budget.reserve(job, n_workers)
-            self.has_leftovers = True
+            self.has_unused_grants = True
         self.book_servers(job, allocation)
         explanations = tuple(
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
@@ -123,7 +123,9 @@ class PlacementProgress:
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
         if not has_type:
             return False
-        if grant.spots and {share.node: len(share.gpus) for share in held.shares if share.gpus} != dict(grant.spots):
+        if grant.node_workers and {share.node: len(share.gpus) for share in held.shares if share.gpus} != dict(
+            grant.node_workers
+        ):
             return False
         mates = self.free_later.occupants_of(held) if self.free_later.occupants else ()
         return not any(mate in self.targets.kept for mate in mates)

@@ -67,7 +67,7 @@ def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         else:
             progress.targets.refused[job.id] = grant
             progress.state.budget.release(job)
-            progress.has_leftovers = True
+            progress.has_unused_grants = True
         return
     progress.wait_for(job, later)
 
@@ -105,7 +105,7 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         progress.free_later.reserve(job, held)
         progress.targets.refused[job.id] = grant
         progress.return_to_present(job, held)
-        progress.has_leftovers = True
+        progress.has_unused_grants = True
     progress.targets.kept[job.id] = progress.proposal.notes.get(job.id, ())
 
 

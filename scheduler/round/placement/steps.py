@@ -9,8 +9,8 @@ from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.colocation import Colocation
 from scheduler.placement.defragmentation import Defragmentation
 from scheduler.placement.state import PlacementTargets
+from scheduler.round.placement.backfill import backfill_grants, withdraw_preemptions
 from scheduler.round.placement.colocated_jobs import colocate
-from scheduler.round.placement.leftovers import fill, spare_needless_victims
 from scheduler.round.placement.migration import move
 from scheduler.round.placement.parting import part
 from scheduler.round.placement.progress import PlacementProgress
@@ -38,8 +38,8 @@ def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Placement
         shrink(progress, job)
     _place_grants(progress, growing)  # 3
     if not proposal.places_after_preemption:
-        spare_needless_victims(progress, shrinking)  # 4
-        fill(progress)  # 5
+        withdraw_preemptions(progress, shrinking)  # 4
+        backfill_grants(progress)  # 5
     if progress.pricing is not None:
         move(progress, progress.pricing)  # 6
     if any(grant.defragments for grant in proposal.grants):

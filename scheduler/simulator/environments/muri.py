@@ -73,7 +73,7 @@ class MuriEnvironment(SteadyEnvironment):
         self._mates: dict[tuple[str, int], list[str]] = {}
         self._groups_of: dict[str, list[tuple[str, ...]]] = {}
         self._is_shared = False  # whether any GPU has two jobs that train
-        self._spots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
+        self._slots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
@@ -140,27 +140,27 @@ class MuriEnvironment(SteadyEnvironment):
     def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
         """The jobs that train on each of its GPUs; equal groups once."""
         if others is not self._others:
-            self._others, self._mates, self._groups_of, n_spots = others, {}, {}, 0
+            self._others, self._mates, self._groups_of, n_slots = others, {}, {}, 0
             for job_id, other in others.items():
-                spots = self._spots_of(other)
-                n_spots += len(spots)
-                for spot in spots:
-                    self._mates.setdefault(spot, []).append(job_id)
-            self._is_shared = n_spots > len(self._mates)
+                slots = self._slots_of(other)
+                n_slots += len(slots)
+                for slot in slots:
+                    self._mates.setdefault(slot, []).append(job_id)
+            self._is_shared = n_slots > len(self._mates)
         if not self._is_shared:
             return [(gang.job.id,)]
         found = self._groups_of.get(gang.job.id)
         if found is None:
-            found = list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+            found = list(dict.fromkeys([tuple(sorted(self._mates[slot])) for slot in self._slots_of(gang)]))
             self._groups_of[gang.job.id] = found
         return found
 
-    def _spots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
+    def _slots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
         """Its GPUs, listed once for each place."""
-        known = self._spots.get(gang.job.id)
+        known = self._slots.get(gang.job.id)
         if known is None or known[0] is not gang.allocation:
             known = gang.allocation, [(share.node, gpu) for share in gang.allocation.shares for gpu in share.gpus]
-            self._spots[gang.job.id] = known
+            self._slots[gang.job.id] = known
         return known[1]
 
     def _snapshot(self, job: TraceJob, knows_length: bool) -> JobSnapshot:

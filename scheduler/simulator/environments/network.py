@@ -38,7 +38,7 @@ _Member = tuple[str, GangAllocation]
 
 
 @dataclass(frozen=True)
-class _Spot:
+class _PlacedGang:
     """A gang at a place. shape: what distinguishes its measurements from others'. alone_s: of its bytes,
     alone on its links.
     """
@@ -88,8 +88,8 @@ class NetworkEnvironment(SteadyEnvironment):
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
         self._observed: dict[tuple[str, int], tuple[SpeedObservation, ...]] = {}
         self._shown: dict[str, tuple[JobSnapshot, JobSnapshot]] = {}
-        self._spots: dict[_Member, _Spot] = {}
-        self._here: dict[str, _Spot] = {}
+        self._placed: dict[_Member, _PlacedGang] = {}
+        self._here: dict[str, _PlacedGang] = {}
         self._settled: OrderedDict[frozenset[_Member], dict[str, float]] = OrderedDict()
         self._others: Mapping[str, SimulatedGang] | None = None
         self._wire_s: dict[str, float] = {}
@@ -105,7 +105,7 @@ class NetworkEnvironment(SteadyEnvironment):
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         self._reckon(others)
         job_id = gang.job.id
-        return self._spot(job_id, gang.allocation).steps.step_s(self._wire_s.get(job_id, 0.0))
+        return self._placed_gang(job_id, gang.allocation).steps.step_s(self._wire_s.get(job_id, 0.0))
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return self.truth[job.id].start_s
@@ -117,10 +117,10 @@ class NetworkEnvironment(SteadyEnvironment):
         """Records the speed by model and size, once for each shape and fifth of its links' share; the snapshots carry
         it.
         """
-        job_id, spot = gang.job.id, self._spot(gang.job.id, gang.allocation)
-        owner, layout, share = self._owner[job_id], spot.layout, self._share(spot)
+        job_id, placed = gang.job.id, self._placed_gang(gang.job.id, gang.allocation)
+        owner, layout, share = self._owner[job_id], placed.layout, self._share(placed)
         seen = self._seen.setdefault(owner, {})
-        key = (*spot.shape, round(share * 5))
+        key = (*placed.shape, round(share * 5))
         if key not in seen:
             noise = float(np.exp(self._rng.normal(0.0, MEASURING_NOISE)))
             seen[key] = self._observation(gang, layout, step_s=noise / segment.steps_per_s, share=share, now_s=now_s)
@@ -146,9 +146,11 @@ class NetworkEnvironment(SteadyEnvironment):
         if others is self._others:
             return
         apart = [
-            self._spot(job_id, gang.allocation) for job_id, gang in others.items() if len(gang.allocation.shares) > 1
+            self._placed_gang(job_id, gang.allocation)
+            for job_id, gang in others.items()
+            if len(gang.allocation.shares) > 1
         ]
-        flows = [(spot.member, spot.flow) for spot in apart if spot.flow is not None]
+        flows = [(placed.member, placed.flow) for placed in apart if placed.flow is not None]
         self._wire_s = {}
         for group in groups([flow for _, flow in flows]):
             key = frozenset([flows[i][0] for i in group])
@@ -159,18 +161,18 @@ class NetworkEnvironment(SteadyEnvironment):
             self._wire_s |= self._settled[key]
         self._others = others
 
-    def _spot(self, job_id: str, allocation: GangAllocation) -> _Spot:
+    def _placed_gang(self, job_id: str, allocation: GangAllocation) -> _PlacedGang:
         """Where the job is now, at hand; where it ever was, remembered."""
         here = self._here.get(job_id)
         if here is None or here.member[1] is not allocation:
             member = (job_id, allocation)
-            here = self._spots.get(member)
+            here = self._placed.get(member)
             if here is None or here.member[1] is not allocation:
-                here = self._spots[member] = self._look_at(member) if here is None else replace(here, member=member)
+                here = self._placed[member] = self._look_at(member) if here is None else replace(here, member=member)
             self._here[job_id] = here
         return here
 
-    def _look_at(self, member: _Member) -> _Spot:
+    def _look_at(self, member: _Member) -> _PlacedGang:
         job_id, allocation = member
         truth, layout = self.truth[job_id], self._topology.layout_of(allocation)
         flow = self._links.flow(allocation, layout, parameters_bytes=truth.gradient_bytes)
@@ -180,11 +182,11 @@ class NetworkEnvironment(SteadyEnvironment):
         n_messages, noise = self._n_messages(allocation), truth.noise(allocation)
         steps = truth.steps(allocation.n_workers, inside_s=inside_s, n_messages=n_messages, noise=noise)
         shape = (allocation.mode, layout.workers, layout.servers, layout.n_racks, layout.gpu_type)
-        return _Spot(member, layout, shape, steps, flow, alone_s)
+        return _PlacedGang(member, layout, shape, steps, flow, alone_s)
 
     def _settle(self, flows: Sequence[tuple[_Member, Flow]]) -> dict[str, float]:
         members = [member for member, _ in flows]
-        steps = [self._spot(*member).steps for member in members]
+        steps = [self._placed_gang(*member).steps for member in members]
 
         def stepping(wire_s: Floats) -> Floats:
             return np.array([one.step_s(w) for one, w in zip(steps, wire_s.tolist(), strict=True)])
@@ -207,12 +209,12 @@ class NetworkEnvironment(SteadyEnvironment):
 
     # what the scheduler sees of it
 
-    def _share(self, spot: _Spot) -> float:
+    def _share(self, placed: _PlacedGang) -> float:
         """Of its links' goodput: what pods count in bytes and seconds, against what they had alone."""
-        wire_s, inside_s = self._wire_s.get(spot.member[0]), spot.steps.inside_s
-        if wire_s is None or spot.flow is None:
+        wire_s, inside_s = self._wire_s.get(placed.member[0]), placed.steps.inside_s
+        if wire_s is None or placed.flow is None:
             return 1.0
-        return min(1.0, max(spot.alone_s, inside_s) / max(wire_s, inside_s))
+        return min(1.0, max(placed.alone_s, inside_s) / max(wire_s, inside_s))
 
     def _observation(
         self, gang: SimulatedGang, layout: Layout, *, step_s: float, share: float, now_s: float = 0.0

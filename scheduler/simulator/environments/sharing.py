@@ -70,7 +70,7 @@ class SharingEnvironment(SteadyEnvironment):
         self.pairs: Sequence[PairObservation] = ()
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, trace, knows_lengths)) for job in trace.jobs])
         if knows_pairs:
-            self._tell_all()
+            self._report_all()
 
     # truth
 
@@ -116,7 +116,7 @@ class SharingEnvironment(SteadyEnvironment):
         return float(is_first), float(not is_first)
 
     def _measured(self, gang: SimulatedGang, mate: SimulatedGang) -> tuple[float, float]:
-        if _spots(gang.allocation) != _spots(mate.allocation):
+        if _slots(gang.allocation) != _slots(mate.allocation):
             return 0.0, 0.0
         gpu_type = self._type_of[gang.allocation.shares[0].node]
         return self._tables.together(self._sized[gang.job.id], self._sized[mate.job.id], gpu_type=gpu_type)
@@ -126,9 +126,9 @@ class SharingEnvironment(SteadyEnvironment):
         if others is not self._others:
             self._others, self._there = others, {}
             for job_id, other in others.items():
-                for spot in _spots(other.allocation):
-                    self._there.setdefault(spot, []).append(job_id)
-        there = {job_id for spot in _spots(gang.allocation) for job_id in self._there[spot]} - {gang.job.id}
+                for slot in _slots(other.allocation):
+                    self._there.setdefault(slot, []).append(job_id)
+        there = {job_id for slot in _slots(gang.allocation) for job_id in self._there[slot]} - {gang.job.id}
         return [others[job_id] for job_id in sorted(there)]
 
     # what the scheduler sees
@@ -139,7 +139,7 @@ class SharingEnvironment(SteadyEnvironment):
             self._seen[key] = PairObservation(*key, *self._measured(gang, mate))
             self.pairs = tuple(self._seen.values())
 
-    def _tell_all(self) -> None:
+    def _report_all(self) -> None:
         present = set(self._sized.values())
         for gpu_type in self._room:
             for (known, one, other), norms in sorted(self._tables.norms.items()):
@@ -242,5 +242,5 @@ def _came(job: JobSnapshot) -> tuple[float, float, str]:
     return job.allocated_at_s or 0.0, job.submitted_at_s, job.id
 
 
-def _spots(allocation: GangAllocation) -> frozenset[tuple[str, int]]:
+def _slots(allocation: GangAllocation) -> frozenset[tuple[str, int]]:
     return frozenset((share.node, gpu) for share in allocation.shares for gpu in share.gpus)

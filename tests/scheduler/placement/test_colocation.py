@@ -61,7 +61,7 @@ def profiled(id: str, **more: Any) -> Any:
     return job(id, **({"gpus": 1, "profile": PROFILED} | more))
 
 
-def spots(case: ClusterSnapshot, plan: Plan, id: str) -> tuple[NodeAllocation, ...]:
+def shares_of(case: ClusterSnapshot, plan: Plan, id: str) -> tuple[NodeAllocation, ...]:
     decision = plan.of(id)
     if isinstance(decision, Launch):
         return decision.allocation.shares
@@ -73,7 +73,7 @@ def test_two_jobs_start_on_the_same_gpus() -> None:
     case = cluster(gpus=4, max_jobs_per_gpu=2).waiting(profiled("a", gpus=2), profiled("b", gpus=2))
     plan = decided(case, a=(), b=("a",))
     assert kinds(plan) == {"a": "Launch", "b": "Launch"}
-    assert spots(case.snapshot, plan, "a") == spots(case.snapshot, plan, "b")
+    assert shares_of(case.snapshot, plan, "a") == shares_of(case.snapshot, plan, "b")
     assert "It shares 2 GPUs with a: together they do 1.40 times the work." in plan.of("b").explanations[0].sentence
 
 
@@ -100,7 +100,7 @@ def test_two_who_are_to_share_no_longer_are_parted() -> None:
     assert kinds(plan) == {"a": "Keep", "b": "Resize"}
     gone = both.after(plan).after(plan)  # stopping, then gone
     again = decided(gone, a=(), b=())
-    assert spots(gone.snapshot, again, "b") == (NodeAllocation("n0", (1,)),)
+    assert shares_of(gone.snapshot, again, "b") == (NodeAllocation("n0", (1,)),)
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_a_shared_gpu_counts_in_full_for_the_quota_of_each() -> None:
 def test_one_lies_on_the_gpus_of_several_and_on_free_ones() -> None:
     case = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=4))
     plan = decided(case, a=(), b=(), c=("a", "b"))
-    assert spots(case.snapshot, plan, "c") == (NodeAllocation("n0", (0, 1, 2, 3)),)
+    assert shares_of(case.snapshot, plan, "c") == (NodeAllocation("n0", (0, 1, 2, 3)),)
     two = cluster(gpus=4, max_jobs_per_gpu=2).running(profiled("a"), profiled("b")).waiting(profiled("c", gpus=2))
-    assert spots(two.snapshot, decided(two, a=(), b=(), c=("a", "b")), "c") == (NodeAllocation("n0", (0, 1)),)
+    assert shares_of(two.snapshot, decided(two, a=(), b=(), c=("a", "b")), "c") == (NodeAllocation("n0", (0, 1)),)
 
 
 def test_a_starting_guest_does_not_cost_its_running_host_the_gpus() -> None:

@@ -100,15 +100,15 @@ def test_lent_gpus_have_to_come_back_before_their_owner_can_use_them() -> None:
 
 
 def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
-    limited, lending = pair(a={"borrow_limit": 1}), pair(b={"lend_limit": 1})
-    for ledger in (limited, lending):
+    limited, borrowing = pair(a={"borrow_limit": 1}), pair(b={"lend_limit": 1})
+    for ledger in (limited, borrowing):
         ledger.reserve("a", gpus=9)
     refused = limited.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == (
         "Borrowing limit reached: a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would exceed that."
     )
-    refused = lending.refusal("a", gpus=2)
+    refused = borrowing.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == (
         "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now."
@@ -119,27 +119,27 @@ def test_the_accounts_say_who_lends_to_whom() -> None:
     ledger = pair()
     ledger.reserve("a", gpus=14)
     ledger.reserve("b", gpus=3)
-    assert ledger.lending is not None
-    accounts = ledger.lending.accounts()
+    assert ledger.borrowing is not None
+    accounts = ledger.borrowing.accounts()
     assert (accounts["a"].borrowed, accounts["a"].lent) == (5, 0)
     assert (accounts["b"].borrowed, accounts["b"].lent) == (0, 5)
     assert (accounts["cohort"].guarantee, accounts["cohort"].used) == (21, 17)
 
 
 def test_gpus_that_no_tenant_is_guaranteed_are_lent_first() -> None:
-    lending = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
-    lending.reserve("a", 7)
-    assert lending.accounts()["b"].lent == 1
+    borrowing = BorrowingLedger((T("a", guarantee=4), T("b", guarantee=4)), n_gpus=10)
+    borrowing.reserve("a", 7)
+    assert borrowing.accounts()["b"].lent == 1
 
 
 def test_what_is_kept_for_an_owner_cannot_be_borrowed() -> None:
-    lending = pair().lending
-    assert lending is not None
-    lending.reserve("a", 9)
-    lending.keep_for("b", 7)
-    assert lending.available("a") == 5
-    lending.reserve("b", 7)
-    assert lending.available("a") == 5
+    borrowing = pair().borrowing
+    assert borrowing is not None
+    borrowing.reserve("a", 9)
+    borrowing.keep_for("b", 7)
+    assert borrowing.available("a") == 5
+    borrowing.reserve("b", 7)
+    assert borrowing.available("a") == 5
 
 
 @st.composite
@@ -173,17 +173,17 @@ def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[
     top = [t.id for t in tenants if t.parent is None]
     bare = BorrowingLedger(tenants, n_gpus=None)
     n_gpus = sum(bare.guarantee(t) for t in top) + rest
-    lending = BorrowingLedger(tenants, n_gpus=n_gpus)
+    borrowing = BorrowingLedger(tenants, n_gpus=n_gpus)
     held = dict.fromkeys(by_id, 0)
     for who, gpus in history:
         tenant = tenants[who % len(tenants)].id
         n = max(gpus, -held[tenant])
-        if n > 0 and lending.refusal(tenant, n) is not None:
-            assert n > lending.available(tenant)
+        if n > 0 and borrowing.refusal(tenant, n) is not None:
+            assert n > borrowing.available(tenant)
             continue
-        lending.reserve(tenant, n)
+        borrowing.reserve(tenant, n)
         held[tenant] += n
-        accounts = lending.accounts()
+        accounts = borrowing.accounts()
         used = {t: sum(n for h, n in held.items() if t in _line(by_id, h)) for t in by_id}
         for t, account in accounts.items():
             assert account.used == used[t]
@@ -193,7 +193,7 @@ def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[
             assert account.used + account.lent <= account.guarantee or account.lent == 0
             assert lend_limit is None or account.lent <= lend_limit
         assert sum(used[t] for t in top) <= n_gpus
-        _check_lent(tenants, held, lending, rest)
+        _check_lent(tenants, held, borrowing, rest)
 
 
 def _line(by_id: dict[str, T], tenant: str) -> list[str]:
@@ -203,9 +203,9 @@ def _line(by_id: dict[str, T], tenant: str) -> list[str]:
     return line
 
 
-def _check_lent(tenants: tuple[T, ...], held: dict[str, int], lending: BorrowingLedger, rest: int) -> None:
+def _check_lent(tenants: tuple[T, ...], held: dict[str, int], borrowing: BorrowingLedger, rest: int) -> None:
     """Below every parent: what is borrowed below and lent outside comes from below, the parent's own, or outside."""
-    accounts = lending.accounts()
+    accounts = borrowing.accounts()
     for parent in (None, *(t.id for t in tenants)):
         children = [t for t in tenants if t.parent == parent]
         borrowed = sum(accounts[c.id].borrowed for c in children)
@@ -214,7 +214,8 @@ def _check_lent(tenants: tuple[T, ...], held: dict[str, int], lending: Borrowing
             assert lent == max(0, borrowed - rest)
         elif children:
             shared = sum(
-                lending.pool(c.id) if c.lend_limit is None else min(lending.pool(c.id), c.lend_limit) for c in children
+                borrowing.pool(c.id) if c.lend_limit is None else min(borrowing.pool(c.id), c.lend_limit)
+                for c in children
             )
-            own = lending.pool(parent) - shared - held[parent]
+            own = borrowing.pool(parent) - shared - held[parent]
             assert lent == max(0, borrowed + accounts[parent].lent - own - accounts[parent].borrowed)

@@ -111,7 +111,7 @@ def test_shares_are_compared_where_tenants_part_and_only_in_cohorts_that_share_f
         TenantSnapshot("b", parent="root", shares_fairly=True),
         TenantSnapshot("b1", parent="b"),
     )
-    shares = Shares(tenants, lending=BorrowingLedger(tenants, n_gpus=16), cluster_R=CLUSTER_R)
+    shares = Shares(tenants, borrowing=BorrowingLedger(tenants, n_gpus=16), cluster_R=CLUSTER_R)
     shares.add("a1", demand_R(job("x"), 8))
     assert shares.meet("a1", "b1") == (("root", "a"), ("root", "b"))
     assert shares.meet("a1", "a2") is None  # a lets the policy decide

@@ -18,7 +18,7 @@ import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { QuotaHistory } from "@/features/quotas/QuotaHistory";
 import {
   asRules,
-  asWish,
+  asHypotheticalQuota,
   halfLifeHours,
   NUMBERS,
   RECLAIM,
@@ -46,7 +46,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   const cannotSave = Object.keys(rules).length === 0 || isIncomplete || isUnreadable;
 
   const preview = useMutation({
-    mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [asWish(owner, rules)] } })),
+    mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [asHypotheticalQuota(owner, rules)] } })),
   });
   const save = useMutation({
     /** over: the version that is replaced. */

@@ -73,7 +73,7 @@ export function halfLifeHours(owner: QuotaOwner): number {
 }
 
 /** Whose quota the what-if is about. What holds at submission or for files changes no scheduling decision. */
-export function asWish(owner: QuotaOwner, rules: QuotaRules) {
+export function asHypotheticalQuota(owner: QuotaOwner, rules: QuotaRules) {
   const wish = { ...rules };
   delete wish.max_priority;
   delete wish.max_waiting_jobs;

@@ -117,15 +117,15 @@ def test_gangs_that_contend_survive_failures_too(seed: int, policy: str, mtbf_s:
     for history in outcome.histories.values():
         for (_, to, _), (since, _, _) in zip(history.spans, history.spans[1:], strict=False):
             assert to <= since
-    spots = [
+    slots = [
         (share.node, gpu, since, to)
         for history in outcome.histories.values()
         for since, to, place in history.spans
         for share in place.shares
         for gpu in share.gpus
     ]
-    for node, gpu, since, to in spots:
-        assert sum(1 for n, g, s, t in spots if (n, g) == (node, gpu) and s < to and since < t and to > since) <= 1
+    for node, gpu, since, to in slots:
+        assert sum(1 for n, g, s, t in slots if (n, g) == (node, gpu) and s < to and since < t and to > since) <= 1
 
 
 def test_the_same_seed_draws_the_same_mishaps_in_order() -> None:

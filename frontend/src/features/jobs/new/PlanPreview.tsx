@@ -18,7 +18,7 @@ const TITLE = t`If you start it now`;
 /** What a prediction rests on, by the API's `basis`. */
 const BASES: Record<string, string> = {
   measured: t`Based on measurements of jobs like it.`,
-  tried_out: t`Based on its speed in validation; how it scales is an estimate.`,
+  validated: t`Based on its speed in validation; how it scales is an estimate.`,
   guessed: t`No job like it was measured yet: this is a rough estimate.`,
 };
 

@@ -9,7 +9,7 @@ from scheduler.round.placement.progress import PlacementProgress
 from scheduler.round.placement.resize import launch
 
 
-def spare_needless_victims(progress: PlacementProgress, shrinking: list[JobSnapshot]) -> None:
+def withdraw_preemptions(progress: PlacementProgress, shrinking: list[JobSnapshot]) -> None:
     """Keeps jobs that were to leave or shrink as they are, where no other job needs their GPUs."""
     budget = progress.state.budget
     position = {job_id: i for i, job_id in enumerate(progress.proposal.order)}
@@ -34,9 +34,9 @@ def spare_needless_victims(progress: PlacementProgress, shrinking: list[JobSnaps
             progress.free_later.reserve(job, smaller)
 
 
-def fill(progress: PlacementProgress) -> None:
+def backfill_grants(progress: PlacementProgress) -> None:
     """Launches jobs that wait on GPUs that were granted to jobs which could not use them all."""
-    if progress.has_leftovers:
+    if progress.has_unused_grants:
         for job, grant in backfill(progress.state, progress.proposal, but=progress.grants):
             progress.grants[job.id] = grant
             launch(progress, job, grant)
