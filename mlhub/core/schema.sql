@@ -1338,10 +1338,14 @@ CREATE TABLE public.tenants_projectquota (
     gpus_by_type jsonb NOT NULL,
     max_waiting_jobs integer,
     max_storage_bytes bigint,
+    max_cpus integer,
+    max_memory_bytes bigint,
     CONSTRAINT tenants_projectquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_projectquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_projectquota_lend_limit_check CHECK ((lend_limit >= 0)),
+    CONSTRAINT tenants_projectquota_max_cpus_check CHECK ((max_cpus >= 0)),
     CONSTRAINT tenants_projectquota_max_gpus_check CHECK ((max_gpus >= 0)),
+    CONSTRAINT tenants_projectquota_max_memory_bytes_check CHECK ((max_memory_bytes >= 0)),
     CONSTRAINT tenants_projectquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_projectquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
     CONSTRAINT tenants_projectquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
@@ -1366,10 +1370,14 @@ CREATE TABLE public.tenants_quota (
     budget_alerts jsonb NOT NULL,
     gpus_by_type jsonb NOT NULL,
     max_waiting_jobs integer,
+    max_cpus integer,
+    max_memory_bytes bigint,
     CONSTRAINT tenants_quota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_quota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_quota_lend_limit_check CHECK ((lend_limit >= 0)),
+    CONSTRAINT tenants_quota_max_cpus_check CHECK ((max_cpus >= 0)),
     CONSTRAINT tenants_quota_max_gpus_check CHECK ((max_gpus >= 0)),
+    CONSTRAINT tenants_quota_max_memory_bytes_check CHECK ((max_memory_bytes >= 0)),
     CONSTRAINT tenants_quota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_quota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
     CONSTRAINT tenants_quota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
@@ -1388,6 +1396,7 @@ CREATE TABLE public.tenants_quotaboost (
     organisation_id uuid NOT NULL,
     project_id uuid,
     team_id uuid,
+    extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT boost_of_one_owner CHECK (((team_id IS NULL) OR (project_id IS NULL))),
     CONSTRAINT tenants_quotaboost_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotaboost_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
@@ -1407,6 +1416,7 @@ CREATE TABLE public.tenants_quotarequest (
     project_id uuid,
     requested_by_id uuid NOT NULL,
     team_id uuid,
+    extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_quotarequest_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotarequest_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
 );
@@ -1453,10 +1463,14 @@ CREATE TABLE public.tenants_teamquota (
     gpus_by_type jsonb NOT NULL,
     max_waiting_jobs integer,
     max_storage_bytes bigint,
+    max_cpus integer,
+    max_memory_bytes bigint,
     CONSTRAINT tenants_teamquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_teamquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_teamquota_lend_limit_check CHECK ((lend_limit >= 0)),
+    CONSTRAINT tenants_teamquota_max_cpus_check CHECK ((max_cpus >= 0)),
     CONSTRAINT tenants_teamquota_max_gpus_check CHECK ((max_gpus >= 0)),
+    CONSTRAINT tenants_teamquota_max_memory_bytes_check CHECK ((max_memory_bytes >= 0)),
     CONSTRAINT tenants_teamquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_teamquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
     CONSTRAINT tenants_teamquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
@@ -1893,14 +1907,17 @@ INSERT INTO public.django_migrations VALUES (137, 'tenants', '0022_limits_of_typ
 INSERT INTO public.django_migrations VALUES (138, 'tenants', '0023_storage_of_parts', now());
 INSERT INTO public.django_migrations VALUES (139, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (141, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (142, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (143, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (145, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (146, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (141, 'tenants', '0024_limits_of_cpus_and_memory', now());
+INSERT INTO public.django_migrations VALUES (142, 'tenants', '0025_submitters', now());
+INSERT INTO public.django_migrations VALUES (143, 'tenants', '0026_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (144, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (145, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (146, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (147, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (148, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (149, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 146, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 149, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

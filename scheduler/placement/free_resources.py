@@ -86,7 +86,7 @@ class FreeResources:
         """Books an allocation for the job."""
         if self.watcher is not None:
             self.watcher.add(job, allocation)
-        place, gpus, n_free_N = self.ground.place, self._gpus, self._n_free_N
+        place, gpus, n_free_N = self.node_arrays.place, self._gpus, self._n_free_N
         for share in allocation.shares:
             i = place.get(share.node)
             if i is None:

@@ -161,7 +161,7 @@ class PlacementSearch:
         layout = self.speeds.topology.layout_on({node.name: k for node, k in node_workers})
         mode, n_servers = self.speeds.best_mode(job, layout)
         if n_servers and self._most_servers is not None:
-            n_servers = int(min(n_servers, self._most_servers(job, sum(k for _, k in spots))))
+            n_servers = int(min(n_servers, self._most_servers(job, sum(k for _, k in node_workers))))
             mode = mode if n_servers else Mode.ALL_REDUCE
         allocation: GangAllocation | None
         allocation = build_allocation(free, job, node_workers=node_workers, mode=mode, n_servers=n_servers, keep=keep)

@@ -144,7 +144,7 @@ class PreviewClipView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
     queryset = DatasetVersion.objects.defer("statistics")
     serializer_class = s.DatasetVersionSerializer
 
-    @extend_schema(responses={(200, "audio/*"): OpenApiTypes.BINARY})
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, number: int, **_: Any) -> HttpResponseBase:
         """A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range, and
         an entity tag to ask again. 404 for a clip that is not in the preview, and one of more than 8 MiB."""
