@@ -11,13 +11,22 @@ command -v "$python" >/dev/null || { echo "MLHub needs Python 3.11 ($python was 
 [ -f /etc/ssl/certs/ca-certificates.crt ] && export UV_SYSTEM_CERTS=1
 echo "setup: installing pinned requirements into $venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check uv==0.13.8 2> >(grep -v "is neither a file nor a directory" >&2)
+uv() { "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" "$@"; }
+pip() { "$venv/bin/pip" install --quiet --no-compile --disable-pip-version-check "$@" 2> >(grep -v "is neither a file nor a directory" >&2); }
 without_torch=$(mktemp)
 trap 'rm -f "$without_torch"' EXIT
 grep -v '^torch==' requirements.txt >"$without_torch"
-# the platform's processes write no bytecode: without it each of them would compile all packages again at every start
-"$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
-echo "setup: installing torch"
-"$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt 2> >(grep -v "is neither a file nor a directory" >&2)
+pip --no-deps "$(grep '^torch==' requirements.txt)" &
+torch=$!
+uv -r "$without_torch"
+wait "$torch"
+pip -r requirements.txt # what that wheel of torch needs besides
+# The platform's processes write no bytecode: without it each of them would compile all packages again at every start.
+# Those of development are left out; the tests write theirs.
+echo "setup: compiling"
+"$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$venv/lib" || true # some packages ship templates that are no Python
+echo "setup: installing what tests need"
+uv -r requirements-dev.txt
 # Python in other folders finds this checkout, and so does the command mlhub
 echo "$PWD" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/mlhub.pth"
 cat >"$venv/bin/mlhub" <<COMMAND
