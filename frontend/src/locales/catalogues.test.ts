@@ -10,10 +10,10 @@ if (catalog === undefined) throw new Error("lingui.config.ts names no catalogue.
 const texts = (await catalog.collect({ files: undefined })) ?? {};
 const REMEDY = "Run `npm run texts` and translate what is empty in src/locales.";
 
-/** Of "{n, plural, one {# job} other {# jobs}} of <0>{name}</0>": n, name and 0. */
+/** Of "{n, plural, one {# job} other {# jobs}} of <0>{name}</0>": n, name and 0, each once: languages have not the same plurals. */
 function placeholders(message: string): string[] {
   const found = [...message.matchAll(/\{(\w+)(?=[,}])|<(\d+)\/?>/g)].map(([, variable, element]) => variable ?? `<${element ?? ""}>`);
-  return found.sort();
+  return [...new Set(found)].sort();
 }
 
 it.each<string>(config.locales)("%s is complete", async (locale) => {
