@@ -50,7 +50,7 @@ def world(cast):
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
         "quota-requests": found.id, "profiles": found.id, "traces": 0, "files": "MLmodel", "user-quotas": found.id,
-        "replays": PolicyReplay.objects.create(trace="x").id,
+        "replays": PolicyReplay.objects.create(trace="x").id, "clips": 0,
     }  # fmt: skip
 
     def address(path: str) -> str:

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
-from mlhub.core.api.strict import NameOrIdField, StrictSerializer
+from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
 from mlhub.datasets.api.sources import SourceRequestSerializer, SourceSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
@@ -183,7 +183,7 @@ class VersionOptionsSerializer(StrictSerializer):
         help_text="Of audio: samples a second, to which all clips are converted; by default that of most clips, at "
         "most 16,000.",
     )
-    clip_s = serializers.FloatField(
+    clip_s = FiniteFloatField(
         min_value=0.05,
         max_value=60.0,
         required=False,
