@@ -4157,7 +4157,7 @@ export interface components {
          */
         AxisEnum: "step" | "wall" | "gpu_hours" | "epoch";
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
-        BackendStanding: {
+        BackendStatus: {
             /**
              * Format: date-time
              * @description Since when the machines cannot be reached; null: they can.
@@ -4641,7 +4641,7 @@ export interface components {
             /** @description Sums over the whole cluster. */
             totals: components["schemas"]["Totals"];
             /** @description Whether the machines can be reached. */
-            backend: components["schemas"]["BackendStanding"];
+            backend: components["schemas"]["BackendStatus"];
             /** @description What the control loop leaves out now, or left out lately: items of jobs that the caller may see; all of them for platform administrators. */
             quarantined: components["schemas"]["QuarantineRecord"][];
             /** @description Which jobs slow which, the strongest first. */
@@ -6759,22 +6759,6 @@ export interface components {
              *     * `held_out` - held_out
              */
             examples?: components["schemas"]["ExamplesEnum"];
-        };
-        /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
-        JobWishRequest: {
-            /**
-             * Format: uuid
-             * @description The id of the job that would be different.
-             */
-            job: string;
-            /** @description The priority, -100 to 100; higher goes first. */
-            priority?: number;
-            /** @description Exactly so many workers, instead of min_workers and max_workers. */
-            n_workers?: number;
-            /** @description The least number of workers. */
-            min_workers?: number;
-            /** @description The most workers. */
-            max_workers?: number;
         };
         /**
          * @description * `logs` - logs
@@ -9111,19 +9095,6 @@ export interface components {
             /** @description The jobs that end latest relative to the policy that ran. */
             worst_hit: components["schemas"]["WorstHit"][];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        PolicyWishRequest: {
-            /** @description The policy's name. */
-            name: string;
-            /** @description The policy's parameters, by name. */
-            parameters?: {
-                [key: string]: unknown;
-            };
-        };
         /** @description The answers of a trained model, in the order of the rows. */
         Predictions: {
             /** @description A prediction for each row. */
@@ -10151,67 +10122,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
-        QuotaWishRequest: {
-            /** @description The most GPUs that may be in use at a time; null: no limit. */
-            max_gpus?: number | null;
-            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
-            gpus_by_type?: {
-                [key: string]: number;
-            };
-            /** @description The most CPUs that pods may request at a time; null: no limit. */
-            max_cpus?: number | null;
-            /**
-             * Format: int64
-             * @description The most bytes of memory that pods may request at a time; null: no limit.
-             */
-            max_memory_bytes?: number | null;
-            /** @description The most jobs that may run at a time; null: no limit. */
-            max_running_jobs?: number | null;
-            /** @description GPUs that are guaranteed; null: none. */
-            guarantee?: number | null;
-            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
-            borrow_limit?: number | null;
-            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
-            lend_limit?: number | null;
-            /**
-             * @description From whom lent GPUs may be taken back by preemption.
-             *
-             *     * `never` - never
-             *     * `lower_priority` - lower_priority
-             *     * `any` - any
-             */
-            reclaim?: components["schemas"]["ReclaimEnum"];
-            /**
-             * Format: double
-             * @description The share of unguaranteed GPUs, relative to siblings.
-             */
-            weight?: number;
-            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
-            shares_fairly?: boolean;
-            /**
-             * Format: double
-             * @description 0: past use is no matter.
-             */
-            half_life_s?: number;
-            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
-            budgets?: components["schemas"]["BudgetRequest"][];
-            /**
-             * Format: uuid
-             * @description The id of the organisation whose quota would change.
-             */
-            organisation?: string;
-            /**
-             * Format: uuid
-             * @description The id of the team whose quota would change.
-             */
-            team?: string;
-            /**
-             * Format: uuid
-             * @description The id of the project whose quota would change.
-             */
-            project?: string;
-        };
         Rack: {
             /** @description The rack's name. */
             name: string;
@@ -11106,7 +11016,7 @@ export interface components {
             } | null;
         };
         /** @description Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped. */
-        RoundsStanding: {
+        RoundsStatus: {
             /**
              * Format: date-time
              * @description When the control loop last began a round; null before the first.
@@ -11444,7 +11354,7 @@ export interface components {
             /** @description The number of jobs that wait. */
             n_waiting: number;
             /** @description Whether scheduling rounds are made. */
-            rounds: components["schemas"]["RoundsStanding"];
+            rounds: components["schemas"]["RoundsStatus"];
             /**
              * Format: date-time
              * @description Since when the machines cannot be reached; null: they can.
@@ -13533,6 +13443,96 @@ export interface components {
             /** @description The effects on jobs that the caller may see. */
             effects: components["schemas"]["Effect"][];
         };
+        /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
+        WhatIfJobRequest: {
+            /**
+             * Format: uuid
+             * @description The id of the job that would be different.
+             */
+            job: string;
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description Exactly so many workers, instead of min_workers and max_workers. */
+            n_workers?: number;
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        WhatIfPolicyRequest: {
+            /** @description The policy's name. */
+            name: string;
+            /** @description The policy's parameters, by name. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
+        WhatIfQuotaRequest: {
+            /** @description The most GPUs that may be in use at a time; null: no limit. */
+            max_gpus?: number | null;
+            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most CPUs that pods may request at a time; null: no limit. */
+            max_cpus?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes of memory that pods may request at a time; null: no limit.
+             */
+            max_memory_bytes?: number | null;
+            /** @description The most jobs that may run at a time; null: no limit. */
+            max_running_jobs?: number | null;
+            /** @description GPUs that are guaranteed; null: none. */
+            guarantee?: number | null;
+            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
+            borrow_limit?: number | null;
+            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
+            lend_limit?: number | null;
+            /**
+             * @description From whom lent GPUs may be taken back by preemption.
+             *
+             *     * `never` - never
+             *     * `lower_priority` - lower_priority
+             *     * `any` - any
+             */
+            reclaim?: components["schemas"]["ReclaimEnum"];
+            /**
+             * Format: double
+             * @description The share of unguaranteed GPUs, relative to siblings.
+             */
+            weight?: number;
+            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
+            shares_fairly?: boolean;
+            /**
+             * Format: double
+             * @description 0: past use is no matter.
+             */
+            half_life_s?: number;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
+            /**
+             * Format: uuid
+             * @description The id of the organisation whose quota would change.
+             */
+            organisation?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team whose quota would change.
+             */
+            team?: string;
+            /**
+             * Format: uuid
+             * @description The id of the project whose quota would change.
+             */
+            project?: string;
+        };
         /** @description What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators. */
         WhatIfRequest: {
             /** @description A job that would be submitted. */
@@ -13540,15 +13540,15 @@ export interface components {
             /** @description Ids of jobs that would be cancelled. */
             cancel?: string[];
             /** @description Jobs that would be different. */
-            jobs?: components["schemas"]["JobWishRequest"][];
+            jobs?: components["schemas"]["WhatIfJobRequest"][];
             /** @description Quotas that would be different. */
-            quotas?: components["schemas"]["QuotaWishRequest"][];
+            quotas?: components["schemas"]["WhatIfQuotaRequest"][];
             /** @description Nodes that would be added. */
             add_nodes?: components["schemas"]["NewNodesRequest"];
             /** @description Names of nodes that would be removed. */
             remove_nodes?: string[];
             /** @description The policy that would decide. */
-            policy?: components["schemas"]["PolicyWishRequest"];
+            policy?: components["schemas"]["WhatIfPolicyRequest"];
         };
         /** @description place: among all that wait, from 1. costs: of the job's family. history: newest first. */
         Why: {

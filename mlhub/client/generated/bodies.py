@@ -64,16 +64,6 @@ class JobSubmitRequest(TypedDict):
     examples: NotRequired[v.ExamplesEnum]
 
 
-class JobWishRequest(TypedDict):
-    """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
-
-    job: str
-    priority: NotRequired[int]
-    n_workers: NotRequired[int]
-    min_workers: NotRequired[int]
-    max_workers: NotRequired[int]
-
-
 class LimitsRequest(TypedDict):
     """When the platform ends the job."""
 
@@ -107,43 +97,12 @@ class OrganisationSeenRequest(TypedDict):
     is_archived: NotRequired[bool]
 
 
-class PolicyWishRequest(TypedDict):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
-
-    name: str
-    parameters: NotRequired[Mapping[str, Any]]
-
-
 class ProjectSeenRequest(TypedDict):
     """What was seen of a project."""
 
     name: NotRequired[str]
     team: NotRequired[str | None]
     is_archived: NotRequired[bool]
-
-
-class QuotaWishRequest(TypedDict):
-    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
-
-    max_gpus: NotRequired[int | None]
-    gpus_by_type: NotRequired[Mapping[str, int]]
-    max_cpus: NotRequired[int | None]
-    max_memory_bytes: NotRequired[int | None]
-    max_running_jobs: NotRequired[int | None]
-    guarantee: NotRequired[int | None]
-    borrow_limit: NotRequired[int | None]
-    lend_limit: NotRequired[int | None]
-    reclaim: NotRequired[v.ReclaimEnum]
-    weight: NotRequired[float]
-    shares_fairly: NotRequired[bool]
-    half_life_s: NotRequired[float]
-    budgets: NotRequired[Sequence[BudgetRequest]]
-    organisation: NotRequired[str]
-    team: NotRequired[str]
-    project: NotRequired[str]
 
 
 class ReplayPolicyRequest(TypedDict):
@@ -219,3 +178,44 @@ class WebhookSeenRequest(TypedDict):
     url: NotRequired[str]
     topics: NotRequired[Sequence[v.WebhookTopic]]
     is_active: NotRequired[bool]
+
+
+class WhatIfJobRequest(TypedDict):
+    """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
+
+    job: str
+    priority: NotRequired[int]
+    n_workers: NotRequired[int]
+    min_workers: NotRequired[int]
+    max_workers: NotRequired[int]
+
+
+class WhatIfPolicyRequest(TypedDict):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    name: str
+    parameters: NotRequired[Mapping[str, Any]]
+
+
+class WhatIfQuotaRequest(TypedDict):
+    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
+
+    max_gpus: NotRequired[int | None]
+    gpus_by_type: NotRequired[Mapping[str, int]]
+    max_cpus: NotRequired[int | None]
+    max_memory_bytes: NotRequired[int | None]
+    max_running_jobs: NotRequired[int | None]
+    guarantee: NotRequired[int | None]
+    borrow_limit: NotRequired[int | None]
+    lend_limit: NotRequired[int | None]
+    reclaim: NotRequired[v.ReclaimEnum]
+    weight: NotRequired[float]
+    shares_fairly: NotRequired[bool]
+    half_life_s: NotRequired[float]
+    budgets: NotRequired[Sequence[BudgetRequest]]
+    organisation: NotRequired[str]
+    team: NotRequired[str]
+    project: NotRequired[str]

@@ -143,7 +143,7 @@ class Awaited(ApiRecord):
     finish_at: datetime | None
 
 
-class BackendStanding(ApiRecord):
+class BackendStatus(ApiRecord):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
     away_since: datetime | None
@@ -282,7 +282,7 @@ class Cluster(ApiRecord):
 
     racks: list[Rack]
     totals: Totals
-    backend: BackendStanding
+    backend: BackendStatus
     quarantined: list[QuarantineRecord]
     interference: list[Interference]
     links: list[Link]
@@ -2188,7 +2188,7 @@ class RoundDetail(ApiRecord):
     plan: dict[str, Any] | None
 
 
-class RoundsStanding(ApiRecord):
+class RoundsStatus(ApiRecord):
     """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
 
     attempted_at: datetime | None
@@ -2326,7 +2326,7 @@ class SchedulerStatus(ApiRecord):
     round_ms: float
     decide_ms: float
     n_waiting: int
-    rounds: RoundsStanding
+    rounds: RoundsStatus
     backend_away_since: datetime | None
     backend_message: str
     offers_notebooks: bool

@@ -4918,11 +4918,11 @@ class WhatIfOperations:
         *,
         submit: b.JobSubmitRequest | Unset = UNSET,
         cancel: Sequence[str] | Unset = UNSET,
-        jobs: Sequence[b.JobWishRequest] | Unset = UNSET,
-        quotas: Sequence[b.QuotaWishRequest] | Unset = UNSET,
+        jobs: Sequence[b.WhatIfJobRequest] | Unset = UNSET,
+        quotas: Sequence[b.WhatIfQuotaRequest] | Unset = UNSET,
         add_nodes: b.NewNodesRequest | Unset = UNSET,
         remove_nodes: Sequence[str] | Unset = UNSET,
-        policy: b.PolicyWishRequest | Unset = UNSET,
+        policy: b.WhatIfPolicyRequest | Unset = UNSET,
     ) -> r.WhatIfAnswer:
         """When jobs would start and end if something were different: the live policy decides on both. 422 as for the
         real thing.

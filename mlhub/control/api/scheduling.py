@@ -314,7 +314,7 @@ class SchedulerFailureSerializer(serializers.Serializer[Any]):
     round = serializers.IntegerField(allow_null=True, help_text="The round that stored it; null when none did.")
 
 
-class RoundsStandingSerializer(serializers.Serializer[Any]):
+class RoundsStatusSerializer(serializers.Serializer[Any]):
     """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
 
     attempted_at = serializers.DateTimeField(
@@ -346,7 +346,7 @@ class SchedulerStatusSerializer(serializers.Serializer[Any]):
     round_ms = serializers.FloatField(help_text="How long the last round took, in milliseconds.")
     decide_ms = serializers.FloatField(help_text="How long the policy took in the last round, in milliseconds.")
     n_waiting = serializers.IntegerField(help_text="The number of jobs that wait.")
-    rounds = RoundsStandingSerializer(help_text="Whether scheduling rounds are made.")
+    rounds = RoundsStatusSerializer(help_text="Whether scheduling rounds are made.")
     backend_away_since = serializers.DateTimeField(
         allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
     )

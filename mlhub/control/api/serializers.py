@@ -106,7 +106,7 @@ class TotalsSerializer(serializers.Serializer[Any]):
     queued_jobs = serializers.IntegerField(help_text="Jobs that wait.")
 
 
-class BackendStandingSerializer(serializers.Serializer[Any]):
+class BackendStatusSerializer(serializers.Serializer[Any]):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
     away_since = serializers.DateTimeField(
@@ -193,7 +193,7 @@ class LinkSerializer(serializers.Serializer[Any]):
 class ClusterSerializer(serializers.Serializer[Any]):
     racks = RackSerializer(many=True, help_text="The racks with their nodes.")
     totals = TotalsSerializer(help_text="Sums over the whole cluster.")
-    backend = BackendStandingSerializer(help_text="Whether the machines can be reached.")
+    backend = BackendStatusSerializer(help_text="Whether the machines can be reached.")
     quarantined = QuarantineRecordSerializer(
         many=True,
         help_text="What the control loop leaves out now, or left out lately: items of jobs that the caller may see; "

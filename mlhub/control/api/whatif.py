@@ -42,7 +42,7 @@ OWNERS: dict[str, Any] = {"organisation": Organisation, "team": Team, "project":
 MOST = 20  # changes of one kind in a question
 
 
-class JobWishSerializer(StrictSerializer):
+class WhatIfJobSerializer(StrictSerializer):
     """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
 
     job = serializers.UUIDField(help_text="The id of the job that would be different.")
@@ -63,7 +63,7 @@ class JobWishSerializer(StrictSerializer):
     )
 
 
-class QuotaWishSerializer(QuotaRulesSerializer):
+class WhatIfQuotaSerializer(QuotaRulesSerializer):
     """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
 
     organisation = serializers.UUIDField(
@@ -86,7 +86,7 @@ class NewNodesSerializer(StrictSerializer):
     )
 
 
-class PolicyWishSerializer(StrictSerializer):
+class WhatIfPolicySerializer(StrictSerializer):
     name = serializers.CharField(max_length=50, help_text="The policy's name.")
     parameters = serializers.DictField(required=False, help_text="The policy's parameters, by name.")
 
@@ -99,10 +99,10 @@ class WhatIfSerializer(StrictSerializer):
         child=serializers.UUIDField(), required=False, max_length=MOST, help_text="Ids of jobs that would be cancelled."
     )
     jobs = serializers.ListField(
-        child=JobWishSerializer(), required=False, max_length=MOST, help_text="Jobs that would be different."
+        child=WhatIfJobSerializer(), required=False, max_length=MOST, help_text="Jobs that would be different."
     )
     quotas = serializers.ListField(
-        child=QuotaWishSerializer(),
+        child=WhatIfQuotaSerializer(),
         required=False,
         max_length=MOST,
         help_text="Quotas that would be different.",
@@ -114,7 +114,7 @@ class WhatIfSerializer(StrictSerializer):
         max_length=1000,
         help_text="Names of nodes that would be removed.",
     )
-    policy = PolicyWishSerializer(required=False, help_text="The policy that would decide.")
+    policy = WhatIfPolicySerializer(required=False, help_text="The policy that would decide.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:

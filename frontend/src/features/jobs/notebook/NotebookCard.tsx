@@ -13,7 +13,7 @@ import { clock, duration } from "@/lib/time";
 
 const LOOK_EVERY_MS = 5000;
 
-interface Standing {
+interface ServerStatus {
   is_ready: boolean;
   silent_since: string | null;
 }
@@ -89,7 +89,7 @@ export function NotebookCard({ job }: { job: JobDetail }) {
   );
 }
 
-function sentence(job: JobDetail, { is_ready, silent_since }: Standing): string {
+function sentence(job: JobDetail, { is_ready, silent_since }: ServerStatus): string {
   if (is_ready) return t`It runs.`;
   if (job.state === "running" && silent_since !== null) return t`It does not answer.`;
   switch (job.state) {
