@@ -27,6 +27,8 @@ const AdvancedFields = lazyComponent(async () => (await import("./AdvancedFields
 
 /** How long nothing is typed before the scheduler is asked what would become of it. */
 const SETTLED_MS = 600;
+/** Of a field with its longest placeholder; where two are wider than the form, they stand below each other. */
+const WHOLE_PLACEHOLDER_PX = 220;
 
 /** A job whose settings the form begins with, and which it is sent as a clone of. */
 export interface Clone {
@@ -119,9 +121,10 @@ function Fields({ clone }: { clone?: Clone }) {
           onChange={(value) => change({ model: value ?? "" })}
           error={errors.model}
         />
-        <Group grow align="start">
+        <Group grow align="start" preventGrowOverflow={false}>
           <NumberInput
             label={t`Epochs`}
+            miw={WHOLE_PLACEHOLDER_PX}
             description={t`Passes over the examples`}
             placeholder={t`By the size of the dataset`}
             min={1}
@@ -133,6 +136,7 @@ function Fields({ clone }: { clone?: Clone }) {
           />
           <NumberInput
             label={t`Batch size`}
+            miw={WHOLE_PLACEHOLDER_PX}
             description={t`Over all workers together`}
             placeholder={t`By the size of the dataset`}
             min={1}

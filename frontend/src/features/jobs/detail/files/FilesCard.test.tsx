@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 
 import { jobDetail } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { answers, page, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 import { previewKindOf, rowsOf } from "./preview";
 
@@ -48,6 +48,13 @@ it("shows the first rows of a table, and no preview of other files", async () =>
   const table = await screen.findByRole("table", { name: "First rows" });
   expect(within(table).getAllByRole("cell").map(({ textContent }) => textContent)).toEqual(["cat", "3"]);
   expect(screen.queryByRole("button", { name: "Preview output/weights.bin", hidden: true })).not.toBeInTheDocument();
+});
+
+it("says that the files could not be read, not that there are none", async () => {
+  serve("");
+  server.use(http.get("/api/v1/jobs/:id/artifacts", () => problem(403, { title: "Not allowed", detail: "The project was closed to you." })));
+  expect(await screen.findByText("The project was closed to you.")).toBeVisible();
+  expect(screen.queryByText("No files")).not.toBeInTheDocument();
 });
 
 it("reads quoted cells, leaves out a row that was cut, and knows what is too large", () => {

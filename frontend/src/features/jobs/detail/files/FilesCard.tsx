@@ -8,6 +8,7 @@ import { Suspense, useState } from "react";
 import type { JobDetail } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { isOver } from "@/domain/jobState";
@@ -26,8 +27,9 @@ interface Shown {
 }
 
 export function FilesCard({ job }: { job: JobDetail }) {
-  const { data: files = [], isPending } = useQuery(artifactsQuery(job));
+  const { data: files = [], isPending, error, refetch } = useQuery(artifactsQuery(job));
   const [shown, setShown] = useState<Shown | null>(null);
+  if (files.length === 0 && error !== null) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (files.length === 0) return isPending ? null : <NoFiles job={job} />;
   const addressOf = (name: string) =>
     `/api/v1/jobs/${job.id}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
