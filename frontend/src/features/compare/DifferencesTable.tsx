@@ -72,7 +72,7 @@ export function DifferencesTable({ compared }: { compared: readonly Compared[] }
                 className={classes.row}
                 style={{ transform: `translateY(${start}px)`, ...tracks }}
               >
-                <div role="rowheader" className={classes.cell} title={row.name}>
+                <div role="rowheader" className={classes.cell} title={row.name} dir="auto">
                   <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600}>
                     {row.name}
                   </Anchor>

@@ -26,11 +26,13 @@ export const comparedJobsQuery = (ids: readonly string[]) =>
   queryOptions({
     queryKey: ["jobs", "compared", ids],
     queryFn: async (): Promise<ComparedJob[]> => {
-      const found: ComparedJob[] = [];
-      for (const part of chunks(ids, JOBS_OF_A_LIST)) {
-        const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
-        found.push(...(await unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }))).results);
-      }
+      const lists = await Promise.all(
+        chunks(ids, JOBS_OF_A_LIST).map((part) => {
+          const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
+          return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
+        }),
+      );
+      const found: ComparedJob[] = lists.flatMap(({ results }) => results);
       const places = new Map(ids.map((id, place) => [id, place]));
       return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
     },

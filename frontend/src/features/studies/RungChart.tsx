@@ -13,8 +13,11 @@ const HEIGHT = 220;
 const LEFT = 56;
 const BOTTOM = 26;
 const TOP = 12;
-/** Of its numbers to be read; a narrower screen scrolls it. */
+/** Of its numbers to be read: a narrower screen scrolls it, a wider one does not stretch it. */
 const LEAST_WIDTH = 520;
+const MOST_WIDTH = 860;
+/** More trials than these are drawn fainter, so that it shows where most of them are, and without their points. */
+const WHOLE_TRIALS = 40;
 
 function lengthText({ unit }: Study, length: number): string {
   return unit === "steps" ? plural(length, { one: "# step", other: "# steps" }) : plural(length, { one: "# epoch", other: "# epochs" });
@@ -28,13 +31,16 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
   const x = (rung: number) =>
     study.rungs.length === 1 ? (LEFT + WIDTH) / 2 : LEFT + 16 + (rung / (study.rungs.length - 1)) * (WIDTH - LEFT - 40);
   const y = (value: number) => TOP + (high === low ? 0.5 : (high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  const isBest = ({ id }: Trial) => id === study.best?.id;
+  const inOrder = [...trials.filter((trial) => !isBest(trial)), ...trials.filter(isBest)]; // the best one on top
+  const opacity = Math.max(0.08, Math.min(1, WHOLE_TRIALS / trials.length));
   const reached = study.rungs.map((_, rung) => trials.filter(({ results }) => results.length > rung).length);
   const label = t`${study.metric} at each rung: ${study.rungs
     .map((length, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${lengthText(study, length)}`)
     .join(", ")}.`;
   return (
     <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH }} role="img" aria-label={label}>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH, maxWidth: MOST_WIDTH }} role="img" aria-label={label}>
         {[high, low].map((value, i) => (
           <text key={i} x={LEFT - 4} y={y(value) + 4} textAnchor="end">
             {shown(value)}
@@ -48,13 +54,12 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
             </text>
           </g>
         ))}
-        {trials.map((trial) => (
-          <g key={trial.id} data-best={trial.id === study.best?.id || undefined} className={classes.trial}>
+        {inOrder.map((trial) => (
+          <g key={trial.id} data-best={isBest(trial) || undefined} className={classes.trial} opacity={isBest(trial) ? 1 : opacity}>
             <title>{t`Trial ${trial.number}`}</title>
             <polyline points={trial.results.map(({ value }, rung) => `${x(rung)},${y(value)}`).join(" ")} />
-            {trial.results.map(({ value }, rung) => (
-              <circle key={rung} cx={x(rung)} cy={y(value)} r={3} />
-            ))}
+            {(trials.length <= WHOLE_TRIALS || isBest(trial)) &&
+              trial.results.map(({ value }, rung) => <circle key={rung} cx={x(rung)} cy={y(value)} r={3} />)}
           </g>
         ))}
       </svg>

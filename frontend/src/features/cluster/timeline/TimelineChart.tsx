@@ -8,7 +8,7 @@ import { useNavigate } from "react-router";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { clock, duration } from "@/lib/time";
 
-import { MarkShape } from "./MarkShape";
+import { MARKS, MarkShape } from "./MarkShape";
 import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf } from "./rows";
 import classes from "./Timeline.module.css";
 
@@ -167,7 +167,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
           );
         })}
         {node.marks.map(({ key, kind, gpu, atS, name }) => (
-          <span key={key} className={classes.mark} title={`${name}: ${kind}`} style={{ left: place(atS, lengthS), top: gpu * height }}>
+          <span key={key} className={classes.mark} title={`${name}: ${MARKS[kind]}`} style={{ left: place(atS, lengthS), top: gpu * height }}>
             <MarkShape kind={kind} />
           </span>
         ))}

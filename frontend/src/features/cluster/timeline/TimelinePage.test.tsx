@@ -41,7 +41,7 @@ describe("The timeline of the cluster", () => {
       "Preempted",
       "predicted: solid to the median, fading to 90 %",
     ]);
-    expect(screen.getByTitle("digits: preempted")).toBeInTheDocument();
+    expect(screen.getByTitle("digits: Preempted")).toBeInTheDocument();
     expect(screen.getByTitle("speech: predicted")).toBeInTheDocument();
     expect(screen.getAllByTitle("now")).toHaveLength(3);
   });
