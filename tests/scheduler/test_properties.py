@@ -46,7 +46,10 @@ quick = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-policies = st.sampled_from(os.environ.get("PROPERTY_POLICIES", "").split() or sorted(POLICIES))
+NAMES = os.environ.get("PROPERTY_POLICIES", "").split() or sorted(POLICIES)
+policies = st.sampled_from(NAMES)
+# jobs of gandiva take turns for as long as one waits
+settling_policies = st.sampled_from([name for name in NAMES if name != "gandiva"] or ["mlhub"])
 
 
 @st.composite
@@ -279,7 +282,7 @@ def test_a_replayed_record_gives_the_same_plan(case: Case, policy: str) -> None:
 
 
 @quick
-@given(cases(), policies)
+@given(cases(), settling_policies)
 def test_a_cluster_in_which_nothing_happens_comes_to_rest(case: Case, policy: str) -> None:
     restless = [
         type(decision).__name__
