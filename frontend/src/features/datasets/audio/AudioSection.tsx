@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clips of a dataset of audio in numbers: how long they are, their rates, and what becomes of them. Loaded on demand.
 import { plural, t } from "@lingui/core/macro";
-import { Alert, Group, Paper, Stack, Text } from "@mantine/core";
+import { Alert, Paper, Stack, Text } from "@mantine/core";
 
 import { type Fact, Facts } from "@/components/display/Facts";
 import { Icon } from "@/components/display/Icon";
 import { Section } from "@/components/layout/Section";
 import type { AudioStatistics, Counted } from "@/features/datasets/audio/statistics";
 import { duration, hertz } from "@/features/datasets/audio/units";
+import { HistogramBars } from "@/features/datasets/columns/HistogramBars";
 import { number } from "@/lib/quantities";
 
 const WIDTH = 320;
@@ -80,43 +81,7 @@ function Notes({ statistics: { nCut, nPadded }, exampleS }: Props) {
 }
 
 function Lengths({ histogram: { edges, counts } }: { histogram: NonNullable<AudioStatistics["histogram"]> }) {
-  const most = Math.max(...counts, 1);
-  const step = WIDTH / counts.length;
   const [from, to] = [duration(edges[0] ?? 0), duration(edges.at(-1) ?? 0)];
-  return (
-    <Stack gap={0} maw={WIDTH}>
-      <svg
-        viewBox={`0 0 ${String(WIDTH)} ${String(HEIGHT)}`}
-        width="100%"
-        height={HEIGHT}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={t`Histogram of the lengths of clips, from ${from} to ${to}`}
-      >
-        {counts.map((count, index) => {
-          const height = count === 0 ? 0 : Math.max(1, (count / most) * HEIGHT);
-          return (
-            <rect
-              key={index}
-              x={index * step}
-              y={HEIGHT - height}
-              width={Math.max(1, step - 1)}
-              height={height}
-              fill="var(--mantine-primary-color-filled)"
-            >
-              <title>{number(count)}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <Group justify="space-between" gap={4} wrap="nowrap">
-        <Text size="xs" c="dimmed">
-          {from}
-        </Text>
-        <Text size="xs" c="dimmed">
-          {to}
-        </Text>
-      </Group>
-    </Stack>
-  );
+  const label = t`Histogram of the lengths of clips, from ${from} to ${to}`;
+  return <HistogramBars counts={counts} from={from} to={to} label={label} width={WIDTH} height={HEIGHT} />;
 }

@@ -3,7 +3,8 @@
 import { t } from "@lingui/core/macro";
 import { Box, Group, Stack, Text } from "@mantine/core";
 
-import type { ColumnStatistics, Histogram } from "@/features/datasets/columns/statistics";
+import { HistogramBars } from "@/features/datasets/columns/HistogramBars";
+import type { ColumnStatistics } from "@/features/datasets/columns/statistics";
 import { number, percent } from "@/lib/quantities";
 
 const WIDTH = 140;
@@ -11,47 +12,16 @@ const HEIGHT = 36;
 const MOST_BARS = 4;
 
 export function Distribution({ column, nRows }: { column: ColumnStatistics; nRows: number }) {
-  if (column.histogram) return <Bars of={column.histogram} column={column} />;
+  if (column.histogram) {
+    const [from, to] = column.range ?? ["", ""];
+    const label = t`Histogram of ${column.name}, from ${from} to ${to}`;
+    return <HistogramBars counts={column.histogram.counts} from={from} to={to} label={label} width={WIDTH} height={HEIGHT} />;
+  }
   if (column.top.length > 0) return <TopValues column={column} nRows={nRows} />;
   return (
     <Text size="xs" c="dimmed" maw={220} lineClamp={2} style={{ overflowWrap: "anywhere" }}>
       {column.examples.join(", ") || "–"}
     </Text>
-  );
-}
-
-function Bars({ of: { counts }, column }: { of: Histogram; column: ColumnStatistics }) {
-  const most = Math.max(...counts, 1);
-  const step = WIDTH / counts.length;
-  const [from, to] = column.range ?? ["", ""];
-  return (
-    <Stack gap={0} w={WIDTH}>
-      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={t`Histogram of ${column.name}, from ${from} to ${to}`}>
-        {counts.map((count, index) => {
-          const height = count === 0 ? 0 : Math.max(1, (count / most) * HEIGHT);
-          return (
-            <rect
-              key={index}
-              x={index * step}
-              y={HEIGHT - height}
-              width={Math.max(1, step - 1)}
-              height={height}
-              fill="var(--mantine-primary-color-filled)"
-            >
-              <title>{number(count)}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <Group justify="space-between" gap={4} wrap="nowrap">
-        <Text size="xs" c="dimmed">
-          {from}
-        </Text>
-        <Text size="xs" c="dimmed">
-          {to}
-        </Text>
-      </Group>
-    </Stack>
   );
 }
 
