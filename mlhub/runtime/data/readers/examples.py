@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -51,12 +52,12 @@ class Examples:
         return found
 
 
-class LongExamples(Examples):
+class LongExamples(Examples, ABC):
     """Examples of which the file may hold more than fits: batch() gives the middle of each."""
 
+    @abstractmethod
     def parts(self, indices: Indices, places: Array) -> tuple[Tensor, Tensor]:
         """As batch(), but the part of each that begins at places, in [0, 1): 0 is at its begin."""
-        raise NotImplementedError
 
 
 def wants_targets(options: Mapping[str, Any]) -> bool:
