@@ -18,7 +18,7 @@ from scheduler.counterfactuals.blockers import BlockerKind, blockers_of
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import GIB, Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, rounds, settling_policies
+from tests.scheduler.test_properties import cases, policies, quick, restless, rounds
 
 SERVERS = {"mode": Mode.PARAMETER_SERVER, "parameters_bytes": 400_000_000, "batch_size": 64, "example_s": 0.001}
 
@@ -155,10 +155,9 @@ def test_under_every_policy_pods_of_no_tenant_request_more_than_its_limit(case: 
 
 @pytest.mark.slow
 @quick
-@given(limited(), settling_policies)
+@given(limited(), policies)
 def test_limits_let_a_cluster_in_which_nothing_happens_come_to_rest(case: Case, policy: str) -> None:
-    last = [decision for _, plan in rounds(case, policy, 24)[16:] for decision in plan.decisions]
-    assert [one for one in last if isinstance(one, Launch | Resize | Preempt)] == []
+    assert restless(case, policy) == []
 
 
 def _below(case: Case, tenant_id: str) -> set[str]:
