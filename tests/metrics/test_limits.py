@@ -35,7 +35,7 @@ def attempt(cast):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The time at which lines come. It stands still: on a slow machine a second passes from one post to the next."""
+    """The time at which lines come, moved by the test alone: on a slow machine a second passes between two posts."""
     found = SimpleNamespace(at=timezone.now())
     monkeypatch.setattr("mlhub.metrics.log_store.timezone", SimpleNamespace(now=lambda: found.at))
     return found

@@ -120,7 +120,7 @@ def test_a_job_between_two_sizes_keeps_its_predicted_end() -> None:
 
 
 def test_who_comes_to_the_end_of_a_queue_delays_no_job_before_however_short_the_queue_was() -> None:
-    """Nobody overtakes under fifo: twenty that came while less work waited widen no interval of those that wait."""
+    """No job overtakes under fifo: twenty that came while less work waited widen no interval of those that wait."""
     case = cluster(gpus=1).running(job("a", gpus=1, length_s=1000.0))
     for i in range(20):
         case = case.waiting(job(f"w{i}", gpus=1, length_s=1000.0, at=float(i)))
