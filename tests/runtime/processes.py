@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -107,19 +106,21 @@ def _pause_after(step: int) -> None:
     from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
     process_group.MAX_STEPS_BETWEEN = 5  # or none might be left for an agreement: small models make 50 steps in no time
-    report_step, is_asked = TrainingReporter.step, threading.Event()
+    report_step = TrainingReporter.step
+    asked: list[int] = []  # no Event: a handler that sets one while this thread enters its wait() never returns
 
     def report_and_pause(reporter: TrainingReporter, done: int, **measured: Any) -> None:
         report_step(reporter, done, **measured)
-        if is_asked.is_set():
+        if asked:
             time.sleep(0.1)  # workers agree on leaving now and then, at the latest when one of them is done
-        if done < step or is_asked.is_set():
+        if done < step or asked:
             return
         leave = signal.getsignal(signal.SIGTERM)
         assert callable(leave)
-        signal.signal(signal.SIGTERM, lambda number, frame: (leave(number, frame), is_asked.set()))
+        signal.signal(signal.SIGTERM, lambda number, frame: (leave(number, frame), asked.append(number)))
         Path(PAUSED).touch()
-        is_asked.wait()
+        while not asked:
+            time.sleep(0.01)
 
     TrainingReporter.step = report_and_pause  # type: ignore[method-assign]
 
