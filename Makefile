@@ -79,7 +79,7 @@ test-slow: setup frontend browser  ## The tests with the marker slow, which unit
 
 .PHONY: slow-e2e slow-unit-shown slow-unit
 slow-e2e:
-	@time python -m pytest -m "slow and e2e" $(or $(ARGS),tests/e2e)
+	@time python -m pytest -m "slow and e2e" -n 2 --dist loadfile --durations=8 $(or $(ARGS),tests/e2e)
 
 slow-unit-shown:
 	@$(MAKE) --no-print-directory --output-sync=none slow-unit
