@@ -63,9 +63,17 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 
 ##@ Check it
 .PHONY: test test-slow lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
+# Python tests by groups, a process and servers of its own each: no process collects what another runs. What is in no
+# other group is in `rest`.
+GROUP_runtime := tests/runtime
+GROUP_control := tests/control tests/jobs tests/backends tests/metrics tests/tenants
+GROUP_library := tests/scheduler tests/parity tests/cli tests/docs tests/deploy tests/architecture tests/packaging
+GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e2e %/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+UNIT := unit-runtime unit-control unit-library unit-rest
+
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
-# is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
-PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
+# is waited for; those that take long come first. A part prints when it has ended.
+PARTS := frontend e2e $(UNIT) frontend-test types lint schema-check imports docs
 test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
@@ -90,9 +98,9 @@ slow-unit:
 
 COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
-.PHONY: unit-shown
-unit-shown: setup frontend/node_modules/.installed
-	@$(MAKE) --no-print-directory --output-sync=none unit
+.PHONY: $(UNIT)
+$(UNIT): unit-%: setup frontend/node_modules/.installed
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, oxlint with type checks, and the security scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
@@ -136,9 +144,9 @@ client: setup  ## Write the typed part of mlhub.client from the schema, and its 
 schema-check: setup frontend/node_modules/.installed  ## The committed schema, types and client are those of the code
 	@time deploy/local/schema-check.sh
 
-# Each process has servers of its own; the tests of a file stay together. Half of a test is waiting for processes that it
-# started, so there is one more than processors. JOBS=0: in one process. With bytecode a process of the platform starts
-# in three quarters of the time, and tests are collected in half of it.
+# All groups of Python tests at once. Each process has servers of its own; the tests of a file stay together. Half of a test
+# is waiting for processes that it started, so there is one more than processors. JOBS=0: in one process. With bytecode a
+# process of the platform starts in three quarters of the time, and tests are collected in half of it.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
 	@$(COMPILE)

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make unit` leaves out is run by another command that CI calls: no test is in none of them."""
+"""What one command of CI leaves out is run by another: no test is in none of them, none is in two."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import pytest
@@ -11,30 +16,51 @@ from _pytest.mark.expression import Expression
 
 from tests.docs.pages import ROOT
 
-MAKEFILE = (ROOT / "Makefile").read_text()
 CI = re.findall(r"^make ([\w-]+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
 MARKERS = ("e2e", "chaos", "slow")
 KINDS = [kind for n in range(len(MARKERS) + 1) for kind in combinations(MARKERS, n)]
+FOLDERS = sorted({f"tests/{path.relative_to(ROOT / 'tests').parts[0]}" for path in ROOT.glob("tests/**/test_*.py")})
 
 
-def recipe(target: str) -> str:
-    """What a target runs, and the targets that it calls or names as its parts."""
-    (found,) = re.findall(rf"^{target}:.*\n((?:\t.*\n?)*)", MAKEFILE, re.MULTILINE)
-    called = re.findall(r"\$\(MAKE\) .*", found)
-    parts = " ".join(called).replace("$(PARTS)", *re.findall(r"^PARTS := (.*)$", MAKEFILE, re.MULTILINE))
-    names = [word for word in parts.split() if re.search(rf"^{re.escape(word)}:", MAKEFILE, re.MULTILINE)]
-    return found + "".join(map(recipe, names))
+@dataclass(frozen=True)
+class Run:
+    """One command with pytest."""
+
+    marked: str
+    folders: tuple[str, ...]  # none: those of the files with the marker, which the command looks for
+
+    def takes(self, folder: str, kind: tuple[str, ...]) -> bool:
+        is_there = folder in (self.folders or FOLDERS)
+        return is_there and Expression.compile(self.marked).evaluate(lambda name, **_: name in kind)
 
 
-EXPRESSIONS = [
-    quoted or word for name in CI for quoted, word in re.findall(r'pytest -m (?:"([^"]*)"|(\w+))', recipe(name))
-]
+@cache
+def runs() -> list[Run]:
+    """All that CI starts, as make would."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    printed = subprocess.run(
+        ["make", "--dry-run", *CI], cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+    commands = [shlex.split(line.rstrip("\\")) for line in printed.splitlines() if " -m pytest " in line]
+    found = []
+    for words in commands:
+        options = words[words.index("pytest") + 1 :]
+        found.append(Run(options[options.index("-m") + 1], tuple(w for w in options if w.startswith("tests/"))))
+    return found
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=" and ".join)
 def test_a_test_with_these_markers_is_run_once_by_what_ci_calls(kind: tuple[str, ...]) -> None:
-    of_it = [each for each in EXPRESSIONS if Expression.compile(each).evaluate(lambda name, **_: name in kind)]
-    if "chaos" in kind and "e2e" in kind:
-        assert of_it  # there is none
-    else:
-        assert len(of_it) == 1, (kind, of_it)
+    for folder in FOLDERS:
+        if ("e2e" in kind) != (folder == "tests/e2e"):
+            continue
+        of_it = [run for run in runs() if run.takes(folder, kind)]
+        if "chaos" in kind and "e2e" in kind:
+            assert of_it  # there is none
+        else:
+            assert len(of_it) == 1, (kind, folder, of_it)
+
+
+def test_every_test_is_in_a_folder_of_its_own_kind() -> None:
+    assert not list(ROOT.glob("tests/test_*.py"))
+    assert "tests/e2e" in FOLDERS
