@@ -14,6 +14,7 @@ from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, evolve
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
+from scheduler.policies.toolkit.restart_history import RestartHistory, most_workers
 from scheduler.quota.budget import Budget
 
 EPSILON = 1e-3  # a job without GPUs counts for so much: the mean stays finite
@@ -52,14 +53,14 @@ class Pollux:
         found.
         """
         jobs = sorted(view.jobs, key=lambda job: (job.executed_gpu_s, job.submitted_at_s, job.id))
-        restarts, since = _restarts(view, memory)
+        history = RestartHistory.of(view, memory)
         elite: list[PlacementRows] = memory.get("elite", [])
         free = view.free()
         if jobs and free and not (elite and memory.get("at_s") == view.now_s):
-            problem = _Problem(self, view, free, jobs, restarts)
+            problem = _Problem(self, view, free, jobs, history)
             found = problem.search(elite)
             elite = [problem.rows(state) for state in found[:N_REMEMBERED]]
-        new_memory = {"at_s": view.now_s, "elite": elite, "restarts": restarts, "since": since}
+        new_memory = {"at_s": view.now_s, "elite": elite, **history.memory()}
         return self._proposal(view, jobs, elite[0] if elite else {}, budget, free, new_memory)
 
     def _proposal(
@@ -99,12 +100,6 @@ class Pollux:
         return view.speeds.step_s(job, fair) / view.speeds.step_s(job, n_workers)
 
 
-def most_workers(job: JobSnapshot) -> int:
-    """Returns at most twice the workers that were measured: an estimate reaches so far (sec. 4.1)."""
-    measured = max((seen.n_workers for seen in job.observations), default=0)
-    return max(job.min_workers, min(job.max_workers, max(1, 2 * measured)))
-
-
 class _Problem:
     """One round's matrices: rows in the order of attained service, columns in that of the cluster."""
 
@@ -114,7 +109,7 @@ class _Problem:
         view: View,
         free: Mapping[str, int],
         jobs: list[JobSnapshot],
-        restarts: Mapping[str, int],
+        history: RestartHistory,
     ) -> None:
         self.policy, self.view, self.jobs = policy, view, jobs
         self.nodes = [node for node in view.nodes if node.name in free]
@@ -129,10 +124,7 @@ class _Problem:
             allowed_JN=np.array([[not j.gpu_types or n.gpu_type in j.gpu_types for n in self.nodes] for j in jobs]),
             is_exclusive=policy.avoids_interference,
         )
-        age_J = np.array([max(0.0, view.now_s - job.submitted_at_s) for job in jobs])
-        restarts_J = np.array([restarts.get(job.id, 0) for job in jobs])
-        delay_s = max(policy.delay_s, 1e-9)
-        self.moved_J = np.maximum(age_J - restarts_J * delay_s, 0.0) / (age_J + delay_s)
+        self.moved_J = history.discounts(jobs, now_s=view.now_s, delay_s=policy.delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
 
     def search(self, elite: list[PlacementRows]) -> SmallInts:
@@ -215,18 +207,3 @@ def _lies_on(job: JobSnapshot) -> list[list[Any]]:
     if not n_held(job) or job.allocation is None:
         return []
     return [[share.node, len(share.gpus)] for share in job.allocation.shares if share.gpus]
-
-
-def _restarts(view: View, memory: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, float]]:
-    """How often each job began anew after its first start, and when it began last."""
-    restarts: dict[str, int] = {}
-    since: dict[str, float] = {}
-    for job in (*view.jobs, *view.settled):
-        before = memory.get("since", {}).get(job.id)
-        began_s = job.allocated_at_s if n_held(job) else None
-        is_new = before is not None and began_s is not None and began_s != before
-        if (n := int(memory.get("restarts", {}).get(job.id, 0)) + is_new) > 0:
-            restarts[job.id] = n
-        if (last_s := before if began_s is None else began_s) is not None:
-            since[job.id] = last_s
-    return restarts, since

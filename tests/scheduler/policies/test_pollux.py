@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler import Mode, RoundMemory, SpeedObservation
 from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, crossed, evolve, mutated, repaired
-from scheduler.policies.pollux.policy import most_workers
+from scheduler.policies.toolkit.restart_history import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
 
 
