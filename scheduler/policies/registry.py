@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from scheduler.policies.muri import Muri
 from scheduler.policies.optimus import Optimus
 from scheduler.policies.pollux.policy import Pollux
 from scheduler.policies.priority import Priority
+from scheduler.policies.sia import Sia
 from scheduler.policies.srsf import Srsf
 from scheduler.policies.srtf import Srtf
 from scheduler.policies.themis import Themis
@@ -45,6 +47,7 @@ POLICIES: Mapping[str, PolicyClass] = {
     "gavel": Gavel,
     "dl2": Dl2,
     "pollux": Pollux,
+    "sia": Sia,
     "mlhub": Mlhub,
     "muri": Muri,
     "antman": Antman,
@@ -92,8 +95,7 @@ def _parameters(of: PolicyClass) -> dict[str, Any]:
 
 
 def _checked(name: str, key: str, value: Any, default: Any) -> Any:
-    """The value in the default's type; numbers must be finite and not negative."""
-    least = min(0, default) if isinstance(default, int | float) else 0
+    """The value in the default's type; numbers must be finite, and not negative unless the default is."""
     wrong = ValueError(f"parameter {key!r} of policy {name!r} must be like {default!r}, not {value!r}")
     if isinstance(default, bool) or isinstance(value, bool):
         if isinstance(default, bool) and isinstance(value, bool):
@@ -104,7 +106,7 @@ def _checked(name: str, key: str, value: Any, default: Any) -> Any:
             raise wrong
         return tuple(float(v) for v in value)
     if isinstance(default, int | float):
-        if not isinstance(value, int | float) or not least <= value < float("inf"):
+        if not isinstance(value, int | float) or not math.isfinite(value) or value < 0 <= default:
             raise wrong
         return type(default)(value)
     if not isinstance(value, type(default)):
