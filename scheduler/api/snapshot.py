@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
-from operator import itemgetter
+from operator import itemgetter, le, lt
 from typing import Any, NamedTuple
 
 from scheduler.api.gpu_budgets import GpuHourBudget
@@ -314,8 +314,10 @@ class JobSnapshot:
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__
-        for name, least in LEAST.items():
-            value = values[name]
+        numbers = _NUMBERS(values)
+        are_sound = None not in numbers and all(map(le, _LEAST_NUMBERS, numbers)) and all(map(lt, numbers, _INFINITE))
+        for name in _MAY_BE_NONE if are_sound else LEAST:
+            value, least = values[name], LEAST[name]
             if not (least <= value < math.inf if value is not None else name in MAY_BE_NONE):
                 return name, least
         return None
@@ -335,6 +337,10 @@ class JobSnapshot:
 
 _PLACES = {one.name: i for i, one in enumerate(fields(JobSnapshot))}
 _VALUES = itemgetter(*_PLACES)
+_MAY_BE_NONE = tuple(name for name in LEAST if name in MAY_BE_NONE)
+_LEAST_NUMBERS = tuple(least for name, least in LEAST.items() if name not in MAY_BE_NONE)
+_NUMBERS = itemgetter(*(name for name in LEAST if name not in MAY_BE_NONE))
+_INFINITE = (math.inf,) * len(_LEAST_NUMBERS)
 
 
 def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
@@ -398,3 +404,8 @@ class ClusterSnapshot:
     round_number: int = 0
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
+
+    @cached_property
+    def holders(self) -> tuple[JobSnapshot, ...]:
+        """Returns the jobs that hold GPUs at this moment, in the snapshot's order."""
+        return tuple([job for job in self.jobs if job.phase is not Phase.WAITING and job.allocation is not None])

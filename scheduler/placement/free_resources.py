@@ -94,8 +94,10 @@ class FreeResources:
             if self.nodes[share.node].max_jobs_per_gpu > 1:
                 self._occupy(job, share)
             cpus, memory_bytes = needs_of(job, share)
-            self._cpus_N[i] -= cpus
-            self._memory_bytes_N[i] -= memory_bytes
+            if cpus:
+                self._cpus_N[i] -= cpus
+            if memory_bytes:
+                self._memory_bytes_N[i] -= memory_bytes
             gpus[share.node] = free = gpus[share.node].difference(share.gpus)
             n_free_N[i] = len(free)
 

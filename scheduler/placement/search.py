@@ -16,7 +16,10 @@ from scheduler.placement.gangs import NodeWorkers, build_allocation, place_on, p
 from scheduler.placement.link_pricing import LinkPricing
 from scheduler.placement.neighbours import NodeNeighbours, without_nodes
 
+SLOWER = 1.02  # a smaller gang may be so much slower than a larger, scattered one, and still takes its place
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share is badly placed
+
+_GRAIN = 1e-9  # times are products of floats
 
 
 class PlacementSearch:
@@ -39,7 +42,7 @@ class PlacementSearch:
     ) -> None:
         self.grants, self.speeds, self.pricing, self.harmful = grants, speeds, pricing, harmful
         self.neighbours, self._most_servers = neighbours, most_servers
-        self._choices: dict[str, list[GangAllocation]] = {}  # that were compared last
+        self._choices: dict[str, list[GangAllocation]] = {}  # that were compared for the place that was found last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
         """Returns the seconds of a step on an empty cluster."""
@@ -61,7 +64,7 @@ class PlacementSearch:
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         """Returns the best place of the grant's size and, where that would be scattered, of smaller ones: less may be
-        faster.
+        faster. Sizes that are slower than that wherever they are, by their computation alone, are not looked for.
         """
         found = self.find_exactly(free, job, grant, keep=keep)
         least = grant.least_workers or grant.n_workers
@@ -72,12 +75,16 @@ class PlacementSearch:
         best_s = self.step_s(job, found)
         expected_s = self.expected_s(job, grant)
         per_node = self.speeds.topology.gpus_per_node(grant.gpu_type)
-        n = grant.n_workers
+        n, choices = grant.n_workers, self._choices.get(job.id, [])
         while best_s > expected_s * (1 + SCATTERED) and n > least:
             n = max(least, n - 1 if n <= per_node else n // 2)
+            least_s = self.speeds.least_step_s(job, n, gpu_type=grant.gpu_type)
+            if least_s * (1 - _GRAIN) >= best_s * SLOWER:
+                continue
             smaller = self.find_exactly(free, job, replace(grant, n_workers=n, n_nodes=0), keep=keep)
-            if smaller is not None and (step_s := self.step_s(job, smaller)) < best_s * 1.02:
-                found, best_s = smaller, min(best_s, step_s)
+            if smaller is not None and (step_s := self.step_s(job, smaller)) < best_s * SLOWER:
+                found, best_s, choices = smaller, min(best_s, step_s), self._choices.get(job.id, [])
+        self._choices[job.id] = choices  # those of its size, with which its place is explained
         return found
 
     def find_exactly(

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from scheduler.api.host_resources import held_resources, planned_resources
+from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
@@ -35,14 +35,17 @@ def admit(
     were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was. Raises
     ValueError for a snapshot that contradicts itself.
     """
-    check(snapshot)
-    state = _initial_state(snapshot, memory.resizing, cluster, limits or GpuHourLimits(snapshot))  # 1
-    staying = _settle(state, memory.resizing, cluster)  # 2
+    limits = limits or GpuHourLimits(snapshot)
+    standing = {} if limits else cluster.standing.under(snapshot.tenants)
+    new = [job for job in snapshot.jobs if standing.get(job.id) is not job] if standing else snapshot.jobs
+    check(snapshot, new)
+    state = _initial_state(snapshot, memory.resizing, cluster, limits)  # 1
+    staying = _settle(state, new, memory.resizing, cluster)  # 2
     ledger_later = _initial_ledger(snapshot)  # 3
     counter = SharedGpuCounter()
     for job, held in staying:
         state.free_later.reserve(job, held)
-        _book(ledger_later, job, held, state.free_now, n_shared=counter.n_shared(held))
+        _book(ledger_later, job, held, state.free_now, counter)
     _keep_promises(state, memory.resizing, ledger_later)
     _refuse_beyond_hours(state)
     present = {job.id: state.free_now.gpu_type_of(job.held) for job in state.running}
@@ -58,10 +61,11 @@ def _initial_state(
     snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster, limits: GpuHourLimits
 ) -> RoundState:
     free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
-    for job in snapshot.jobs:
-        if (held := job.held) is not None:
-            free_now.reserve(job, held)
-            _book(ledger_now, job, held, free_now, n_shared=counter.n_shared(held))
+    for job in snapshot.holders:
+        held = job.allocation
+        assert held is not None
+        free_now.reserve(job, held)
+        _book(ledger_now, job, held, free_now, counter)
     return RoundState(
         snapshot=snapshot,
         physically_free=free_now.copy(),
@@ -77,22 +81,22 @@ def _initial_state(
 
 
 def _settle(
-    state: RoundState, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+    state: RoundState, new: Iterable[JobSnapshot], promises: Mapping[str, ResizePromise], cluster: EmptyCluster
 ) -> list[tuple[JobSnapshot, GangAllocation]]:
-    """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold."""
+    """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold.
+
+    new: all but those that an earlier round found able to run; they still are.
+    """
     runnable = set[Needs]()
     staying: list[tuple[JobSnapshot, GangAllocation]] = []
-    for job in state.snapshot.jobs:
+    for job in new:
         held = job.held
         if held is None:
-            if job.hold is None and job.needs in runnable and not _may_need_servers(job, state):
-                state.candidates.append(job)
-            else:
+            if job.hold is not None or job.needs not in runnable or _may_need_servers(job, state):
                 _settle_waiting(job, state, cluster, runnable)
             continue
         settled = _settled_holder(job, held, state.free_now, state.limits)
         if settled is None:
-            state.candidates.append(job)
             state.running.append(job)
             continue
         state.settled[job.id] = settled
@@ -101,6 +105,10 @@ def _settle(
                 state.pending_resizes[job.id] = promises[job.id].allocation
         elif isinstance(settled, Keep):
             staying.append((job, held))
+    settled_ids = state.settled.keys()
+    state.candidates = [job for job in state.snapshot.jobs if job.id not in settled_ids]
+    if not state.limits:
+        cluster.standing.add(state.snapshot, [job for job in new if job.id not in settled_ids])
     return staying
 
 
@@ -124,7 +132,7 @@ def _settled_holder(
 
 
 def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, runnable: set[Needs]) -> None:
-    """runnable: needs of jobs that could run, as found so far."""
+    """Settles the job if it cannot run. runnable: needs of jobs that could run, as found so far."""
     reason = _hold(job, state.snapshot) or cluster.refusal(job)
     reason = reason or _never(job, state)
     if reason is not None and job.hold is None:  # without the budget it could run on GPUs of another type
@@ -134,9 +142,7 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
         reason = exhausted
     if reason is not None:
         state.settled[job.id] = Wait(job.id, (reason,))
-        return
-    state.candidates.append(job)
-    if exhausted is None:
+    elif exhausted is None:
         runnable.add(job.needs)
 
 
@@ -158,8 +164,12 @@ def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
     return reason
 
 
-def _book(ledger: Ledger, job: JobSnapshot, held: GangAllocation, free: FreeResources, *, n_shared: int = 0) -> None:
-    gpu_type, host = free.gpu_type_of(held), held_resources(job, held)
+def _book(
+    ledger: Ledger, job: JobSnapshot, held: GangAllocation, free: FreeResources, counter: SharedGpuCounter | None
+) -> None:
+    """counter: of GPUs that other jobs hold, too, which count where GPUs are borrowed; None = no GPU is shared."""
+    gpu_type, host = free.gpu_type_of(held), held_resources(job, held) if ledger.has_host_limits else NOTHING
+    n_shared = 0 if counter is None or not ledger.has_guarantees else counter.n_shared(held)
     ledger.reserve(job.tenant, gpus=held.n_workers, n_shared=n_shared, user=job.user, gpu_type=gpu_type, host=host)
 
 
@@ -190,7 +200,7 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
             continue
         state.free_later.reserve(job, target)
         state.free_now.restrict_to(state.free_later, target)
-        _book(ledger_later, job, target, state.free_now)
+        _book(ledger_later, job, target, state.free_now, None)
         if job_id in waiting:
             state.resuming[job_id] = target
     state.candidates = [job for job in state.candidates if job.id not in state.resuming]
@@ -198,7 +208,9 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
 
 def _refuse_beyond_hours(state: RoundState) -> None:
     """Settles jobs that were to be resized, whose promise does not hold any more, and whose GPU-hours are used up."""
-    for job in state.candidates if state.limits and state.resizing else ():
+    if not (state.limits and state.resizing):
+        return
+    for job in state.candidates:
         refused = state.limits.refusal(job) if job.held is None else None
         if refused is not None:
             state.settled[job.id] = Wait(job.id, (refused,))

@@ -6,6 +6,8 @@ A decision does not depend on it: with a cache of the rounds before, a fresh one
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from scheduler.api.plan import Wait
 from scheduler.api.topology import NodeSnapshot
 from scheduler.models.bounded_tables import BoundedTable
@@ -30,9 +32,10 @@ class RoundCache:
         self._waits = BoundedTable[str, Wait](MAX_WAITS)
         self._empty: list[EmptyCluster] = []  # last used first
 
-    def wait(self, job_id: str) -> Wait:
-        """Returns the decision that the job waits, without a reason so far."""
-        return self._waits.get(job_id) or self._waits.store(job_id, Wait(job_id, ()))
+    def waits(self, job_ids: Iterable[str]) -> dict[str, Wait]:
+        """Returns the decisions that these jobs wait, by id and in their order, without a reason so far."""
+        known = self._waits
+        return {job_id: known.get(job_id) or known.store(job_id, Wait(job_id, ())) for job_id in job_ids}
 
     def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
         """Returns the cluster of these nodes without jobs, from the cache where it is known."""

@@ -73,7 +73,7 @@ def decide(
     view = _view(state, speeds, cache.interference, explain=explain)
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4
-    decisions = {**state.settled, **resumed, **diff(state, targets, cache.wait)}  # 5
+    decisions = {**state.settled, **resumed, **diff(state, targets, cache.waits)}  # 5
     batches = choose_batches(snapshot, decisions, speeds)
     if explain:  # 6
         decisions |= why_it_waits(state, proposal, targets, decisions)

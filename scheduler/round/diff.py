@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
+from scheduler.api.snapshot import Phase
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
 
@@ -35,12 +36,15 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
     return decisions
 
 
-def diff(state: RoundState, targets: PlacementTargets, wait: Callable[[str], Wait]) -> dict[str, Decision]:
+def diff(
+    state: RoundState, targets: PlacementTargets, waits: Callable[[Iterable[str]], dict[str, Wait]]
+) -> dict[str, Decision]:
     """Returns a decision for every candidate; waiting and preempted jobs get their explanations later.
 
-    wait: makes the decision that a job waits.
+    waits: makes the decisions that jobs wait, by their ids.
     """
-    decisions: dict[str, Decision] = {job.id: wait(job.id) for job in state.candidates if job.held is None}
+    waiting = [job.id for job in state.candidates if job.phase is Phase.WAITING]
+    decisions: dict[str, Decision] = {**waits(waiting)}
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())

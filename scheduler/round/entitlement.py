@@ -55,11 +55,11 @@ def limit_studies(state: RoundState, *, is_elastic: bool) -> None:
     """Sets the most that each study may have next to the other jobs of its tenant, within what the tenant may have."""
     entitlement = state.budget.entitlement
     fair = entitlement.fair if entitlement is not None else FairEntitlement()
-    candidates = {job.id for job in state.candidates}
+    settled = state.settled.keys() | state.resuming.keys()
     state.budget.studies = study_limits(
         state.snapshot.tenants,
         state.candidates,
-        settled=(job for job in state.snapshot.jobs if job.id not in candidates),
+        settled=(job for job in state.snapshot.jobs if job.id in settled),
         n_left=state.budget.n_left(),
         is_elastic=is_elastic,
         ceilings={t: fair.ceilings[group] for t, group in fair.groups.items() if group in fair.ceilings},

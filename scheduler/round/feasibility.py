@@ -7,10 +7,14 @@ from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.api.topology import NodeSnapshot
 from scheduler.placement.free_resources import FreeResources
+from scheduler.round.standing_jobs import StandingJobs
 
 
 class EmptyCluster:
-    """Holds the cluster without jobs. GPU types are counted once; answers for jobs with equal needs are kept."""
+    """Holds the cluster without jobs. GPU types are counted once; answers for jobs with equal needs are kept.
+
+    standing: jobs that waited in earlier rounds.
+    """
 
     def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
         self.nodes = nodes
@@ -24,6 +28,7 @@ class EmptyCluster:
         self._total = sum(self._n_gpus.values())
         self._n_cordoned = sum(not node.is_schedulable for node in free.nodes.values())
         self._most: dict[tuple[object, ...], int] = {}
+        self.standing = StandingJobs()
 
     def free(self) -> FreeResources:
         """Returns all of its resources, in an object of the caller's own."""

@@ -5,30 +5,37 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
 
 
-def check(snapshot: ClusterSnapshot) -> None:
+def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -> None:
     """Checks a snapshot. Raises ValueError for one that no round can work with.
+
+    new: the jobs that were not checked before; None = all.
 
     Ids and names are unique; numbers are finite and not negative, those of measurements and quotas too; nodes are in
     racks that exist; links have a bandwidth above 0 (it may be infinite).
     """
     if not math.isfinite(snapshot.now_s):
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
-    _check_jobs(snapshot.jobs)
-    _check_measurements(snapshot.jobs)
+    _check_ids(snapshot.jobs)
+    _check_jobs(snapshot.jobs if new is None else new)
+    _check_measurements(snapshot.jobs if new is None else new)
     _check_nodes(snapshot)
     for tenant in snapshot.tenants:
         _check_tenant(tenant)
 
 
-def _check_jobs(jobs: tuple[JobSnapshot, ...]) -> None:
+def _check_ids(jobs: Sequence[JobSnapshot]) -> None:
     if len({job.id for job in jobs}) != len(jobs):
         twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
         raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
+
+
+def _check_jobs(jobs: Sequence[JobSnapshot]) -> None:
     for job in [job for job in jobs if not job.is_sound]:
         if not 1 <= job.min_workers <= job.max_workers:
             raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
@@ -39,7 +46,7 @@ def _check_jobs(jobs: tuple[JobSnapshot, ...]) -> None:
         raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
 
 
-def _check_measurements(jobs: tuple[JobSnapshot, ...]) -> None:
+def _check_measurements(jobs: Sequence[JobSnapshot]) -> None:
     """Jobs of a family mostly carry the very same measurements, which are looked at once."""
     seen: dict[str, tuple[SpeedObservation, ...]] = {}
     for job in [job for job in jobs if job.observations or job.noise_ahead]:

@@ -183,9 +183,7 @@ class _Engine:
         """Carry the plan out; True if GPUs became free at once, so that another round is due."""
         freed = False
         changed = False
-        for decision in plan.decisions:
-            if type(decision) is Wait or type(decision) is Keep:
-                continue
+        for decision in [one for one in plan.decisions if type(one) is not Wait and type(one) is not Keep]:
             changed = True
             if isinstance(decision, Launch):
                 self.training.launch(decision, now_s)

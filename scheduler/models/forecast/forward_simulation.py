@@ -188,21 +188,22 @@ class _Books:
     def __init__(self, quota: QuotaBooks, limited_type: Callable[[JobSnapshot], str]) -> None:
         self.quota, self._limited_type = quota, limited_type
         self._has_host_limits = quota.has_host_limits
+        self._terms: dict[tuple[str, int], tuple[str, HostResources]] = {}
 
     def kind(self, job: JobSnapshot, least: int) -> Hashable:
         """Equal for jobs of one tenant and least size that quota treats alike."""
-        return job.user, self._limited_type(job), self._host(job, least)
+        return (job.user, *self._terms_of(job, least))
 
     def allows(self, job: JobSnapshot, n_workers: int) -> bool:
-        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        gpu_type, host = self._terms_of(job, n_workers)
         return self.quota.allows(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
 
     def book(self, job: JobSnapshot, n_workers: int) -> None:
-        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        gpu_type, host = self._terms_of(job, n_workers)
         self.quota.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
 
     def give_back(self, job: JobSnapshot, n_workers: int) -> None:
-        gpu_type, host = self._limited_type(job), self._host(job, n_workers)
+        gpu_type, host = self._terms_of(job, n_workers)
         self.quota.release(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
 
     def book_leaving(self, gang: LeavingGang) -> None:
@@ -211,8 +212,13 @@ class _Books:
     def give_back_leaving(self, gang: LeavingGang) -> None:
         self.quota.release(gang.tenant, gpus=gang.n_gpus, user=gang.user, gpu_type=gang.gpu_type, host=gang.host)
 
-    def _host(self, job: JobSnapshot, n_workers: int) -> HostResources:
-        return planned_resources(job, n_workers) if self._has_host_limits else NOTHING
+    def _terms_of(self, job: JobSnapshot, n_workers: int) -> tuple[str, HostResources]:
+        """The type whose limits count for the job, and what its pods request: asked for up to four times."""
+        found = self._terms.get((job.id, n_workers))
+        if found is None:
+            host = planned_resources(job, n_workers) if self._has_host_limits else NOTHING
+            found = self._terms[job.id, n_workers] = self._limited_type(job), host
+        return found
 
 
 class _State:

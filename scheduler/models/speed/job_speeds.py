@@ -174,6 +174,15 @@ class JobSpeeds:
             known = self.cluster.placed_s.store(job.id, (allocation, model, step_s))
         return known[2]
 
+    def least_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> float:
+        """Returns a time that step_s_on() is not below on any allocation of so many workers of that type; 0 where
+        none is known without looking at it.
+        """
+        if adapts_batch(job):
+            return 0.0
+        batch, passes = _smallest_batch(job, n_workers)
+        return self.model(job).least_step_s(n_workers, gpu_type, batch_size=batch, passes=passes)
+
     def step_and_pass_s(self, job: JobSnapshot, allocation: GangAllocation) -> tuple[float, float]:
         """Returns the seconds of an optimiser step on this very allocation, at its batch, and of the computation of one
         pass.

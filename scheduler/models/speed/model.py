@@ -291,6 +291,15 @@ class SpeedModel:
             return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p, s in times.items() if s <= fastest * FEW_SERVERS)
 
+    def least_step_s(self, n_workers: int, gpu_type: str, *, batch_size: int, passes: int = 1) -> float:
+        """Returns what no step of so many workers of that type is shorter than, wherever they are: its computation, or
+        the shortest that was measured of as many.
+        """
+        pass_s = self._unmeasured_pass_s(batch_size / n_workers / passes, gpu_type)
+        crowding = [c for shape, c in self._crowding.items() if (shape[1], shape[4]) == (n_workers, gpu_type)]
+        steps_s = [s for shape, s in self._steps.items() if (shape[1], shape[4]) == (n_workers, gpu_type)]
+        return min([passes * pass_s * min([1.0, *crowding]), *steps_s])
+
     def _least_served_s(self, layout: Layout, batch_size: int, passes: int) -> float:
         """What no step with servers is shorter than: its computation; 0 where such steps were measured."""
         if layout.n_workers in self._served:

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot
+from scheduler.api.snapshot import JobSnapshot, Phase
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
 OrderKey = Callable[[JobSnapshot], tuple[Any, ...]]
+_Entry = tuple[tuple[Any, ...], JobSnapshot]
 Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job, arriving job) -> why
+
+FEW = 8  # new entries, times this, are fewer than a queue that is not sorted anew for them
 
 
 def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
@@ -23,17 +27,26 @@ def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
     Waiting jobs whose snapshot is the same object as in the round before keep their keys and their order: in a
     simulation a long queue hardly changes. name: of the order, one for each key.
     """
-    waiting = {job.id: job for job in view.jobs if job.held is None}
+    waiting = {job.id: job for job in view.jobs if job.phase is Phase.WAITING}
     queues = view.speeds.cluster.queues
     queue = [entry for entry in queues.get(name, ()) if waiting.get(entry[1].id) is entry[1]]
     if len(queue) < len(waiting):
         queued = {job.id for _, job in queue}
-        queue += [(key(job), job) for job in waiting.values() if job.id not in queued]
-        queue.sort()
+        _insert(queue, [(key(job), job) for job in waiting.values() if job.id not in queued])
     queues[name] = queue
-    entries = [*queue, *sorted([(key(job), job) for job in view.jobs if job.held is not None])]
-    entries.sort()
+    entries = queue.copy()
+    _insert(entries, [(key(job), job) for job in view.jobs if job.phase is not Phase.WAITING])
     return [job for _, job in entries]
+
+
+def _insert(queue: list[_Entry], new: list[_Entry]) -> None:
+    """Puts new entries into their places in a sorted queue."""
+    if len(new) * FEW > len(queue):
+        queue += new
+        queue.sort()
+        return
+    for entry in new:
+        insort(queue, entry)
 
 
 def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) -> Proposal:
@@ -46,7 +59,7 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     newcomer: JobSnapshot | None = None
     most_left = budget.most_left()
     for job in order:
-        if job.held is None and job.fixed_workers > most_left:
+        if job.phase is Phase.WAITING and job.fixed_workers > most_left:
             continue
         held = n_held(job)
         n_workers = held or job.fixed_workers

@@ -111,3 +111,15 @@ def test_means_of_measurements_are_the_same_with_a_table_of_earlier_ones() -> No
     (mean,) = means.newest(reports)
     assert 0.33 < mean.compute_s < 0.35
     assert mean.n_steps == 103 + 104 + 105
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 4, 8])
+def test_no_step_is_shorter_than_the_least_of_its_size(mode: Mode, n_workers: int) -> None:
+    fitted = model(
+        seen(1, compute_s=0.5), seen(2, compute_s=0.2, sync_s=0.1), seen(4, compute_s=0.1, sync_s=0.3), example_s=None
+    )
+    layout = ring(n_workers) if mode is Mode.ALL_REDUCE else separate_servers(n_workers, 2)
+    for batch in (BATCH, 3 * BATCH):
+        least_s = fitted.least_step_s(n_workers, layout.gpu_type, batch_size=batch)
+        assert 0 < least_s <= fitted.step_s(layout, mode, batch_size=batch)

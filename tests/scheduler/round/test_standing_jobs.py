@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting jobs that a round found able to run are not looked at again, until something that was asked changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler import (
+    ClusterSnapshot,
+    JobSnapshot,
+    NodeSnapshot,
+    Plan,
+    RackSnapshot,
+    Reason,
+    RoundCache,
+    RoundMemory,
+    TenantSnapshot,
+    decide,
+    policy_named,
+)
+
+NODES = tuple(NodeSnapshot(f"n{i}", "r0", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(2))
+JOBS = tuple(JobSnapshot(f"j{i}", "alice", float(i), 1000, 256, example_s=0.004, min_workers=4) for i in range(6))
+SNAPSHOT = ClusterSnapshot(0.0, NODES, (RackSnapshot("r0", 1e12),), JOBS, (TenantSnapshot("alice"),))
+
+
+def decided(snapshot: ClusterSnapshot, cache: RoundCache) -> Plan:
+    return decide(snapshot, policy=policy_named("srtf", {}), memory=RoundMemory(), cache=cache)
+
+
+def reasons(plan: Plan) -> set[Reason]:
+    return {decision.explanations[0].reason for decision in plan.decisions}
+
+
+def after_a_round(snapshot: ClusterSnapshot) -> Plan:
+    """The plan of a cache that saw SNAPSHOT before; a round without any cache decides the same."""
+    cache = RoundCache()
+    before = decided(SNAPSHOT, cache)
+    plan = decided(snapshot, cache)
+    assert plan == decided(snapshot, RoundCache())
+    assert decided(SNAPSHOT, cache) == before
+    return plan
+
+
+def test_a_quota_that_was_cut_counts_for_jobs_of_the_round_before() -> None:
+    cut = replace(SNAPSHOT, tenants=(TenantSnapshot("alice", max_gpus=3),))
+    assert reasons(after_a_round(cut)) == {Reason.LARGER_THAN_QUOTA}
+
+
+def test_nodes_that_were_closed_count_for_jobs_of_the_round_before() -> None:
+    closed = replace(SNAPSHOT, nodes=tuple(replace(node, is_schedulable=False) for node in NODES))
+    assert reasons(after_a_round(closed)) == {Reason.NODES_CORDONED}
+
+
+def test_a_job_that_was_put_on_hold_waits() -> None:
+    held = replace(SNAPSHOT, jobs=(replace(JOBS[0], hold=Reason.BACKOFF.value), *JOBS[1:]))
+    assert after_a_round(held).of("j0").explanations[0].reason is Reason.BACKOFF
+
+
+def test_a_number_that_became_bad_is_refused() -> None:
+    cache = RoundCache()
+    decided(SNAPSHOT, cache)
+    with pytest.raises(ValueError, match=r"job 'j0' has steps_done nan"):
+        decided(replace(SNAPSHOT, jobs=(replace(JOBS[0], steps_done=float("nan")), *JOBS[1:])), cache)
+
+
+def test_jobs_that_left_are_forgotten() -> None:
+    cache = RoundCache()
+    decided(SNAPSHOT, cache)
+    standing = cache.empty_cluster(NODES).standing
+    assert set(standing.under(SNAPSHOT.tenants)) == {job.id for job in JOBS}
+    decided(replace(SNAPSHOT, jobs=JOBS[:1]), cache)
+    assert set(standing.under(SNAPSHOT.tenants)) == {"j0"}
