@@ -134,7 +134,7 @@ def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
     intervals = load_memory(MemoryOwner.POLICY).prediction_intervals
-    scores = [did_end for group in ForecastGroup for _, _, did_end, _ in intervals[group]["ended"]]
+    scores = [did_end for group in ForecastGroup for _, _, did_end, *_ in intervals[group]["ended"]]
     assert set(scores) == {0.0, 1.0}
     assert sum(intervals[group]["n_jobs"] for group in ForecastGroup) <= 2
     assert not intervals["open"]

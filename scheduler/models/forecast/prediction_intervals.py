@@ -6,10 +6,12 @@ spreads later than the median the job ended (or started: the same holds for star
 where nine of ten scores lay, and their P50 where half of them lay: split conformal prediction (Vovk, Gammerman and
 Shafer, 2005). Scores count in full for predictions of jobs that waited for the same cause (Mondrian, or
 label-conditional, conformal prediction), all others together as POOLED_JOBS, so that a cause seen rarely borrows from
-the rest; what the models say themselves counts as PRIOR_JOBS. Jobs that did not end yet, or that were cancelled, took
-at least so long: their scores are censored, and the quantile is the product-limit one (Kaplan and Meier, 1958). As
-what was learnt of those that ended may not hold for those that come, the level follows the coverage of the intervals:
-a little lower for every job that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
+the rest, and the less, the longer or shorter the predicted time was (localised conformal prediction; Guan, 2023): a
+short job is overtaken, preempted or demoted less than a long one. What the models say themselves counts as PRIOR_JOBS.
+Jobs that did not end yet, or that were cancelled, took at least so long: their scores are censored, and the quantile is
+the product-limit one (Kaplan and Meier, 1958). As what was learnt of those that ended may not hold for those that come,
+the level follows the coverage of the intervals: a little lower for every job that ended within, nine times as much
+higher for one that did not (Gibbs and Candes, 2021).
 
 Pure: predictions and outcomes travel in the plan's memory from round to round. Axes: S scores.
 """
@@ -30,9 +32,11 @@ PRIOR_JOBS = 4.0  # the weight, in jobs, of what the models predict
 POOLED_JOBS = 6.0  # and of the scores of all other causes together
 PER_JOB = 4.0  # scores of a job, in groups of later predictions
 LEAST_SPREAD = 0.1
+CELL = 1.0  # logarithms of predicted times between those at which quantiles are looked up
 ALPHA, LEAST_ALPHA, MOST_ALPHA = 0.1, 0.01, 0.15  # within what counts as calibrated, 85 to 95 %, on the narrow side
 STEP, FIRST_STEP = 0.006, 0.05  # of the level, for each outcome; first predictions are fewer
-FORMAT = 4  # of the memory; one of another format is dropped
+FORMAT = 5  # of the memory
+FORMAT_BEFORE = 4  # whose scores lack the predicted seconds; a memory of any other format is dropped
 
 
 class ForecastGroup(StrEnum):
@@ -69,7 +73,9 @@ class PredictionIntervals:
     """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        if memory.get("format") != FORMAT:
+        if memory.get("format") == FORMAT_BEFORE:
+            memory = _with_unknown_seconds(memory)
+        elif memory.get("format") != FORMAT:
             memory = {}
         self._open: dict[str, list[Any]] = dict(memory.get("open", {}))
         of = {group: memory.get(group.value, {}) for group in ForecastGroup}
@@ -79,7 +85,7 @@ class PredictionIntervals:
         self._unfinished: dict[str, list[tuple[int, list[Any]]]] = {group: [] for group in ForecastGroup}
         self._closed_at_s = 0.0
         self._scores: dict[str, CensoredScores] = {}
-        self._found: dict[tuple[str, str], tuple[float, float]] = {}
+        self._found: dict[tuple[str, str, float], list[float]] = {}
 
     @property
     def known(self) -> Collection[str]:
@@ -104,7 +110,7 @@ class PredictionIntervals:
         These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
         spread, half_s, group = forecast.spread, forecast.half_s, forecast.group
-        high, middle = self._quantiles(group, forecast.cause)
+        high, middle = self._quantiles(group, forecast.cause, half_s)
         p90_s = max(half_s, 1.0) * _spread_factor(high * spread)
         return min(half_s * _spread_factor(middle * spread) if middle else half_s, p90_s), p90_s
 
@@ -138,7 +144,9 @@ class PredictionIntervals:
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
-            self._ended[point[3]].append([_score(point, now_s), _weight(point, every), float(ended), point[5]])
+            self._ended[point[3]].append(
+                [_score(point, now_s), _weight(point, every), float(ended), point[5], point[1]]
+            )
             if ended and point[4]:
                 self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
@@ -177,22 +185,41 @@ class PredictionIntervals:
         if group not in self._scores:
             points, now_s = self._unfinished[group], self._closed_at_s
             stride = 1 + len(points) // MOST_OPEN
-            scores: list[Score] = [(value, weight, ended, cause) for value, weight, ended, cause in self._ended[group]]
+            scores: list[Score] = list(self._ended[group])
             for every, point in points[::stride]:
-                scores.append((_score(point, now_s), stride * _weight(point, every), 0.0, point[5]))
+                scores.append((_score(point, now_s), stride * _weight(point, every), 0.0, point[5], point[1]))
             per_job = 1.0 if group in _FIRST else PER_JOB
             self._scores[group] = CensoredScores(scores, prior=PRIOR_JOBS * per_job, pooled=POOLED_JOBS * per_job)
         return self._scores[group]
 
-    def _quantiles(self, group: str, cause: str) -> tuple[float, float]:
-        """Where nine of ten scores lie, and half of them; the models' own, 1 and 0, until a job has ended."""
+    def _quantiles(self, group: str, cause: str, half_s: float) -> tuple[float, float]:
+        """Where nine of ten scores lie, and half of them; the models' own, 1 and 0, until a job has ended.
+
+        They are looked up at predicted times that are a factor of exp(CELL) apart; between two of these they lie
+        between theirs, so that predictions that differ a little keep their order.
+        """
         if not self._n_jobs[group] or not self._ended[group]:
             return 1.0, 0.0
-        found = self._found.get((group, cause))
+        cell, part = divmod(math.log(max(half_s, 1.0)) / CELL, 1.0)
+        high, middle = self._at(group, cause, cell)
+        next_high, next_middle = self._at(group, cause, cell + 1.0)
+        return high + part * (next_high - high), middle + part * (next_middle - middle)
+
+    def _at(self, group: str, cause: str, cell: float) -> list[float]:
+        found = self._found.get((group, cause, cell))
         if found is None:
-            high, middle = self._scores_of(group).quantiles(cause, (1 - self._alpha[group], 0.5))
-            found = self._found[group, cause] = (high, middle)
+            levels = (1 - self._alpha[group], 0.5)
+            found = self._scores_of(group).quantiles(cause, cell * CELL, levels)
+            self._found[group, cause, cell] = found
         return found
+
+
+def _with_unknown_seconds(memory: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The memory of the format before as one of this; its scores are without predicted seconds, and like all others."""
+    scores = {g.value: memory[g.value] for g in ForecastGroup if g.value in memory}
+    return {**memory, "format": FORMAT} | {
+        group: {**each, "ended": [[*score, 0.0] for score in each.get("ended", ())]} for group, each in scores.items()
+    }
 
 
 def _weight(point: list[Any], every: int) -> float:

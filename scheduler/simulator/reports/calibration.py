@@ -21,7 +21,8 @@ class Calibration:
     """Holds how well predictions held. held_p50, held_p90: shares of jobs that were no later than predicted.
 
     median_error: of the seconds that were left, relative to what they came to. median_p90: of the seconds until the
-    P90, relative to the same: how much later than it happened a person had to plan for.
+    P90, relative to the same: how much later than it happened a person had to plan for. median_width: of the seconds
+    until the P90, of those until the P50.
     """
 
     n: int
@@ -29,6 +30,7 @@ class Calibration:
     held_p90: float
     median_error: float
     median_p90: float
+    median_width: float
 
 
 class PredictedEvent(StrEnum):
@@ -165,4 +167,5 @@ def _judged(chosen: list[PredictionRecord], outcome: SimulationOutcome) -> Calib
         held_p90=float(np.mean(happened_P <= most_P + GRAIN_S)),
         median_error=float(np.median(np.abs(half_P - happened_P) / left_P)),
         median_p90=float(np.median((most_P - now_P) / left_P)),
+        median_width=float(np.median(np.maximum(most_P - now_P, GRAIN_S) / np.maximum(half_P - now_P, GRAIN_S))),
     )

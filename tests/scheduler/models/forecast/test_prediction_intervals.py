@@ -165,25 +165,73 @@ def test_a_cause_of_waiting_has_an_interval_of_its_own_and_a_rare_one_borrows() 
     assert p90_s("borrow_limit") == pytest.approx(300.0, rel=0.1)
 
 
+def test_long_jobs_have_an_interval_of_their_own() -> None:
+    """Short jobs take as long as predicted, long ones twice as long; one for which both say something lies between."""
+    bands, now_s = PredictionIntervals({}), 0.0
+    for i in range(120):
+        half_s, times = ((60.0, 1.0), (20_000.0, 2.0))[i % 2]
+        about = forecast(half_s, 2 * half_s, group=FIRST)
+        bands.record(f"j{i}", about, p90_s=bands.calibrated(about)[1], now_s=now_s)
+        now_s += times * half_s
+        bands.close([], now_s=now_s)
+
+    def p90_factor(half_s: float) -> float:
+        return bands.calibrated(forecast(half_s, 2 * half_s, group=FIRST))[1] / half_s
+
+    assert p90_factor(60.0) == pytest.approx(1.0, rel=0.1)
+    assert p90_factor(20_000.0) == pytest.approx(2.0, rel=0.1)
+    assert p90_factor(60.0) <= p90_factor(1_000.0) <= p90_factor(20_000.0)
+
+
+def test_predictions_that_differ_a_little_keep_their_order() -> None:
+    chance, bands, now_s = random.Random(0), PredictionIntervals({}), 0.0
+    for i in range(100):
+        half_s = math.exp(chance.uniform(3.0, 10.0))
+        bands.record(f"j{i}", forecast(half_s, 2 * half_s), p90_s=2 * half_s, now_s=now_s)
+        now_s += half_s * math.exp(chance.gauss(0.0, 0.5))
+        bands.close([], now_s=now_s)
+    for half_s in (10.0, 100.0, math.exp(5.0), 3_000.0, math.exp(9.0), 1e6):
+        earlier, later = (bands.calibrated(forecast(s, 2 * s)) for s in (half_s, half_s * 1.001))
+        assert earlier[0] <= later[0] <= earlier[0] * 1.02
+        assert earlier[1] <= later[1] <= earlier[1] * 1.02
+
+
+def test_a_memory_of_the_format_before_is_read() -> None:
+    """Its scores say nothing of how long the jobs were, and count for jobs of any length."""
+    memory = json.loads(json.dumps(after([400.0] * 60, group=FIRST).to_json()))
+    memory["format"] = 4
+    memory["first_running"]["ended"] = [score[:4] for score in memory["first_running"]["ended"]]
+    memory["open"] = {"a": [1, 1, [[0.0, 100.0, 0.7, "first_running", 200.0, ""]]]}
+    bands = PredictionIntervals(memory)
+    for half_s in (1.0, 100.0, 1e6):
+        assert bands.calibrated(forecast(half_s, 2 * half_s, group=FIRST))[1] > 3 * half_s
+    bands.close([], now_s=100.0)
+    again = PredictionIntervals(json.loads(json.dumps(bands.to_json())))
+    assert again.to_json()["format"] == 5
+    assert len(again.to_json()["first_running"]["ended"]) == 61
+
+
 @given(
     took_s=st.lists(st.floats(1.0, 1e5), min_size=1, max_size=30),
     half_s=st.floats(1.0, 1e5),
     wider=st.floats(1.0, 20.0),
     later=st.floats(1.0, 5.0),
 )
-def test_the_p90_is_never_before_the_p50_and_both_grow_with_the_models(
+def test_the_p90_is_never_before_the_p50_and_grows_with_the_models_interval(
     took_s: list[float], half_s: float, wider: float, later: float
 ) -> None:
     bands = after(took_s)
     p50_s, p90_s = bands.calibrated(forecast(half_s, half_s * wider))
     assert p50_s <= p90_s
-    later_p50_s, later_p90_s = bands.calibrated(forecast(half_s * later, half_s * later * wider))
-    assert later_p50_s >= p50_s * (1 - 1e-9)
-    assert later_p90_s >= p90_s * (1 - 1e-9)
+    assert bands.calibrated(forecast(half_s, half_s))[1] <= max(p90_s, half_s) * (1 + 1e-9)
+    assert bands.calibrated(forecast(half_s, half_s * wider * later))[1] >= min(p90_s, half_s) * (1 - 1e-9)
 
 
-@given(st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.5, 9.0), st.sampled_from([0.0, 1.0])), min_size=1))
-def test_higher_levels_have_higher_scores(scores: list[tuple[float, float, float]]) -> None:
-    censored = CensoredScores([(*one, "") for one in scores], prior=4.0, pooled=20.0)
-    found = censored.quantiles("", (0.1, 0.5, 0.9, 0.99))
+@given(
+    st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.5, 9.0), st.sampled_from([0.0, 1.0])), min_size=1),
+    st.floats(0.0, 15.0),
+)
+def test_higher_levels_have_higher_scores(scores: list[tuple[float, float, float]], log_s: float) -> None:
+    censored = CensoredScores([(*one, "", 100.0) for one in scores], prior=4.0, pooled=20.0)
+    found = censored.quantiles("", log_s, (0.1, 0.5, 0.9, 0.99))
     assert found == sorted(found)

@@ -21,6 +21,7 @@ def test_known_lengths_on_a_free_cluster_end_as_predicted() -> None:
     result = calibrator.result(outcome)
     assert result.held_p90 == 1.0
     assert result.median_error < 0.01
+    assert 1.0 <= result.median_width < 3.0
     assert calibrator.result(outcome, waiting=True).n == 4  # each launched out of the queue
     with pytest.raises(ValueError, match="no predictions"):
         Calibrator().result(outcome)
