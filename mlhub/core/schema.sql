@@ -1910,14 +1910,15 @@ INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_pr
 INSERT INTO public.django_migrations VALUES (141, 'tenants', '0024_limits_of_cpus_and_memory', now());
 INSERT INTO public.django_migrations VALUES (142, 'tenants', '0025_submitters', now());
 INSERT INTO public.django_migrations VALUES (143, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (145, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (146, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (147, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (148, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (149, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (144, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (145, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (146, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (147, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (148, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (149, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (150, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 149, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 150, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2830,8 +2831,6 @@ ALTER TABLE ONLY public.tracking_runmodel
     ADD CONSTRAINT tracking_runmodel_run_id_b2760dd3_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runparam
     ADD CONSTRAINT tracking_runparam_run_id_3f6263af_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
-ALTER TABLE ONLY public.tracking_runpoint
-    ADD CONSTRAINT tracking_runpoint_series_id_ec07fc60_fk_tracking_runseries_id FOREIGN KEY (series_id) REFERENCES public.tracking_runseries(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runseries
     ADD CONSTRAINT tracking_runseries_run_id_8f731dcc_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runtag
