@@ -76,7 +76,7 @@ batch: less than wall time it depends on what else the machine does.
 
 
 @dataclass(frozen=True)
-class Server:
+class TrackingServer:
     """processes: the ids of those that answer and store."""
 
     url: str
@@ -103,10 +103,10 @@ def main(arguments: list[str] | None = None) -> int:
         platform = stack.enter_context(running(place))
         person = platform.person("bob", organisation="Ingest")
         token = person.post("/tokens", name="mlflow", scopes=["read", "write"])["token"]
-        servers = {MLHUB: Server(platform.url, token, lambda: processes_of(platform))}
+        servers = {MLHUB: TrackingServer(platform.url, token, lambda: processes_of(platform))}
         if given.mlflow is not None:
             servers[MLFLOW] = stack.enter_context(own_server(given.mlflow, Path(folder)))
-        servers[INSTANT] = Server(stack.enter_context(instant_server()))
+        servers[INSTANT] = TrackingServer(stack.enter_context(instant_server()))
         for _ in range(given.rounds):
             for name, server in servers.items():
                 before = processor_s(server.processes())
@@ -152,7 +152,7 @@ def processor_s(pids: Iterable[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def rate(server: Server, *, n_batches: int) -> float:
+def rate(server: TrackingServer, *, n_batches: int) -> float:
     """Points a second of one session. Raises RuntimeError when not all of them were stored once."""
     client = start_client(server.url, server.token, n_batches=n_batches)
     took_s, n_stored = end_of(client)
@@ -200,7 +200,7 @@ def end_of(client: subprocess.Popen[str]) -> tuple[float, int]:
 
 
 @contextlib.contextmanager
-def own_server(python: Path, folder: Path) -> Iterator[Server]:
+def own_server(python: Path, folder: Path) -> Iterator[TrackingServer]:
     """MLflow's own server on SQLite, with one process, as MLHub's web server, and without its runner of jobs."""
     port = free_port()
     store = [
@@ -220,7 +220,7 @@ def own_server(python: Path, folder: Path) -> Iterator[Server]:
     try:
         wait(lambda: answers(f"http://127.0.0.1:{port}/health"), seconds=START_S)
         own = process.pid
-        yield Server(
+        yield TrackingServer(
             f"http://127.0.0.1:{port}",
             processes=lambda: [pid for pid, _, session in found_processes() if session == own],
         )
