@@ -82,7 +82,7 @@ def check_values(value: Any) -> None:
 def _is_plain(value: Any, deepest: int) -> bool:
     """Whether a body certainly has nothing that is refused: a quick look that remembers no places.
 
-    It looks at all values of one depth and type together: of a batch of a thousand points it takes a fiftieth of the
+    It looks at all values of one depth and type together: of a batch of a thousand points it takes a tenth of the
     walk that can say where something is.
     """
     layer: list[Any] = [value]

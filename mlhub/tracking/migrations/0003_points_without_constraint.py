@@ -1,4 +1,4 @@
-"""Points refer to their series without a constraint, which was checked for each of them at each commit."""
+"""Points refer to their series without a constraint, which was checked for each of them at every commit."""
 
 import django.db.models.deletion
 from django.db import migrations, models
