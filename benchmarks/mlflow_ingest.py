@@ -4,8 +4,8 @@
 python -m benchmarks.mlflow_ingest [--mlflow PYTHON] [--batches 40] [--rounds 3] [--page FILE]
 
 --mlflow: the Python of an environment with the whole `mlflow`, whose server then runs on SQLite in the same run, in
-turns with MLHub's. MLHub's web process is killed in the middle of one more session, and what is stored then is
-counted.
+turns with MLHub's, and with one that answers at once, which shows what the client alone takes. MLHub's web process is
+killed in the middle of one more session, and what is stored then is counted.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.instant_tracking import instant_server
 from mlhub.embedded.ports import free_port
 from tests.platform import RunningPlatform, running, wait
 
 BATCH, KEYS = 1000, 10
+MLHUB, MLFLOW, INSTANT = "MLHub", "MLflow on SQLite", "answers at once, stores nothing"
 START_S = 300.0
 # What logs: prints the seconds that it took, and the points that the server has afterwards.
 CLIENT = f"""
@@ -60,7 +63,9 @@ PAGE = """# Ingest by the MLflow protocol
 
 Written by `python -m benchmarks.mlflow_ingest`: mlflow-skinny's unchanged client, one process, `log_batch` of 1,000
 points of 10 metrics, one batch after the other; the servers take turns, each with one process that
-answers. Points a second are those of the whole session, the client's own work included.
+answers. Points a second are those of the whole session, the client's own work included: a server that answers at once
+and stores nothing is the most that there is to reach. Processor time is that of the servers, databases included, for a
+batch: less than wall time it depends on what else the machine does.
 
 {when}, on {n_processors} processors, at a load of {load}.
 
@@ -68,6 +73,19 @@ answers. Points a second are those of the whole session, the client's own work i
 
 {killed}
 """
+
+
+@dataclass(frozen=True)
+class TrackingServer:
+    """processes: the ids of those that answer and store."""
+
+    url: str
+    token: str = ""
+    processes: Callable[[], list[int]] = list
+
+    @property
+    def stores(self) -> bool:
+        return bool(self.processes())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,31 +96,67 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="file to write the results to")
     given = parser.parse_args(arguments)
     rates: dict[str, list[float]] = {}
+    processor_ms: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         place = Path(folder) / "platform"
         place.mkdir()
         platform = stack.enter_context(running(place))
         person = platform.person("bob", organisation="Ingest")
         token = person.post("/tokens", name="mlflow", scopes=["read", "write"])["token"]
-        servers = {"MLHub": (platform.url, token)}
+        servers = {MLHUB: TrackingServer(platform.url, token, lambda: processes_of(platform))}
         if given.mlflow is not None:
-            servers["MLflow on SQLite"] = (stack.enter_context(own_server(given.mlflow, Path(folder))), "")
+            servers[MLFLOW] = stack.enter_context(own_server(given.mlflow, Path(folder)))
+        servers[INSTANT] = TrackingServer(stack.enter_context(instant_server()))
         for _ in range(given.rounds):
-            for name, (url, credential) in servers.items():
-                rates.setdefault(name, []).append(rate(url, credential, n_batches=given.batches))
+            for name, server in servers.items():
+                before = processor_s(server.processes())
+                rates.setdefault(name, []).append(rate(server, n_batches=given.batches))
+                spent = 1000 * (processor_s(server.processes()) - before) / given.batches
+                processor_ms.setdefault(name, []).append(spent)
         killed = with_a_kill(platform, token, n_batches=given.batches)
-    text = page(rates, killed)
+    text = page(rates, processor_ms, killed)
     print(text)
     if given.page is not None:
         given.page.write_text(text)
     return 0
 
 
-def rate(url: str, token: str, *, n_batches: int) -> float:
+def processes_of(platform: RunningPlatform) -> list[int]:
+    """The web server and PostgreSQL, with a process for each connection."""
+    database = int(next(platform.home.glob("*/postmaster.pid")).read_text().split()[0])
+    return [platform.pids()["web"], database, *(pid for pid, parent, _ in found_processes() if parent == database)]
+
+
+def processes_of_session(session: int) -> list[int]:
+    return [pid for pid, _, found in found_processes() if found == session]
+
+
+def found_processes() -> Iterator[tuple[int, int, int]]:
+    """Of each process on this machine its id, its parent's and its session's."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal() and (fields := stat_of(int(folder.name))):
+            yield int(folder.name), int(fields[1]), int(fields[3])
+
+
+def stat_of(pid: int) -> list[str]:
+    """Its fields after the name; none of a process that has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def processor_s(pids: Iterable[int]) -> float:
+    """What these processes have taken of processors so far."""
+    ticks = sum(int(fields[11]) + int(fields[12]) for pid in pids if (fields := stat_of(pid)))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def rate(server: TrackingServer, *, n_batches: int) -> float:
     """Points a second of one session. Raises RuntimeError when not all of them were stored once."""
-    client = start_client(url, token, n_batches=n_batches)
+    client = start_client(server.url, server.token, n_batches=n_batches)
     took_s, n_stored = end_of(client)
-    if n_stored != n_batches * BATCH:
+    if server.stores and n_stored != n_batches * BATCH:
         raise RuntimeError(f"{n_stored:,} points of {n_batches * BATCH:,} are stored")
     return n_batches * BATCH / took_s
 
@@ -146,7 +200,7 @@ def end_of(client: subprocess.Popen[str]) -> tuple[float, int]:
 
 
 @contextlib.contextmanager
-def own_server(python: Path, folder: Path) -> Iterator[str]:
+def own_server(python: Path, folder: Path) -> Iterator[TrackingServer]:
     """MLflow's own server on SQLite, with one process, as MLHub's web server, and without its runner of jobs."""
     port = free_port()
     store = [
@@ -165,7 +219,11 @@ def own_server(python: Path, folder: Path) -> Iterator[str]:
         process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, start_new_session=True)
     try:
         wait(lambda: answers(f"http://127.0.0.1:{port}/health"), seconds=START_S)
-        yield f"http://127.0.0.1:{port}"
+        own = process.pid
+        yield TrackingServer(
+            f"http://127.0.0.1:{port}",
+            processes=lambda: [pid for pid, _, session in found_processes() if session == own],
+        )
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait()
@@ -179,13 +237,21 @@ def answers(url: str) -> bool:
         return False
 
 
-def page(rates: dict[str, list[float]], killed: str) -> str:
-    rows = ["| server | points a second, median | least and most |", "|---|---|---|"]
+def page(rates: dict[str, list[float]], processor_ms: dict[str, list[float]], killed: str) -> str:
+    titles = "| server | points a second, median | least and most | processor time of a batch, median |"
+    rows = [titles, "|---|---|---|---|"]
+    median = {name: statistics.median(found) for name, found in rates.items()}
+    spent = {name: statistics.median(found) for name, found in processor_ms.items()}
     for name, found in rates.items():
-        rows.append(f"| {name} | {statistics.median(found):,.0f} | {min(found):,.0f} to {max(found):,.0f} |")
-    medians = [statistics.median(found) for found in rates.values()]
-    if len(medians) == 2:
-        rows += ["", f"MLHub takes {medians[0] / medians[1]:.1f} times as many."]
+        own = f"{spent[name]:.1f} ms" if name != INSTANT else "-"
+        rows.append(f"| {name} | {median[name]:,.0f} | {min(found):,.0f} to {max(found):,.0f} | {own} |")
+    if MLFLOW in rates:
+        rows += [
+            "",
+            f"MLHub takes {median[MLHUB] / median[MLFLOW]:.1f} times as many as MLflow's own server, with "
+            f"{spent[MLFLOW] / spent[MLHUB]:.1f} times less processor time; a server that answers at once takes "
+            f"{median[INSTANT] / median[MLFLOW]:.1f} times as many.",
+        ]
     when, load = f"{datetime.now(UTC):%Y-%m-%d}", f"{os.getloadavg()[0]:.0f}"
     return PAGE.format(when=when, n_processors=os.cpu_count(), load=load, table="\n".join(rows), killed=killed)
 

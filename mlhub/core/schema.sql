@@ -1213,7 +1213,9 @@ CREATE TABLE public.storage_resumableupload (
     written_at timestamp with time zone NOT NULL,
     project_id uuid NOT NULL,
     user_id uuid NOT NULL,
+    n_parts smallint DEFAULT 0 NOT NULL,
     CONSTRAINT storage_resumableupload_length_bytes_check CHECK ((length_bytes >= 0)),
+    CONSTRAINT storage_resumableupload_n_parts_check CHECK ((n_parts >= 0)),
     CONSTRAINT storage_resumableupload_offset_bytes_check CHECK ((offset_bytes >= 0)),
     CONSTRAINT upload_within_its_length CHECK ((offset_bytes <= length_bytes))
 );
@@ -1226,6 +1228,15 @@ CREATE TABLE public.storage_sandboxrun (
     failure text NOT NULL,
     ended_at timestamp with time zone,
     project_id uuid NOT NULL
+);
+CREATE TABLE public.storage_uploadpart (
+    id uuid NOT NULL,
+    number smallint NOT NULL,
+    size_bytes bigint NOT NULL,
+    sha256 character varying(64) NOT NULL,
+    upload_id uuid NOT NULL,
+    CONSTRAINT storage_uploadpart_number_check CHECK ((number >= 0)),
+    CONSTRAINT storage_uploadpart_size_bytes_check CHECK ((size_bytes >= 0))
 );
 CREATE TABLE public.storage_workitem (
     id bigint NOT NULL,
@@ -1907,17 +1918,19 @@ INSERT INTO public.django_migrations VALUES (137, 'tenants', '0022_limits_of_typ
 INSERT INTO public.django_migrations VALUES (138, 'tenants', '0023_storage_of_parts', now());
 INSERT INTO public.django_migrations VALUES (139, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (141, 'tenants', '0024_limits_of_cpus_and_memory', now());
-INSERT INTO public.django_migrations VALUES (142, 'tenants', '0025_submitters', now());
-INSERT INTO public.django_migrations VALUES (143, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (145, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (146, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (147, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (148, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (149, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (141, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (142, 'tenants', '0024_limits_of_cpus_and_memory', now());
+INSERT INTO public.django_migrations VALUES (143, 'tenants', '0025_submitters', now());
+INSERT INTO public.django_migrations VALUES (144, 'tenants', '0026_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (145, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (146, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (147, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (148, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (149, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (150, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (151, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 149, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 151, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2114,6 +2127,8 @@ ALTER TABLE ONLY public.tenants_externalidentity
     ADD CONSTRAINT one_identity_per_provider UNIQUE (user_id, issuer);
 ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT one_membership_per_organisation UNIQUE (user_id, organisation_id);
+ALTER TABLE ONLY public.storage_uploadpart
+    ADD CONSTRAINT one_part_of_each_number UNIQUE (upload_id, number);
 ALTER TABLE ONLY public.tenants_userquota
     ADD CONSTRAINT one_quota_of_a_user UNIQUE NULLS NOT DISTINCT (organisation_id, team_id, project_id, user_id);
 ALTER TABLE ONLY public.tenants_rolebinding
@@ -2168,6 +2183,8 @@ ALTER TABLE ONLY public.storage_resumableupload
     ADD CONSTRAINT storage_resumableupload_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.storage_sandboxrun
     ADD CONSTRAINT storage_sandboxrun_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.storage_uploadpart
+    ADD CONSTRAINT storage_uploadpart_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.storage_workitem
     ADD CONSTRAINT storage_workitem_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_team
@@ -2433,6 +2450,7 @@ CREATE INDEX storage_holding_user_id_452d6a5f ON public.storage_holding USING bt
 CREATE INDEX storage_resumableupload_project_id_9d35f48b ON public.storage_resumableupload USING btree (project_id);
 CREATE INDEX storage_resumableupload_user_id_4fcc3717 ON public.storage_resumableupload USING btree (user_id);
 CREATE INDEX storage_sandboxrun_project_id_bdd9a806 ON public.storage_sandboxrun USING btree (project_id);
+CREATE INDEX storage_uploadpart_upload_id_1fda9b11 ON public.storage_uploadpart USING btree (upload_id);
 CREATE INDEX storage_wor_subject_870108_idx ON public.storage_workitem USING btree (subject_id);
 CREATE INDEX storage_workitem_organisation_id_e75763a8 ON public.storage_workitem USING btree (organisation_id);
 CREATE INDEX storage_workitem_user_id_de2520db ON public.storage_workitem USING btree (user_id);
@@ -2710,6 +2728,8 @@ ALTER TABLE ONLY public.storage_resumableupload
     ADD CONSTRAINT storage_resumableupload_user_id_4fcc3717_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_sandboxrun
     ADD CONSTRAINT storage_sandboxrun_project_id_bdd9a806_fk_tenants_project_id FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.storage_uploadpart
+    ADD CONSTRAINT storage_uploadpart_upload_id_1fda9b11_fk_storage_r FOREIGN KEY (upload_id) REFERENCES public.storage_resumableupload(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_workitem
     ADD CONSTRAINT storage_workitem_organisation_id_e75763a8_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_workitem
@@ -2830,8 +2850,6 @@ ALTER TABLE ONLY public.tracking_runmodel
     ADD CONSTRAINT tracking_runmodel_run_id_b2760dd3_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runparam
     ADD CONSTRAINT tracking_runparam_run_id_3f6263af_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
-ALTER TABLE ONLY public.tracking_runpoint
-    ADD CONSTRAINT tracking_runpoint_series_id_ec07fc60_fk_tracking_runseries_id FOREIGN KEY (series_id) REFERENCES public.tracking_runseries(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runseries
     ADD CONSTRAINT tracking_runseries_run_id_8f731dcc_fk_tracking_run_id FOREIGN KEY (run_id) REFERENCES public.tracking_run(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_runtag

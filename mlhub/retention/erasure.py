@@ -43,6 +43,7 @@ from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.tenants.actions.projects import contents_of
 from mlhub.tenants.models import Organisation, Project, Team
 from mlhub.tracking.actions import OWNER_KIND as RUN
+from mlhub.tracking.actions import lock_run
 from mlhub.tracking.artifacts import LOGGED_OWNER_KIND
 from mlhub.tracking.models import LoggedModel, Run
 from mlhub.tracking.points import remove_points
@@ -110,6 +111,7 @@ def _remove_runs(deletion: OrganisationDeletion) -> int:
     while remove_points(run, limit=POINTS):
         pass
     with transaction.atomic():
+        lock_run(run.pk)
         storage.release(owner_kind=RUN, owner_id=run.pk)
         Run.objects.filter(pk=run.pk).delete()
     return 1

@@ -11,6 +11,7 @@ from mlhub.storage.querysets import (
     HoldingQuerySet,
     ResumableUploadQuerySet,
     SandboxRunQuerySet,
+    UploadPartQuerySet,
     WorkItemQuerySet,
 )
 from mlhub.tenants.models import Organisation, Project, User
@@ -56,7 +57,8 @@ class ResumableUpload(models.Model):
     """A file that arrives in several requests: see resumable.py. Its length counts as used storage from the beginning.
 
     offset_bytes: how much of it is safely stored. metadata: the header Upload-Metadata as it was sent. part_ids: of an
-    upload that is the concatenation of others, theirs; their lengths count, not its own.
+    upload that is the concatenation of others, theirs; their lengths count, not its own. n_parts: of a multipart upload
+    (multipart.py), how many parts it is to have; its length is that of the parts so far.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -68,6 +70,7 @@ class ResumableUpload(models.Model):
     offset_bytes = models.PositiveBigIntegerField(default=0)
     is_partial = models.BooleanField(default=False)
     part_ids = models.JSONField(default=list)
+    n_parts = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     written_at = models.DateTimeField(auto_now_add=True)  # when bytes arrived last; it expires by this
 
@@ -85,6 +88,21 @@ class ResumableUpload(models.Model):
     @property
     def is_whole(self) -> bool:
         return self.offset_bytes == self.length_bytes
+
+
+class UploadPart(models.Model):
+    """A part of a multipart upload, in the spool under its own id: parts arrive at the same time, in any order."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    upload = models.ForeignKey(ResumableUpload, on_delete=models.CASCADE, related_name="parts")
+    number = models.PositiveSmallIntegerField()  # from 1
+    size_bytes = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+
+    objects = UploadPartQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["upload", "number"], name="one_part_of_each_number")]
 
 
 class WorkItem(models.Model):

@@ -56,6 +56,10 @@ class ResumableUploadQuerySet(TenantOwnedQuerySet):
         return int(self.filter(part_ids=[]).aggregate(total=models.Sum("length_bytes"))["total"] or 0)
 
 
+class UploadPartQuerySet(TenantOwnedQuerySet):
+    organisation_path = "upload__project__organisation"
+
+
 class WorkItemQuerySet(TenantOwnedQuerySet):
     def open(self) -> Self:
         """Waiting or under way."""

@@ -22,7 +22,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
 from mlhub.core.installation import is_restored_lately
 from mlhub.storage import actions
-from mlhub.storage.models import ResumableUpload
+from mlhub.storage.models import ResumableUpload, UploadPart
 from mlhub.storage.spools import BytesMissingError
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.actions import require_open
@@ -50,7 +50,7 @@ def begin(
     _require_allowed_length(length_bytes)
     with transaction.atomic():
         actions.reserve(project, size_bytes=length_bytes, user=actor)
-        _require_few(actor)
+        require_few(actor)
         created: ResumableUpload = ResumableUpload.objects.create(
             project=project,
             user=actor,
@@ -82,7 +82,7 @@ def join(
     total = sum(part.length_bytes for part in parts)
     _require_allowed_length(total)
     with transaction.atomic():
-        _require_few(actor)
+        require_few(actor)
         ResumableUpload.objects.filter(pk__in=[part.pk for part in parts]).update(written_at=timezone.now())
         created: ResumableUpload = ResumableUpload.objects.create(
             project=project,
@@ -122,7 +122,7 @@ def append(upload: ResumableUpload, content: bytes, *, offset: int, actor: User)
 
 def offset_of(upload: ResumableUpload) -> int:
     """Where the upload goes on. That is earlier than it was when the store lost bytes, as a restored database finds."""
-    if upload.part_ids:
+    if upload.part_ids or upload.n_parts:
         return upload.offset_bytes
     found = blob_store().spool().size(upload.pk)
     if found < upload.offset_bytes:
@@ -147,13 +147,20 @@ def consumed(upload_id: UUID, *, project: Project, actor: User) -> Iterator[tupl
     an upload to another project.
     """
     upload: ResumableUpload = ResumableUpload.objects.get_visible(actor, upload_id, field="upload")
-    if upload.project_id != project.pk or upload.is_partial:
+    if upload.project_id != project.pk or upload.is_partial or upload.n_parts:
         raise InvalidInputError(
             f"The upload {upload_id} is not a whole file of {project.name}.",
             field="upload",
             remedy=f"Name one that was begun with the project {project.name}.",
         )
     _require_whole(upload, field="upload")
+    with taken(upload) as staging:
+        yield staging, upload.filename
+
+
+@contextmanager
+def taken(upload: ResumableUpload) -> Iterator[Staging]:
+    """The staged bytes of a whole upload, as of consumed(); who may use it for what, the caller has looked at."""
     ids = [upload.pk, *_parts_of(upload)]
     with blob_store().stage(limit_bytes=upload.length_bytes) as staging:
         blob_store().spool().fill(staging, _parts_of(upload) or [upload.pk])
@@ -163,10 +170,10 @@ def consumed(upload_id: UUID, *, project: Project, actor: User) -> Iterator[tupl
             raise InvalidInputError("The file is empty.", field="upload", remedy="Send a file with content.")
         with transaction.atomic():
             if not ResumableUpload.objects.filter(pk=upload.pk).delete()[0]:
-                raise NotFoundError(f"The upload {upload_id} was used already.", field="upload")
+                raise NotFoundError(f"The upload {upload.pk} was used already.", field="upload")
             ResumableUpload.objects.filter(pk__in=ids).delete()
             transaction.on_commit(partial(_discard, ids))
-            yield staging, upload.filename
+            yield staging
 
 
 def expires_at(upload: ResumableUpload) -> datetime | None:
@@ -200,7 +207,10 @@ def sweep_orphans() -> int:
         return 0
     spool = blob_store().spool()
     old = set(spool.older_than(ORPHANED_FOR.total_seconds()))
-    orphans = sorted(old - set(ResumableUpload.objects.filter(pk__in=old).values_list("pk", flat=True)))
+    known = [
+        rows.filter(pk__in=old).values_list("pk", flat=True) for rows in (ResumableUpload.objects, UploadPart.objects)
+    ]
+    orphans = sorted(old.difference(*known))
     _discard(orphans)
     return len(orphans)
 
@@ -249,7 +259,8 @@ def _require_allowed_length(length_bytes: int) -> None:
         )
 
 
-def _require_few(user: User) -> None:
+def require_few(user: User) -> None:
+    """Raises ConflictError when the user has too many uploads under way."""
     if ResumableUpload.objects.filter(user=user).count() >= MAX_UNDER_WAY:
         raise ConflictError(
             f"You have {MAX_UNDER_WAY} uploads under way.",
@@ -279,6 +290,8 @@ def _lost(upload: ResumableUpload) -> ConflictError:
 
 
 def _parts_of(upload: ResumableUpload) -> list[UUID]:
+    if upload.n_parts:
+        return list(upload.parts.order_by("number").values_list("pk", flat=True))
     return [UUID(part_id) for part_id in upload.part_ids]
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
+from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError, QuotaExceededError
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.jobs.models import Job
@@ -139,6 +140,7 @@ def delete_run(run: Run, *, actor: User) -> None:
 def remove_run(run: Run, *, actor: User | None) -> None:
     """actor: None where retention removes a run that was deleted long ago."""
     with transaction.atomic():
+        lock_run(run.pk)
         storage.release(owner_kind=OWNER_KIND, owner_id=run.pk)
         Run.objects.filter(pk=run.pk).delete()
         append(
@@ -152,9 +154,18 @@ def remove_run(run: Run, *, actor: User | None) -> None:
         )
 
 
+def lock_run(run_id: UUID) -> Run | None:
+    """Whoever writes points holds this lock, and whoever removes the run: no constraint ties points to it."""
+    found: Run | None = Run.objects.select_for_update(of=("self",)).filter(pk=run_id).first()
+    return found
+
+
 def locked(run: Run) -> Run:
-    """The run's row, for a change of it, which is reported. Raises ConflictError for a run that was deleted."""
-    found: Run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+    """The run's row, for a change of it, which is reported. Raises ConflictError for a run that was deleted,
+    NotFoundError for one that is gone."""
+    found = lock_run(run.pk)
+    if found is None:
+        raise NotFoundError(f"There is no run {run.pk} any more.", field="run_id")
     if found.deleted_at is not None:
         raise ConflictError(f"The run {run.pk} is deleted.", code="run_deleted", remedy="Restore it first.")
     report_change(ChangeKind.RUN, organisation_id=run.project.organisation_id)

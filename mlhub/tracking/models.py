@@ -115,7 +115,9 @@ class RunPoint(models.Model):
     """A point is known by all that it is: clients repeat a request without saying so."""
 
     pk = models.CompositePrimaryKey("series_id", "step", "at_ms", "value")
-    series = models.ForeignKey(RunSeries, on_delete=models.CASCADE, related_name="points")
+    # without a constraint, whose check of each point at a commit took longer than storing it: a point is written and a
+    # run removed with the run's row locked
+    series = models.ForeignKey(RunSeries, on_delete=models.CASCADE, related_name="points", db_constraint=False)
     step = models.BigIntegerField()
     at_ms = models.BigIntegerField()
     value = models.FloatField()

@@ -10,7 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from io import StringIO
+from operator import gt, itemgetter
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -43,10 +45,8 @@ FROM newest CROSS JOIN LATERAL (
 WHERE s.id = newest.series_id
 """
 # The same where nothing of it can be there already: what is newest is known, and no row is looked for
-APPEND = """
-WITH stored AS (
-    INSERT INTO tracking_runpoint (series_id, step, at_ms, value)
-    SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[], %s::float8[]))
+COPY = "COPY tracking_runpoint (series_id, step, at_ms, value) FROM STDIN"
+APPENDED = """
 UPDATE tracking_runseries s SET
     n_points = s.n_points + newest.n, last_step = newest.step, last_ms = newest.at_ms, last_value = newest.value
 FROM unnest(%s::int[], %s::int[], %s::bigint[], %s::bigint[], %s::float8[]) AS newest(id, n, step, at_ms, value)
@@ -70,6 +70,17 @@ SELECT step, at_ms, value FROM ranked WHERE low = 1 OR high = 1 OR place IN (1, 
 """
 
 
+SERIES = "SELECT key, id, n_points, last_step FROM tracking_runseries WHERE run_id = %s"
+
+
+class SeriesEnd(NamedTuple):
+    """What a metric has so far."""
+
+    id: int
+    n_points: int
+    last_step: int
+
+
 @dataclass(frozen=True)
 class RunCurve:
     """points: (step, milliseconds, value), by step and time."""
@@ -85,39 +96,48 @@ def store_points(run: Run, points: Sequence[LoggedPoint]) -> None:
     if not points:
         return
     keys = {point.key for point in points}
-    known = {series.key: series for series in RunSeries.objects.filter(run=run)}
+    known = _series_of(run)
     _require_room(run, known, keys, n_points=len(points))
     if missing := sorted(keys - known.keys()):
         made = RunSeries.objects.bulk_create([RunSeries(run=run, key=key) for key in missing])
-        known |= {series.key: series for series in made}
-    ids = {key: known[key].pk for key in keys}
+        known |= {series.key: SeriesEnd(series.pk, 0, 0) for series in made}
+    ids = {key: known[key].id for key in keys}
     named, values, times, steps = zip(*points, strict=True)
-    columns = [[ids[key] for key in named], steps, times, values]
-    statement = STORE
-    if _is_new(points, known):
-        statement, columns = APPEND, columns + _newest(points, ids)
+    columns = [list(map(ids.__getitem__, named)), steps, times, values]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [_array(column) for column in columns])
+        if _is_new(points, known):
+            cursor.copy_expert(COPY, _rows(columns))
+            cursor.execute(APPENDED, [_array(column) for column in _newest(points, ids)])
+        else:
+            cursor.execute(STORE, [_array(column) for column in columns])
 
 
-def _is_new(points: Sequence[LoggedPoint], known: dict[str, RunSeries]) -> bool:
+def _series_of(run: Run) -> dict[str, SeriesEnd]:
+    with connection.cursor() as cursor:
+        cursor.execute(SERIES, [run.pk])
+        return {key: SeriesEnd(*columns) for key, *columns in cursor.fetchall()}
+
+
+def _is_new(points: Sequence[LoggedPoint], known: dict[str, SeriesEnd]) -> bool:
     """Whether all of them lie behind what their metrics have, and none comes twice: as a rule, unless a request is
     repeated. Not so of values that are not finite, which compare as nothing else does."""
     starts = {key: series.last_step if series.n_points else -MAX_INTEGER - 1 for key, series in known.items()}
-    is_behind = all(point.step > starts[point.key] and math.isfinite(point.value) for point in points)
-    return is_behind and len(set(points)) == len(points)
+    named, values, _, steps = zip(*points, strict=True)
+    is_behind = all(map(gt, steps, map(starts.__getitem__, named)))
+    return is_behind and all(map(math.isfinite, values)) and len(set(points)) == len(points)
 
 
 def _newest(points: Sequence[LoggedPoint], ids: dict[str, int]) -> list[Sequence[Any]]:
-    """Columns of APPEND: of each metric its id, how many points came, and step, time and value of the newest."""
-    found: dict[str, tuple[int, int, float]] = {}
-    for key, value, at_ms, step in points:
-        one = (step, at_ms, value)
-        if key not in found or one > found[key]:
-            found[key] = one
-    n_points = Counter(point.key for point in points)
-    rows = [(ids[key], n_points[key], *newest) for key, newest in found.items()]
+    """Columns of APPENDED: of each metric its id, how many points came, and step, time and value of the newest."""
+    found = {point.key: point for point in sorted(points, key=itemgetter(3, 2, 1))}  # by step, time and value
+    n_points = Counter(map(itemgetter(0), points))
+    rows = [(ids[key], n_points[key], one.step, one.at_ms, one.value) for key, one in found.items()]
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _rows(columns: Iterable[Iterable[float]]) -> StringIO:
+    """As COPY reads them: a line for each point."""
+    return StringIO("\n".join(map("\t".join, zip(*(map(repr, column) for column in columns), strict=True))))
 
 
 def _array(numbers: Iterable[int] | Iterable[float]) -> str:
@@ -148,7 +168,7 @@ def remove_points(run: Run, *, limit: int) -> int:
         return int(cursor.rowcount)
 
 
-def _require_room(run: Run, known: dict[str, RunSeries], keys: set[str], *, n_points: int) -> None:
+def _require_room(run: Run, known: dict[str, SeriesEnd], keys: set[str], *, n_points: int) -> None:
     """The limits of a job hold for a run, too. Raises QuotaExceededError."""
     n_stored = sum(series.n_points for series in known.values())
     longest = max((known[key].n_points for key in keys if key in known), default=0)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
 
 from mlhub.core.api.parsers import check_values
-from mlhub.core.errors import InvalidInputError
-from mlhub.tracking.limits import LoggedPoint
+from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.tracking import actions
+from mlhub.tracking.access import Caller
+from mlhub.tracking.api import bodies
+from mlhub.tracking.limits import LogBatch, LoggedPoint
 from mlhub.tracking.models import Run, RunPoint, RunSeries
 from mlhub.tracking.points import store_points
 from tests.cast import make_cast
@@ -67,3 +71,32 @@ def test_what_the_quick_look_lets_pass_is_not_what_is_refused(body: Any) -> None
     check_values({"fine": [1, 2.5, "text", None, True, {"deeper": ["ü"]}]})
     with pytest.raises(InvalidInputError):
         check_values(body)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"value": "NaN"}, {"value": 3}, {"timestamp": "12"}, {"step": 2.0}, {"step": None}, {"key": ""},
+        {"key": "a\x00"}, {"key": 7}, {"step": 2**63}, {"timestamp": -(2**63)}, {"value": True}, {"value": None},
+        {"key": "k" * 10_001},
+    ],
+)  # fmt: skip
+def test_points_read_by_column_are_those_read_one_by_one(odd: dict[str, Any]) -> None:
+    usual = [{"key": "loss", "value": step / 2, "timestamp": 7, "step": step} for step in range(3)]
+    assert bodies.points(usual) == points(0, 1, 2)
+    mixed = [*usual, {**usual[0], **odd}]
+    try:
+        expected = [bodies.point(one) for one in mixed]
+    except InvalidInputError as error:
+        with pytest.raises(InvalidInputError, match=re.escape(str(error))):
+            bodies.points(mixed)
+    else:
+        assert list(map(repr, bodies.points(mixed))) == list(map(repr, expected))
+
+
+def test_a_point_for_a_run_that_is_being_removed_is_refused_and_leaves_nothing(run: Run) -> None:
+    store_points(run, points(1, 2))
+    actions.remove_run(run, actor=None)
+    with pytest.raises(NotFoundError):
+        actions.log_batch(Caller(run.created_by), run, LogBatch(points(3)))
+    assert not RunPoint.objects.exists()

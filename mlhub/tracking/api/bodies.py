@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from mlhub.core.errors import InvalidInputError
@@ -13,6 +15,8 @@ from mlhub.tracking.limits import MAX_INTEGER, Entry, LogBatch, LoggedPoint
 MAX_TEXT = 10_000
 NOT_FINITE = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 Fields = Mapping[str, Any]
+COLUMNS = itemgetter("key", "value", "timestamp", "step")
+AS_POINT: Callable[[tuple[Any, ...]], LoggedPoint] = partial(tuple.__new__, LoggedPoint)  # without a call of Python's
 
 
 def text(fields: Fields, name: str, *, default: str | None = None, most: int = MAX_TEXT) -> str:
@@ -56,7 +60,7 @@ def number(fields: Fields, name: str) -> float:
 def objects(fields: Fields, name: str) -> list[dict[str, Any]]:
     """A list of objects; absent: none."""
     found = fields.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(found, list) or not set(map(type, found)) <= {dict}:
         raise InvalidInputError(f"{name} is no list of objects.", field=name)
     return found
 
@@ -79,29 +83,30 @@ def point(fields: Fields) -> LoggedPoint:
 
 
 def points(metrics: Sequence[Fields]) -> list[LoggedPoint]:
-    """As point() reads each. What clients write as a rule is taken as it is; anything else is read with care."""
-    found = []
-    keys: set[str] = set()  # that were read with care once
-    for one in metrics:
-        key: Any = one.get("key")
-        value: Any = one.get("value")
-        at_ms: Any = one.get("timestamp")
-        step: Any = one.get("step")
-        is_usual = type(value) is float and type(at_ms) is int and type(step) is int and type(key) is str
-        if is_usual and key in keys and -MAX_INTEGER <= at_ms <= MAX_INTEGER and -MAX_INTEGER <= step <= MAX_INTEGER:
-            found.append(LoggedPoint(key, value, at_ms, step))
-        else:
-            read = point(one)
-            keys.add(read.key)
-            found.append(read)
-    return found
+    """As point() reads each. What clients write as a rule is looked at by column; anything else is read with care."""
+    try:
+        rows = list(map(COLUMNS, metrics))
+    except KeyError:
+        rows = []
+    if not rows or not _are_usual(*zip(*rows, strict=True)):
+        return [point(one) for one in metrics]
+    return list(map(AS_POINT, rows))
+
+
+def _are_usual(keys: Sequence[Any], values: Sequence[Any], times: Sequence[Any], steps: Sequence[Any]) -> bool:
+    """Whether each point has what point() would take as it is."""
+    for column, kind in ((keys, str), (values, float), (times, int), (steps, int)):
+        if set(map(type, column)) != {kind}:
+            return False
+    in_range = all(min(column) >= -MAX_INTEGER and max(column) <= MAX_INTEGER for column in (times, steps))
+    return in_range and all(key and len(key) <= MAX_TEXT and "\x00" not in key for key in set(keys))
 
 
 def points_of_models(metrics: Sequence[Fields]) -> dict[str, list[LoggedPoint]]:
     """Of metrics those that name a logged model, by its id."""
     found: dict[str, list[LoggedPoint]] = {}
-    for one in metrics:
-        if one.get("model_id"):
+    for one in [one for one in metrics if "model_id" in one]:
+        if one["model_id"]:
             found.setdefault(text(one, "model_id"), []).append(point(one))
     return found
 

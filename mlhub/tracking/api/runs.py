@@ -109,11 +109,11 @@ class LogView(ProtocolView):
     """What logs something: each sub-class reads its own body."""
 
     def post(self, request: Request, **_: Any) -> Response:
-        fields = fields_of(request)
-        target = self.caller.run(run_id(fields))
-        actions.log_batch(self.caller, target, self.batch(fields))
+        fields, caller = fields_of(request), self.caller
+        target = caller.run(run_id(fields))
+        actions.log_batch(caller, target, self.batch(fields))
         if about := self.about_models(fields):
-            note_metrics(self.caller, target, about)
+            note_metrics(caller, target, about)
         return Response({})
 
     def batch(self, fields: Fields) -> LogBatch:
