@@ -19,6 +19,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import ENDED, JobState
+from mlhub.tenants.actions.quotas import owners_above, raised_by
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.plan import filled_in
@@ -26,7 +27,15 @@ from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Block
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
 VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
-BY_ADMINISTRATOR = frozenset({ActionKind.LARGER_QUOTA, ActionKind.MORE_RUNNING_JOBS})
+BY_ADMINISTRATOR = frozenset(
+    {
+        ActionKind.LARGER_QUOTA,
+        ActionKind.LARGER_QUOTA_OF_TYPE,
+        ActionKind.LARGER_QUOTA_OF_CPUS,
+        ActionKind.LARGER_QUOTA_OF_MEMORY,
+        ActionKind.MORE_RUNNING_JOBS,
+    }
+)
 BLOCKERS: Mapping[BlockerKind, str] = {
     BlockerKind.FREE_GPUS: "Free GPUs{types}: {have} of {total}; it needs {need}.",
     BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
@@ -45,10 +54,15 @@ ACTIONS: Mapping[ActionKind, str] = {
     ActionKind.MORE_WORKERS: "Allow up to {max_workers} GPUs.",
     ActionKind.ANY_GPU_TYPE: "Allow every type of GPU.",
     ActionKind.HIGHER_PRIORITY: "Raise its priority to {priority}.",
-    ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs.",
-    ActionKind.MORE_RUNNING_JOBS: "Let {tenant} run {max_running_jobs} jobs at once.",
+    ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_TYPE: "Raise the quota of {tenant} to {of_types}; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_CPUS: "Raise the quota of {tenant} to {max_cpus:,} CPUs; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_MEMORY: "Raise the quota of {tenant} to {memory_gib:,.12g} GiB of memory; {raised_by} "
+    "can.",
+    ActionKind.MORE_RUNNING_JOBS: "Let {tenant} run {max_running_jobs} jobs at once; {raised_by} can.",
     ActionKind.PAUSE_JOB: "Pause {job}.",
 }
+GIB = 1 << 30
 # fields of a job's snapshot, as the API names them
 FIELDS = {"requested_workers": "n_workers"}
 
@@ -103,6 +117,7 @@ class _Reader:
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
         self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
+        self._raised_by = {str(owner.pk): raised_by(owner) for owner in owners_above(job.project)}
         names = {one.id: (self._names.get(one.id, ""), self._side(one.id)) for one in snapshot.jobs}
         self._writer = ExplanationWriter(names)
 
@@ -183,7 +198,16 @@ class _Reader:
             return None
         changes = {} if is_pause else {FIELDS.get(field, field): value for field, value in action.changes.items()}
         tenant = self._tenants.get(action.tenant, "")
-        facts = {**changes, "need": need, "tenant": tenant, "job": self._names.get(action.job, "")}
+        by_type = dict(changes.get("gpus_by_type", ()))
+        facts = {
+            **changes,
+            "need": need,
+            "tenant": tenant,
+            "job": self._names.get(action.job, ""),
+            "raised_by": self._raised_by.get(action.tenant, ""),
+            "of_types": " and ".join(f"{n} GPUs of type {gpu_type}" for gpu_type, n in by_type.items()),
+            "memory_gib": changes.get("max_memory_bytes", 0) / GIB,
+        }
         own = [job_id for job_id in advice.delays_s if job_id in self._names]
         return {
             "kind": action.kind.value,
@@ -191,7 +215,7 @@ class _Reader:
             "by": "administrator" if self._is_for_administrators(action) else "member",
             "job": action.job or None,
             "tenant": tenant,
-            "changes": {name: list(v) if isinstance(v, tuple) else v for name, v in changes.items()},
+            "changes": {name: _written(name, value) for name, value in changes.items()},
             "starts_now": advice.starts_now,
             "start_at": moment(prediction.start_p50_s),
             "start_p90_at": moment(prediction.start_p90_s),
@@ -202,3 +226,10 @@ class _Reader:
             "n_delayed_others": len(advice.delays_s) - len(own),
             "delayed_s": sum(advice.delays_s.values()),
         }
+
+
+def _written(name: str, value: Any) -> Any:
+    """A new value as the API writes it."""
+    if name == "gpus_by_type":
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

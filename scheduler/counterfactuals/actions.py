@@ -24,6 +24,9 @@ class ActionKind(StrEnum):
     ANY_GPU_TYPE = "any_gpu_type"
     HIGHER_PRIORITY = "higher_priority"
     LARGER_QUOTA = "larger_quota"
+    LARGER_QUOTA_OF_TYPE = "larger_quota_of_type"
+    LARGER_QUOTA_OF_CPUS = "larger_quota_of_cpus"
+    LARGER_QUOTA_OF_MEMORY = "larger_quota_of_memory"
     MORE_RUNNING_JOBS = "more_running_jobs"
     PAUSE_JOB = "pause_job"
 
@@ -66,7 +69,7 @@ def candidate_actions(
         *_other_types(snapshot, job),
         *_priorities(snapshot, plan, job),
         *_pauses(snapshot, job),
-        *_quotas(need, blockers),
+        *_quotas(snapshot, need, blockers),
     )
 
 
@@ -118,13 +121,26 @@ def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
         )
 
 
-def _quotas(need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
+def _quotas(snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
+    """Each limit that is too low, as high as it would have to be."""
     for blocker in blockers:
         if not blocker.is_blocking:
             continue
-        if blocker.kind is BlockerKind.QUOTA_GPUS and not blocker.gpu_types:
+        limits: dict[str, Any]
+        if blocker.kind is BlockerKind.QUOTA_GPUS and blocker.gpu_types:
+            (gpu_type,), tenant = blocker.gpu_types, next(t for t in snapshot.tenants if t.id == blocker.tenant)
+            by_type = dict(tenant.gpus_by_type) | {gpu_type: blocker.total - blocker.have + need}
+            limits = {"gpus_by_type": tuple(sorted(by_type.items()))}
+            yield Action(ActionKind.LARGER_QUOTA_OF_TYPE, tenant=blocker.tenant, changes=limits)
+        elif blocker.kind is BlockerKind.QUOTA_GPUS:
             limits = {"max_gpus": blocker.total - blocker.have + need}
             yield Action(ActionKind.LARGER_QUOTA, tenant=blocker.tenant, changes=limits)
+        elif blocker.kind is BlockerKind.QUOTA_CPUS:
+            limits = {"max_cpus": blocker.enough}
+            yield Action(ActionKind.LARGER_QUOTA_OF_CPUS, tenant=blocker.tenant, changes=limits)
+        elif blocker.kind is BlockerKind.QUOTA_MEMORY:
+            limits = {"max_memory_bytes": blocker.enough}
+            yield Action(ActionKind.LARGER_QUOTA_OF_MEMORY, tenant=blocker.tenant, changes=limits)
         elif blocker.kind is BlockerKind.QUOTA_RUNNING_JOBS:
             limits = {"max_running_jobs": blocker.total - blocker.have + 1}
             yield Action(ActionKind.MORE_RUNNING_JOBS, tenant=blocker.tenant, changes=limits)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,8 @@ from scheduler.quota.host_limits import CPU_GRAIN
 from scheduler.round.admission import admit
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
+
+MEMORY_UNIT_BYTES = 1 << 27  # limits that are advised are multiples of it: three decimals of a GiB at most
 
 
 class BlockerKind(StrEnum):
@@ -38,7 +41,7 @@ class Blocker:
 
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
     tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
-    count; () = all. guarantee: the tenant's, in GPUs.
+    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs or bytes that would do.
     """
 
     kind: BlockerKind
@@ -49,6 +52,7 @@ class Blocker:
     gpu_types: tuple[str, ...] = ()
     guarantee: int | None = None
     user: str = ""
+    enough: int | None = None
 
     @property
     def is_blocking(self) -> bool:
@@ -125,20 +129,22 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
 def _of_host(used: HostResources, tenant: TenantSnapshot, job: JobSnapshot, need: int) -> Iterator[Blocker]:
     """The server without which the job cannot run, if there is one, counts as taken."""
     server = planned_resources(job, need).without(host_resources(job, need))
-    for kind, most, taken, server_takes, each in (
-        (BlockerKind.QUOTA_CPUS, tenant.max_cpus, used.cpus, server.cpus, job.cpus_per_worker),
+    for kind, most, taken, server_takes, each, unit in (
+        (BlockerKind.QUOTA_CPUS, tenant.max_cpus, used.cpus, server.cpus, job.cpus_per_worker, 1),
         (
             BlockerKind.QUOTA_MEMORY,
             tenant.max_memory_bytes,
             used.memory_bytes,
             server.memory_bytes,
             job.memory_per_worker_bytes,
+            MEMORY_UNIT_BYTES,
         ),
     ):
         if most is not None and each > 0:
             total = int((most - server_takes + CPU_GRAIN) // each)
             have = max(0, int((most - server_takes - taken + CPU_GRAIN) // each))
-            yield Blocker(kind, need, have, total, tenant.id)
+            enough = unit * math.ceil((taken + server_takes + need * each - CPU_GRAIN) / unit)
+            yield Blocker(kind, need, have, total, tenant.id, enough=enough)
 
 
 def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:

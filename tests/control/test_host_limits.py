@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.control.test_node_limits import RAISED_BY, limit, nodes, reason_of, submit, world  # noqa: F401 (fixtures)
+from tests.control.test_node_limits import RAISED_BY, TYPE, limit, nodes, reason_of, submit, world  # noqa: F401 (fixtures)
 from tests.control.worlds import World, state
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +34,54 @@ def test_a_job_waits_for_cpus_and_says_whose_limit_that_is_and_the_tree_counts_w
     assert (row["max_cpus"], row["used_cpus"], row["used_memory_bytes"]) == (1, 1.0, GIB // 4)
     used = alice.get(f"/api/v1/organisations/{world.cast.a.id}/quota").json()["used"]
     assert (used["cpus"], used["memory_bytes"]) == (1.0, GIB // 4)
+
+
+@pytest.mark.parametrize(
+    ("where", "rules", "kind", "enough", "words"),
+    [
+        ("organisation", {"max_cpus": 1}, "larger_quota_of_cpus", {"max_cpus": 2}, "2 CPUs"),
+        (
+            "inner",
+            {"max_memory_bytes": GIB // 4},
+            "larger_quota_of_memory",
+            {"max_memory_bytes": GIB // 2},
+            "0.5 GiB of memory",
+        ),
+        (
+            "project",
+            {"gpus_by_type": {TYPE: 1}},
+            "larger_quota_of_type",
+            {"gpus_by_type": {TYPE: 2}},
+            f"2 GPUs of type {TYPE}",
+        ),
+    ],
+    ids=["cpus", "memory", "type"],
+)
+def test_a_job_that_waits_for_a_limit_is_advised_the_limit_that_lets_it_start_and_who_can_raise_it(
+    world: World,  # noqa: F811
+    nodes: dict[str, Any],  # noqa: F811
+    where: str,
+    rules: dict[str, Any],
+    kind: str,
+    enough: dict[str, Any],
+    words: str,
+) -> None:
+    world.settle(policy="fifo")  # which stops no job for a shorter one
+    limit(world, nodes[where], **rules)
+    over = {"resources": {"memory_gib": 0.25, "gpu_types": [TYPE]}}
+    world.job(min_workers=1, max_workers=1, steps_total=1_000_000, **over)
+    world.rounds(2)
+    waiting = world.job(min_workers=1, max_workers=1, **over)
+    world.rounds(2)
+    assert state(waiting) == "queued"
+    answer = world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{waiting.id}/why").json()["analysis"]
+    larger = next(action for action in answer["actions"] if action["kind"] == kind)
+    name, by = RAISED_BY[where]
+    assert (larger["by"], larger["changes"], larger["tenant"]) == ("administrator", enough, name)
+    assert larger["sentence"] == f"Raise the quota of {name} to {words}; {by} can."
+    limit(world, nodes[where], **enough)  # the advice is taken, and what was said comes true
+    world.rounds(2)
+    assert state(waiting) == "running"
 
 
 @pytest.mark.parametrize(

@@ -3806,6 +3806,9 @@ export interface components {
              *     * `any_gpu_type` - any_gpu_type
              *     * `higher_priority` - higher_priority
              *     * `larger_quota` - larger_quota
+             *     * `larger_quota_of_type` - larger_quota_of_type
+             *     * `larger_quota_of_cpus` - larger_quota_of_cpus
+             *     * `larger_quota_of_memory` - larger_quota_of_memory
              *     * `more_running_jobs` - more_running_jobs
              *     * `pause_job` - pause_job
              */
@@ -3885,6 +3888,14 @@ export interface components {
             gpu_types?: string[];
             /** @description The quota's new limit of GPUs. */
             max_gpus?: number;
+            /** @description All new limits of single types. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The quota's new limit of CPUs. */
+            max_cpus?: number;
+            /** @description The quota's new limit of bytes of memory. */
+            max_memory_bytes?: number;
             /** @description The quota's new limit of running jobs. */
             max_running_jobs?: number;
         };
@@ -3894,11 +3905,14 @@ export interface components {
          *     * `any_gpu_type` - any_gpu_type
          *     * `higher_priority` - higher_priority
          *     * `larger_quota` - larger_quota
+         *     * `larger_quota_of_type` - larger_quota_of_type
+         *     * `larger_quota_of_cpus` - larger_quota_of_cpus
+         *     * `larger_quota_of_memory` - larger_quota_of_memory
          *     * `more_running_jobs` - more_running_jobs
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "more_running_jobs" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;

@@ -95,10 +95,12 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         lines.append(f"Ahead: {ahead['n_others']} of other organisations.")
     for action in analysis["actions"]:
         gain = "" if action["gain_s"] is None else f", {duration(action['gain_s'])} earlier"
-        start = "in the next round" if action["starts_now"] else until(action["start_at"])
+        is_now = action["starts_now"] or until(action["start_at"]).endswith(" ago")  # it took a while to compute
+        start = "in the next round" if is_now else until(action["start_at"])
         effect = f"starts {start}" if action["start_at"] else f"finishes {until(action['finish_at'])}"
         cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
-        whose = " (an administrator may)" if action["by"] == "administrator" else ""
+        # of a quota the sentence says who can
+        whose = " (an administrator may)" if action["by"] == "administrator" and not action["tenant"] else ""
         lines.append(f"Would help: {action['sentence']}{whose} It {effect}{gain}; {cost}.")
     return lines
 

@@ -40,6 +40,9 @@ class ActionChanges(ApiRecord):
     n_workers: int | None
     gpu_types: list[str] | None
     max_gpus: int | None
+    gpus_by_type: dict[str, int] | None
+    max_cpus: int | None
+    max_memory_bytes: int | None
     max_running_jobs: int | None
 
 

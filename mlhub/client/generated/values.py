@@ -8,7 +8,16 @@ from typing import Literal
 
 ActionByEnum = Literal["member", "administrator"]
 ActionKindEnum = Literal[
-    "fewer_workers", "more_workers", "any_gpu_type", "higher_priority", "larger_quota", "more_running_jobs", "pause_job"
+    "fewer_workers",
+    "more_workers",
+    "any_gpu_type",
+    "higher_priority",
+    "larger_quota",
+    "larger_quota_of_type",
+    "larger_quota_of_cpus",
+    "larger_quota_of_memory",
+    "more_running_jobs",
+    "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]

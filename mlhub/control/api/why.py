@@ -82,6 +82,11 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
         required=False, child=serializers.CharField(), help_text="The types that it may use; an empty list: any."
     )
     max_gpus = serializers.IntegerField(required=False, help_text="The quota's new limit of GPUs.")
+    gpus_by_type = serializers.DictField(
+        required=False, child=serializers.IntegerField(), help_text="All new limits of single types."
+    )
+    max_cpus = serializers.IntegerField(required=False, help_text="The quota's new limit of CPUs.")
+    max_memory_bytes = serializers.IntegerField(required=False, help_text="The quota's new limit of bytes of memory.")
     max_running_jobs = serializers.IntegerField(required=False, help_text="The quota's new limit of running jobs.")
 
 

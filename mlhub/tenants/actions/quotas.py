@@ -99,12 +99,16 @@ def quota_of(owner: Owner, *, locked: bool = False) -> QuotaRules:
     return found
 
 
+def owners_above(project: Project) -> list[Owner]:
+    """Whose rules may hold for the project: itself, the teams above it, the nearest first, and its organisation."""
+    return [project, *Team.objects.line_of(project.team), project.organisation]
+
+
 def rules_above(project: Project) -> list[tuple[Owner, QuotaRules]]:
     """The rules that hold for the project: its own, those of the teams above it and of its organisation, the nearest
     first; without owners that have none.
     """
-    owners: list[Owner] = [project, *Team.objects.line_of(project.team), project.organisation]
-    return [(owner, rules) for owner in owners if (rules := getattr(owner, "quota", None)) is not None]
+    return [(owner, rules) for owner in owners_above(project) if (rules := getattr(owner, "quota", None)) is not None]
 
 
 def within(owner: Owner) -> dict[str, Any]:

@@ -120,6 +120,41 @@ def test_a_larger_quota_is_advised_as_large_as_is_needed_and_no_action_that_does
     assert set(found) == {"larger_quota", "pause_job"}
 
 
+@pytest.mark.parametrize(
+    ("limits", "kind", "advised"),
+    [
+        ({"max_cpus": 6}, "larger_quota_of_cpus", {"max_cpus": 11}),
+        ({"max_memory_bytes": 13 * GIB}, "larger_quota_of_memory", {"max_memory_bytes": 18 * GIB + GIB // 8}),
+        (
+            {"gpus_by_type": (("t4", 9), ("v100", 4))},
+            "larger_quota_of_type",
+            {"gpus_by_type": (("t4", 9), ("v100", 6))},
+        ),
+    ],
+    ids=["cpus", "memory", "type"],
+)
+def test_a_larger_limit_of_cpus_memory_or_a_type_is_advised_as_large_as_is_needed_and_no_larger(
+    limits: dict[str, Any], kind: str, advised: dict[str, Any]
+) -> None:
+    takes = {"cpus_per_worker": 1.3, "memory_per_worker_bytes": 3 * GIB + 1, "gpu_types": ("v100",)}
+    case = cluster(gpus=8).quota("alice", **limits).running(job("a", gpus=4, length_s=LONG_S, **takes))
+    waiting = job("b", gpus=2, **takes | {"cpus_per_worker": 2.9})
+    found = by_kind(counsel(case.waiting(waiting), "b"))
+    assert found[kind] == advised
+    less = {**limits, "max_cpus": 10} if "max_cpus" in limits else {**limits, "max_memory_bytes": 18 * GIB}
+    if kind != "larger_quota_of_type":  # a little less would not do
+        tight = cluster(gpus=8).quota("alice", **less).running(job("a", gpus=4, length_s=LONG_S, **takes))
+        assert isinstance(tight.waiting(waiting).decide("fifo").of("b"), Wait)
+
+
+def test_a_limit_of_memory_below_what_is_used_is_advised_with_room_for_both() -> None:
+    takes = {"memory_per_worker_bytes": GIB}
+    case = cluster(gpus=8).quota("alice", max_memory_bytes=2 * GIB).running(job("a", gpus=4, length_s=LONG_S, **takes))
+    found = counsel(case.waiting(job("b", gpus=2, **takes)), "b")
+    (memory,) = [blocker for blocker in found.blockers if blocker.kind is BlockerKind.QUOTA_MEMORY]
+    assert (memory.have, memory.enough) == (0, 6 * GIB)
+
+
 def test_a_running_job_at_its_largest_size_is_advised_more_workers() -> None:
     elastic = job("a", length_s=LONG_S, max_workers=2)
     case = cluster(gpus=8).running(elastic, n=2)
