@@ -2839,6 +2839,8 @@ class TrialResult(ApiRecord):
     epochs: float
     step: int
     value: float
+    at: datetime | None
+    study_gpu_hours: float | None
 
 
 class UsageOverTime(ApiRecord):

@@ -106,16 +106,6 @@ export const strategiesQuery = queryOptions({
   staleTime: Infinity,
 });
 
-export const datasetChoicesQuery = queryOptions({
-  queryKey: ["datasets", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),
-});
-
-export const modelChoicesQuery = queryOptions({
-  queryKey: ["models", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: { limit: 200 } } })),
-});
-
 export function isReady(item: { latest_version: { state: string } | null }): boolean {
   return item.latest_version?.state === "ready";
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates a study: what to train, the values to try as YAML, the metric, and how far to go.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, NumberInput, Paper, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Alert, Button, Group, NativeSelect, NumberInput, Paper, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
-import { Link, useNavigate } from "react-router";
+import { Link, useNavigate, useSearchParams } from "react-router";
 
-import { Problem } from "@/api/client";
-import type { Model, StudyRequest } from "@/api/types";
+import { choicesQuery, datasetChoices, modelChoices, useChosen } from "@/api/choices";
+import { type FieldError, Problem } from "@/api/client";
+import type { Study } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { ModelSelect } from "@/components/form/ModelSelect";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { datasetsQuery, modelsQuery, useCreateStudy } from "@/features/studies/queries";
-
-const SPACE = `learning_rate: {log_uniform: [0.0001, 0.1]}
-weight_decay: {log_uniform: [0.000001, 0.01]}
-`;
+import { type Draft, draftOf, EMPTY, requestOf, settingsOf } from "@/features/studies/draft";
+import { studyQuery, useCreateStudy } from "@/features/studies/queries";
 
 const ALGORITHMS = [
   { value: "asha", label: t`ASHA: stops the weak trials early` },
@@ -26,103 +27,90 @@ const ALGORITHMS = [
   { value: "grid", label: t`Grid: every combination` },
 ] as const;
 
-interface Choice {
-  id: string;
-  name: string;
-}
-
 const DISTRIBUTIONS = "{log_uniform: [low, high]}, {uniform: [low, high]}, {int: [low, high]}, {choice: [a, b]}";
 
+const AT_FIELDS = [
+  "name", "metric", "steps", "min_steps", "min_epochs", "eta", "seed", "max_trials", "max_parallel", "max_epochs", "max_gpu_hours",
+  "job.dataset", "job.model", "job.epochs",
+];
+
 export function NewStudyPage() {
-  const datasets = useQuery(datasetsQuery);
-  const models = useQuery(modelsQuery);
+  const [search] = useSearchParams();
+  const cloneId = search.get("clone");
   return (
     <Page title={t`New study`} back={<BackLink to="/studies">{t`Studies`}</BackLink>}>
-      <QueryResult of={datasets}>
-        {(listed) => (
-          <QueryResult of={models}>
-            {(known) =>
-              listed.results.length === 0 || known.results.length === 0 ? (
-                <EmptyState
-                  title={t`Nothing to train on yet`}
-                  text={t`A study needs a dataset and a model; built-in models are there from the start.`}
-                  action={
-                    <Button component={Link} to="/datasets">
-                      {t`Upload a dataset`}
-                    </Button>
-                  }
-                />
-              ) : (
-                <NewStudyForm datasets={listed.results} models={known.results} />
-              )
-            }
-          </QueryResult>
-        )}
-      </QueryResult>
+      {cloneId === null ? <Choices /> : <CloneOf id={cloneId} />}
     </Page>
   );
 }
 
-const EMPTY = {
-  name: "",
-  dataset: "",
-  model: "",
-  project: "",
-  epochs: 27 as number | string,
-  steps: "" as number | string,
-  space: SPACE,
-  metric: "eval/accuracy",
-  direction: "maximize",
-  algorithm: "asha",
-  max_trials: 27 as number | string,
-  max_parallel: 4 as number | string,
-  max_gpu_hours: "" as number | string,
-};
-
-type Draft = typeof EMPTY;
-
-function requestOf(draft: Draft): StudyRequest {
-  return {
-    name: draft.name.trim(),
-    job: { ...dataOf(draft), model: draft.model, epochs: Number(draft.epochs) },
-    ...(draft.steps !== "" && { steps: Number(draft.steps) }),
-    space: draft.space,
-    metric: draft.metric.trim(),
-    direction: draft.direction as StudyRequest["direction"],
-    algorithm: draft.algorithm as NonNullable<StudyRequest["algorithm"]>,
-    eta: 2,
-    seed: 0,
-    max_trials: Number(draft.max_trials),
-    max_parallel: Number(draft.max_parallel),
-    ...(draft.max_gpu_hours !== "" && { max_gpu_hours: Number(draft.max_gpu_hours) }),
-  };
+/** Everything is filled in as in the study that is cloned. */
+function CloneOf({ id }: { id: string }) {
+  const study = useQuery(studyQuery(id));
+  return <QueryResult of={study}>{(clone) => <Choices clone={clone} />}</QueryResult>;
 }
 
-/** Jobs of a script may read no dataset: they name their project then. */
-function dataOf({ dataset, project }: Draft): Pick<StudyRequest["job"], "dataset" | "project"> {
-  return dataset === "" ? { project } : { dataset };
+function Choices({ clone }: { clone?: Study }) {
+  const datasets = useQuery(choicesQuery(datasetChoices));
+  const models = useQuery(choicesQuery(modelChoices));
+  return (
+    <QueryResult of={datasets}>
+      {(listed) => (
+        <QueryResult of={models}>
+          {(known) =>
+            clone === undefined && (listed.results.length === 0 || known.results.length === 0) ? (
+              <EmptyState
+                title={t`Nothing to train on yet`}
+                text={t`A study needs a dataset and a model; built-in models are there from the start.`}
+                action={
+                  <Button component={Link} to="/datasets">
+                    {t`Upload a dataset`}
+                  </Button>
+                }
+              />
+            ) : (
+              <NewStudyForm
+                clone={clone}
+                begun={clone === undefined ? { ...EMPTY, dataset: listed.results[0]?.id ?? "", model: known.results[0]?.id ?? "" } : draftOf(clone)}
+              />
+            )
+          }
+        </QueryResult>
+      )}
+    </QueryResult>
+  );
 }
 
-const AT_FIELDS = ["name", "metric", "steps", "max_trials", "max_parallel", "max_gpu_hours", "job.dataset", "job.model", "job.epochs"];
-
-function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; models: readonly Model[] }) {
+function NewStudyForm({ begun, clone }: { begun: Draft; clone: Study | undefined }) {
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<Draft>({ ...EMPTY, dataset: datasets[0]?.id ?? "", model: models[0]?.id ?? "" });
+  const [draft, setDraft] = useState<Draft>(begun);
   const create = useCreateStudy();
-  const model = models.find(({ id }) => id === draft.model);
-  const isScript = model?.latest_version?.kind === "script";
+  const model = useChosen(modelChoices, draft.model);
+  const isScript = model === undefined ? clone?.unit === "steps" || clone?.has_dataset === false : model.latest_version?.kind === "script";
   const problem = create.error instanceof Problem ? create.error : undefined;
-  const spaceError = problem?.errors.find(({ field }) => field === "space" || field.startsWith("space."));
+  const at = (...fields: string[]) => problem?.errors.find(({ field }) => fields.some((one) => field === one || field.startsWith(`${one}.`)));
+  const spaceError = at("space");
+  const settings = settingsOf(draft);
+  const settingsError = problem?.errors.find(({ field }) => field.startsWith("job.") && !AT_FIELDS.includes(field));
   const change = (part: Partial<Draft>) => setDraft((known) => ({ ...known, ...part }));
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    create.mutate(requestOf({ ...draft, project: model?.project?.id ?? "", steps: isScript ? draft.steps : "" }), { onSuccess: ({ id }) => void navigate(`/studies/${id}`) });
+    if (settings === null) return;
+    const projectId = clone?.project.id ?? model?.project?.id ?? "";
+    create.mutate(requestOf(draft, { isScript, projectId, clone }), { onSuccess: ({ id }) => void navigate(`/studies/${id}`) });
   };
-  const atFields = spaceError === undefined ? AT_FIELDS : [...AT_FIELDS, spaceError.field];
+  const shownAt = [spaceError, settingsError].flatMap((error) => error?.field ?? []);
   return (
     <Paper withBorder p="md" component="form" aria-label={t`New study`} onSubmit={submit}>
       <Stack>
-        <ProblemAlert error={create.error} atFields={atFields} />
+        {clone && (
+          <Alert color="blue" role="note">
+            {clone.model_version === null || (clone.has_dataset && clone.dataset_version === null)
+              ? t`With the settings of ${clone.name}; its dataset or its model was deleted: choose another one.`
+              : t`A clone of ${clone.name}, with the same versions of data and model: change what shall be different.`}
+          </Alert>
+        )}
+        <ProblemAlert error={create.error} atFields={[...AT_FIELDS, ...shownAt]} />
         <TextInput
           label={t`Name`}
           required
@@ -132,21 +120,22 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           onChange={(event) => change({ name: event.currentTarget.value })}
         />
         <Group grow align="flex-start" preventGrowOverflow={false}>
-          <NativeSelect
+          <DatasetSelect
             label={t`Dataset`}
             miw={200}
-            data={[...(isScript ? [{ value: "", label: t`No dataset` }] : []), ...datasets.map(({ id, name }) => ({ value: id, label: name }))]}
+            allowDeselect={false}
+            extra={isScript ? [{ value: "", label: t`No dataset` }] : []}
             value={draft.dataset}
             error={problem?.of("job.dataset")}
-            onChange={(event) => change({ dataset: event.currentTarget.value })}
+            onChange={(dataset) => change({ dataset })}
           />
-          <NativeSelect
+          <ModelSelect
             label={t`Model`}
             miw={200}
-            data={models.map(({ id, name }) => ({ value: id, label: name }))}
+            allowDeselect={false}
             value={draft.model}
             error={problem?.of("job.model")}
-            onChange={(event) => change({ model: event.currentTarget.value })}
+            onChange={(id) => change({ model: id })}
           />
           <Whole label={t`Epochs of a whole training`} value={draft.epochs} error={problem?.of("job.epochs")} onChange={(epochs) => change({ epochs })} />
         </Group>
@@ -169,7 +158,7 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           required
           styles={{ input: { fontFamily: "monospace" } }}
           value={draft.space}
-          error={spaceError && [spaceError.message, spaceError.remedy].filter(Boolean).join(" ")}
+          error={spaceError && textOf(spaceError)}
           onChange={(event) => change({ space: event.currentTarget.value })}
         />
         <Group grow align="flex-start" preventGrowOverflow={false}>
@@ -212,16 +201,119 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
             onChange={(max_gpu_hours) => change({ max_gpu_hours })}
           />
         </Group>
+        <Advanced
+          draft={draft}
+          isScript={isScript}
+          isBegunOpen={clone !== undefined}
+          errorAt={(...fields) => {
+            const error = at(...fields);
+            return error && textOf(error);
+          }}
+          settingsError={settings === null ? t`This is no JSON object, such as {"batch_size": 64}.` : settingsError && `${settingsError.field}: ${textOf(settingsError)}`}
+          onChange={change}
+        />
         <Text size="sm" c="dimmed">
           {t`Trials have priority -50: other jobs go first, and trials are preempted first.`}
         </Text>
         <Group justify="flex-end">
-          <Button type="submit" loading={create.isPending}>
+          <Button type="submit" loading={create.isPending} disabled={settings === null}>
             {t`Create study`}
           </Button>
         </Group>
       </Stack>
     </Paper>
+  );
+}
+
+function textOf({ message, remedy }: FieldError): string {
+  return [message, remedy].filter(Boolean).join(" ");
+}
+
+interface AdvancedProps {
+  draft: Draft;
+  isScript: boolean;
+  isBegunOpen: boolean;
+  errorAt: (...fields: string[]) => string | undefined;
+  settingsError: string | undefined;
+  onChange: (part: Partial<Draft>) => void;
+}
+
+function Advanced({ draft, isScript, isBegunOpen, errorAt, settingsError, onChange }: AdvancedProps) {
+  const [isOpen, { toggle }] = useDisclosure(isBegunOpen);
+  const errors = { eta: errorAt("eta"), first: errorAt("min_epochs", "min_steps"), seed: errorAt("seed"), epochs: errorAt("max_epochs") };
+  const isShown = isOpen || settingsError !== undefined || Object.values(errors).some((error) => error !== undefined);
+  return (
+    <div>
+      <Button variant="default" size="xs" onClick={toggle} aria-expanded={isShown}>
+        {isShown ? t`Hide advanced settings` : t`Advanced settings`}
+      </Button>
+      {isShown && (
+        <Stack mt="sm">
+          <Group grow align="flex-start" preventGrowOverflow={false}>
+            {draft.algorithm === "asha" && (
+              <>
+                <NumberInput
+                  label={t`First rung`}
+                  miw={150}
+                  placeholder={t`chosen by MLHub`}
+                  min={1}
+                  allowDecimal={false}
+                  value={draft.first_rung}
+                  error={errors.first}
+                  onChange={(first_rung) => onChange({ first_rung })}
+                />
+                <NumberInput
+                  label={t`Trained on: 1 of`}
+                  miw={150}
+                  min={2}
+                  max={10}
+                  allowDecimal={false}
+                  required
+                  value={draft.eta}
+                  error={errors.eta}
+                  onChange={(eta) => onChange({ eta })}
+                />
+              </>
+            )}
+            <NumberInput
+              label={t`Seed of the search`}
+              miw={150}
+              min={0}
+              allowDecimal={false}
+              required
+              value={draft.seed}
+              error={errors.seed}
+              onChange={(seed) => onChange({ seed })}
+            />
+            {!isScript && (
+              <NumberInput
+                label={t`Epochs of all trials at most`}
+                miw={150}
+                placeholder={t`no limit`}
+                min={1}
+                allowDecimal={false}
+                value={draft.max_epochs}
+                error={errors.epochs}
+                onChange={(max_epochs) => onChange({ max_epochs })}
+              />
+            )}
+          </Group>
+          <Textarea
+            label={t`Further settings of the jobs (JSON)`}
+            description={t`As a job takes them: batch_size, hyperparameters, strategy, resources, limits, environment, secrets.`}
+            placeholder={'{"batch_size": 64}'}
+            autosize
+            minRows={3}
+            maxRows={12}
+            spellCheck={false}
+            styles={{ input: { fontFamily: "monospace" } }}
+            value={draft.settings}
+            error={settingsError}
+            onChange={(event) => onChange({ settings: event.currentTarget.value })}
+          />
+        </Stack>
+      )}
+    </div>
   );
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes an account; the dialogue says what the user made, and asks who becomes its maker.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { userChoices } from "@/api/choices";
 import { api, unwrap } from "@/api/client";
 import type { User } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { heirsQuery, userDeletionQuery } from "@/features/users/queries";
+import { SearchSelect } from "@/components/form/SearchSelect";
+import { userDeletionQuery } from "@/features/users/queries";
 
 export function DeleteUser({ user }: { user: Pick<User, "id" | "username"> }) {
   const queries = useQueryClient();
@@ -41,7 +43,6 @@ interface Props {
 /** Read when the dialogue opens. */
 function Consequences({ user, heir, onHeir }: Props) {
   const { data } = useQuery(userDeletionQuery(user.id));
-  const heirs = useQuery(heirsQuery).data ?? [];
   if (data === undefined) return t`For good: the account, its memberships and its tokens.`;
   if (data.sole_owner_of.length > 0) {
     return t`${user.username} is the only owner of ${data.sole_owner_of.join(", ")}: make another member an owner first.`;
@@ -52,14 +53,14 @@ function Consequences({ user, heir, onHeir }: Props) {
         {t`For good: the account, its memberships and its tokens. Events keep its name.`}
       </Text>
       {data.remains.length > 0 && (
-        <NativeSelect
+        <SearchSelect
+          source={userChoices}
           label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          placeholder={t`Choose a user`}
+          textOf={({ username }) => username}
+          isOffered={({ id }) => id !== user.id}
           value={heir}
-          onChange={(event) => onHeir(event.currentTarget.value)}
-          data={[
-            { value: "", label: t`Choose a user` },
-            ...heirs.filter(({ id }) => id !== user.id).map(({ id, username }) => ({ value: id, label: username })),
-          ]}
+          onChange={onHeir}
         />
       )}
     </Stack>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes a service account; the dialogue says what it made, and asks which member becomes the maker.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { memberChoices } from "@/api/choices";
 import { api, unwrap } from "@/api/client";
 import type { Organisation, ServiceAccount } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { membersQuery, serviceAccountDeletionQuery } from "@/features/members/queries";
+import { SearchSelect } from "@/components/form/SearchSelect";
+import { serviceAccountDeletionQuery } from "@/features/members/queries";
 
 interface Props {
   account: ServiceAccount;
@@ -40,19 +42,17 @@ export function DeleteServiceAccount({ account, organisation }: Props) {
 /** Read when the dialogue opens. */
 function Consequences({ account, organisation, heir, onHeir }: Props & { heir: string; onHeir: (id: string) => void }) {
   const remains = useQuery(serviceAccountDeletionQuery(account.id)).data?.remains ?? [];
-  const members = useQuery(membersQuery(organisation.id)).data ?? [];
   return (
     <Stack gap="xs">
       <Text size="sm">{t`For good: the account and its tokens. Events keep its name.`}</Text>
       {remains.length > 0 && (
-        <NativeSelect
+        <SearchSelect
+          source={memberChoices(organisation.id)}
           label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          placeholder={t`Choose a member`}
+          textOf={({ user }) => user.username}
           value={heir}
-          onChange={(event) => onHeir(event.currentTarget.value)}
-          data={[
-            { value: "", label: t`Choose a member` },
-            ...members.map(({ user }) => ({ value: user.id, label: user.username })),
-          ]}
+          onChange={onHeir}
         />
       )}
     </Stack>
