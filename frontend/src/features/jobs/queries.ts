@@ -97,8 +97,24 @@ export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
 export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "checkpoints"],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
+    queryFn: () => everyCheckpoint(job.id),
   });
+
+const CHECKPOINTS_ASKED = 500;
+
+/** There may be thousands: a part of them at a time, since no answer shall be large. */
+async function everyCheckpoint(id: string): Promise<Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  let n = CHECKPOINTS_ASKED;
+  while (n === CHECKPOINTS_ASKED) {
+    const last = found.at(-1);
+    const query = { limit: CHECKPOINTS_ASKED, ...(last && { after: last.id }) };
+    const part = await unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id }, query } }));
+    found.push(...part);
+    n = part.length;
+  }
+  return found;
+}
 
 export const strategiesQuery = queryOptions({
   queryKey: ["strategies"],

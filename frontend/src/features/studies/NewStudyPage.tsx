@@ -302,9 +302,8 @@ function Advanced({ draft, isScript, isBegunOpen, errorAt, settingsError, onChan
             label={t`Further settings of the jobs (JSON)`}
             description={t`As a job takes them: batch_size, hyperparameters, strategy, resources, limits, environment, secrets.`}
             placeholder={'{"batch_size": 64}'}
-            autosize
-            minRows={3}
-            maxRows={12}
+            rows={6}
+            resize="vertical"
             spellCheck={false}
             styles={{ input: { fontFamily: "monospace" } }}
             value={draft.settings}
