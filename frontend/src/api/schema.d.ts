@@ -19186,6 +19186,18 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
                 /** @description Only those whose user name contains this; asked by an admin, or whose e-mail address does. */
                 search?: string;
             };
@@ -20559,6 +20571,18 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles, given here or in what is above.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
                 /** @description Only those whose user name contains this. */
                 search?: string;
             };
@@ -22742,6 +22766,18 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles, given here or in what is above.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
                 /** @description Only those whose user name contains this. */
                 search?: string;
             };
