@@ -2691,12 +2691,19 @@ class AsyncOrganisationsOperations:
         )
 
     def list_members(
-        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Membership]:
         """The people of an organisation, with their roles; its service accounts have a list of their own.
 
         GET /organisations/{id}/members
 
+        role: Only those who have one of these roles.
         search: Only those whose user name contains this; asked by an admin, or whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2704,7 +2711,7 @@ class AsyncOrganisationsOperations:
             self._transport,
             r.Membership,
             path_of("/organisations/{id}/members", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 
@@ -3558,7 +3565,13 @@ class AsyncProjectsOperations:
         )
 
     def list_roles(
-        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
@@ -3566,6 +3579,7 @@ class AsyncProjectsOperations:
 
         GET /projects/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3573,7 +3587,7 @@ class AsyncProjectsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/projects/{id}/roles", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 
@@ -4698,7 +4712,13 @@ class AsyncTeamsOperations:
         return await self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
 
     def list_roles(
-        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
@@ -4706,6 +4726,7 @@ class AsyncTeamsOperations:
 
         GET /teams/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4713,7 +4734,7 @@ class AsyncTeamsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/teams/{id}/roles", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 

@@ -2656,11 +2656,20 @@ class OrganisationsOperations:
             body={"username": username, "email": email, "role": role},
         )
 
-    def list_members(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> Pages[r.Membership]:
+    def list_members(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Membership]:
         """The people of an organisation, with their roles; its service accounts have a list of their own.
 
         GET /organisations/{id}/members
 
+        role: Only those who have one of these roles.
         search: Only those whose user name contains this; asked by an admin, or whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2668,7 +2677,7 @@ class OrganisationsOperations:
             self._transport,
             r.Membership,
             path_of("/organisations/{id}/members", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 
@@ -3519,13 +3528,22 @@ class ProjectsOperations:
             },
         )
 
-    def list_roles(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> Pages[r.PersonRoles]:
+    def list_roles(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
         team. Who has a role here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3533,7 +3551,7 @@ class ProjectsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/projects/{id}/roles", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 
@@ -4649,13 +4667,22 @@ class TeamsOperations:
         """
         return self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
 
-    def list_roles(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> Pages[r.PersonRoles]:
+    def list_roles(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
         team. Who has a role here alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4663,7 +4690,7 @@ class TeamsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/teams/{id}/roles", id=id),
-            query={"search": search},
+            query={"role": role, "search": search},
             size=page_size,
         )
 
