@@ -56,6 +56,7 @@ def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     assert main(["study", "clone", "search", "--set", "name=other", "--set", "space.width={int: [8, 9]}"]) == 0
     cloned = Study.objects.get(pk=capsys.readouterr().out.strip())
     assert (cloned.name, cloned.max_trials, cloned.space["width"]["int"]) == ("other", 6, [8, 9])
+    cloned.delete()
     capsys.readouterr()
     assert main(["study", "ls"]) == CommandStatus.OK
     assert len(capsys.readouterr().out.splitlines()) == 2

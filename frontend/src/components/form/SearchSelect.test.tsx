@@ -48,5 +48,5 @@ it("reads one that a link names and the list does not begin with", async () => {
   renderPage(`/jobs/new?dataset=${ID(2999)}`);
   const field = await screen.findByRole("combobox", { name: "Dataset" });
   await expect.poll(() => (field as HTMLInputElement).value).toMatch(/^set-2999/);
-  expect(asked).toEqual(["", ID(2999)]);
+  expect(asked.filter((one) => one !== "")).toEqual([ID(2999)]);
 });
