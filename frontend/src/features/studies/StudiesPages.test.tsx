@@ -217,7 +217,7 @@ it("clones a study with changes: everything is filled in, and the same versions 
     settings: { epochs: 9, priority: -50, batch_size: 32, max_batch_size: null, hyperparameters: { dropout: 0.1 } },
     space: { learning_rate: { log_uniform: [1e-7, 0.1], points: null }, activation: { choice: ["relu", "tanh"] } },
     dataset_version: { id: versions.dataset_version, number: 1, dataset: { id: dataset().id, name: dataset().name } },
-    model_version: { id: versions.model_version, number: 1, model: { id: model().id, name: model().name } },
+    model_version: { id: versions.model_version, number: 1, model: { id: model().id, name: model().name }, kind: "builtin" },
     max_epochs: 60,
     seed: 7,
   });

@@ -3,14 +3,16 @@
 import { t } from "@lingui/core/macro";
 import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
-import { userChoices } from "@/api/choices";
 import { api, unwrap } from "@/api/client";
 import type { User } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { SearchSelect } from "@/components/form/SearchSelect";
 import { userDeletionQuery } from "@/features/users/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+const HeirSelect = lazyComponent(async () => (await import("./HeirSelect")).HeirSelect);
 
 export function DeleteUser({ user }: { user: Pick<User, "id" | "username"> }) {
   const queries = useQueryClient();
@@ -53,15 +55,14 @@ function Consequences({ user, heir, onHeir }: Props) {
         {t`For good: the account, its memberships and its tokens. Events keep its name.`}
       </Text>
       {data.remains.length > 0 && (
-        <SearchSelect
-          source={userChoices}
-          label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
-          placeholder={t`Choose a user`}
-          textOf={({ username }) => username}
-          isOffered={({ id }) => id !== user.id}
-          value={heir}
-          onChange={onHeir}
-        />
+        <Suspense fallback={<Loading />}>
+          <HeirSelect
+            userId={user.id}
+            label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+            value={heir}
+            onChange={onHeir}
+          />
+        </Suspense>
       )}
     </Stack>
   );

@@ -3,14 +3,16 @@
 import { t } from "@lingui/core/macro";
 import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
-import { memberChoices } from "@/api/choices";
 import { api, unwrap } from "@/api/client";
 import type { Organisation, ServiceAccount } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { SearchSelect } from "@/components/form/SearchSelect";
 import { serviceAccountDeletionQuery } from "@/features/members/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+const HeirSelect = lazyComponent(async () => (await import("./HeirSelect")).HeirSelect);
 
 interface Props {
   account: ServiceAccount;
@@ -46,14 +48,14 @@ function Consequences({ account, organisation, heir, onHeir }: Props & { heir: s
     <Stack gap="xs">
       <Text size="sm">{t`For good: the account and its tokens. Events keep its name.`}</Text>
       {remains.length > 0 && (
-        <SearchSelect
-          source={memberChoices(organisation.id)}
-          label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
-          placeholder={t`Choose a member`}
-          textOf={({ user }) => user.username}
-          value={heir}
-          onChange={onHeir}
-        />
+        <Suspense fallback={<Loading />}>
+          <HeirSelect
+            organisationId={organisation.id}
+            label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+            value={heir}
+            onChange={onHeir}
+          />
+        </Suspense>
       )}
     </Stack>
   );
