@@ -38,7 +38,7 @@ it("finds one of 3,000 datasets by a part of its name, and keeps it", async () =
   await user.clear(field);
   await user.type(field, "2718");
   await user.click(await screen.findByRole("option", { name: /set-2718/ }));
-  expect(asked).toEqual(["", "2718"]);
+  expect(asked.at(-1)).toBe("2718");
   expect(field).toHaveValue(`set-2718 (${MANY[0]?.project.name})`);
 });
 

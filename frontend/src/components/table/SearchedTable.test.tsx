@@ -43,7 +43,7 @@ it("reads a page of 10,000 members, and what is searched for", async () => {
   await user.type(screen.getByLabelText("Search: Members"), "0777");
   expect(await screen.findByRole("cell", { name: "person00777" })).toBeVisible();
   await expect.poll(async () => (await rows()).length).toBe(11);
-  expect(asked).toEqual(["", "search=0777"]);
+  expect(asked.at(-1)).toBe("search=0777");
   expect(router.state.location.search).toBe("?member=0777");
   await user.clear(screen.getByLabelText("Search: Members"));
   await user.type(screen.getByLabelText("Search: Members"), "nobody");
