@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people do with studies: create, pause, resume, stop, delete. advance.py makes their jobs follow."""
+"""What people do with studies: create, pause, resume, stop, delete. advance.py makes their jobs follow.
+
+extension.py adds to their budgets, cloning.py makes others like them.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
+STUDY_ENDED = "study_ended"  # code of a trial that was stopped with its study
 ADVANCE = "mlhub.experiments.tasks.advance_studies"
 
 
@@ -57,7 +61,7 @@ def create_study(
             model_version=model_version,
             **fields,
         )
-        _record("study.created", study, actor, algorithm=study.algorithm, metric=study.metric)
+        record("study.created", study, actor, algorithm=study.algorithm, metric=study.metric)
         send_on_commit(ADVANCE)
     return study
 
@@ -73,9 +77,9 @@ def resume_study(study: Study, *, actor: User) -> Study:
 
 def stop_study(study: Study, *, actor: User) -> Study:
     """For good: jobs of its trials are cancelled, but for those that have reached the last rung."""
-    _require_right(study, actor)
+    require_right(study, actor)
     with transaction.atomic():
-        found = _locked(study)
+        found = locked(study)
         if found.state == StudyState.STOPPED:
             return found
         _refuse_ended(found)
@@ -88,9 +92,9 @@ def stop_study(study: Study, *, actor: User) -> Study:
 
 def delete_study(study: Study, *, actor: User) -> None:
     """One that has ended, with its trials; their jobs and models stay. Raises ConflictError, NotAllowedError."""
-    _require_right(study, actor)
+    require_right(study, actor)
     with transaction.atomic():
-        found = _locked(study)
+        found = locked(study)
         if found.state not in ENDED_STUDIES:
             raise ConflictError(
                 f"{found.name} is {found.state}: only studies that have ended can be deleted.",
@@ -106,7 +110,7 @@ def delete_study(study: Study, *, actor: User) -> None:
                 state=found.state,
             )
         Study.objects.filter(pk=found.pk).delete()
-        _record("study.deleted", found, actor, state=found.state)
+        record("study.deleted", found, actor, state=found.state)
 
 
 def end_study(study: Study, state: StudyState, reason: str, *, actor: User | None = None) -> None:
@@ -114,26 +118,26 @@ def end_study(study: Study, state: StudyState, reason: str, *, actor: User | Non
     now = timezone.now()
     Study.objects.filter(pk=study.pk).update(state=state, reason=reason, problem="", finished_at=now)
     live = study.trials.exclude(status__in=OVER)
-    live.update(status=TrialStatus.STOPPED, code="study_ended", message=f"The study ended: {reason}", is_settled=False)
-    _record(f"study.{state}", study, actor, reason=reason)
+    live.update(status=TrialStatus.STOPPED, code=STUDY_ENDED, message=f"The study ended: {reason}", is_settled=False)
+    record(f"study.{state}", study, actor, reason=reason)
 
 
 def _steer(study: Study, state: StudyState, kind: str, *, actor: User) -> Study:
     """Pauses or resumes; asked again it changes nothing. Raises ConflictError for an ended one, NotAllowedError."""
-    _require_right(study, actor)
+    require_right(study, actor)
     with transaction.atomic():
-        found = _locked(study)
+        found = locked(study)
         _refuse_ended(found)
         if found.state != state:
             Study.objects.filter(pk=found.pk).update(state=state, steered_by=actor, problem="")
             found.trials.exclude(status__in=OVER).update(is_settled=False)
-            _record(kind, found, actor)
+            record(kind, found, actor)
             send_on_commit(ADVANCE)
     study.refresh_from_db()
     return study
 
 
-def _locked(study: Study) -> Study:
+def locked(study: Study) -> Study:
     found: Study = (
         Study.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=study.pk)
     )
@@ -150,11 +154,11 @@ def _refuse_ended(study: Study) -> None:
         )
 
 
-def _require_right(study: Study, actor: User) -> None:
+def require_right(study: Study, actor: User) -> None:
     require_role(actor, study.project, Role.SUBMITTER if study.created_by_id == actor.id else Role.ADMIN)
 
 
-def _record(kind: str, study: Study, actor: User | None, **facts: Any) -> None:
+def record(kind: str, study: Study, actor: User | None, **facts: Any) -> None:
     append(
         kind,
         organisation=study.project.organisation,

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from mlhub.experiments.actions import end_study
 from mlhub.experiments.algorithms.asha import Promotion
-from mlhub.experiments.algorithms.search import Algorithm, NewTrial, TrialStatus, next_step
+from mlhub.experiments.algorithms.search import Algorithm, NewTrial, TrialStatus, next_step, step_ahead
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.records import records_of, rules_of
 from mlhub.experiments.states import StudyState
@@ -33,15 +33,19 @@ def end_if_over(study_id: UUID) -> bool:
     if study.state != StudyState.RUNNING:
         return False
     trials = list(study.trials.order_by("number"))
-    ending = reason_to_end(study, trials) or _exhausted(study, trials)
+    ending = reason_to_end(study, trials) or exhausted(study, trials)
     if ending is None:
         return False
     with transaction.atomic():
-        study = Study.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=study_id)
-        if study.state != StudyState.RUNNING:  # a person was faster
+        found = Study.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=study_id)
+        if found.state != StudyState.RUNNING or budget_of(found) != budget_of(study):  # a person was faster
             return False
-        end_study(study, ending.state, ending.reason)
+        end_study(found, ending.state, ending.reason)
     return True
+
+
+def budget_of(study: Study) -> tuple[int, int | None, float | None]:
+    return study.max_trials, study.max_epochs, study.max_gpu_hours
 
 
 def reason_to_end(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
@@ -61,10 +65,15 @@ def reason_to_end(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
     return None
 
 
-def affordable_step(study: Study, trials: Sequence[Trial]) -> NewTrial | Promotion | StudyEnd | None:
-    """The next step of the search; the StudyEnd where the budget of epochs forbids it; None where there is none now."""
+def affordable_step(
+    study: Study, trials: Sequence[Trial], *, is_made: bool = True
+) -> NewTrial | Promotion | StudyEnd | None:
+    """The next step of the search; the StudyEnd where the budget of epochs forbids it; None where there is none now.
+
+    is_made: False asks only whether there is one; a new trial has no parameters then.
+    """
     rules = rules_of(study)
-    step = next_step(rules, records_of(trials))
+    step = (next_step if is_made else step_ahead)(rules, records_of(trials))
     if step is None or study.max_epochs is None:
         return step
     rung = 0 if isinstance(step, NewTrial) else step.rung
@@ -80,11 +89,11 @@ def epochs_planned(study: Study, trials: Sequence[Trial]) -> float:
     return sum(max(trial.epochs, epochs) for trial, epochs in zip(trials, planned, strict=True))
 
 
-def _exhausted(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
+def exhausted(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
     """Where no trial runs and none is to be made. Without any result it is a failure."""
     if any(trial.status == TrialStatus.RUNNING for trial in trials):
         return None
-    step = affordable_step(study, trials)
+    step = affordable_step(study, trials, is_made=False)
     if isinstance(step, NewTrial | Promotion):
         return None
     if not any(trial.results for trial in trials):

@@ -22,8 +22,8 @@ MOST_NAMED = 8  # metrics in a message
 
 
 def result_at(job: Job, metric: str, *, rung: int, unit: Unit = Unit.EPOCHS) -> dict[str, Any] | None:
-    """{epochs, step, value} of the first point of the metric at so many epochs, or steps, or later; None before there
-    is one. Of steps, epochs are the steps.
+    """{epochs, step, value, at} of the first point of the metric at so many epochs, or steps, or later; None before
+    there is one. Of steps, epochs are the steps.
 
     Of a job that succeeded earlier, having reached its target, it is the last point. Infinite values are no result.
     """
@@ -32,13 +32,13 @@ def result_at(job: Job, metric: str, *, rung: int, unit: Unit = Unit.EPOCHS) -> 
         column, reached = "step", points.filter(step__gte=rung)
     else:
         column, reached = "epoch", points.filter(epoch__gte=rung - TOLERANCE)
-    found = reached.order_by(column, "seq").values("epoch", "step", "value").first()
+    found = reached.order_by(column, "seq").values("epoch", "step", "value", "at").first()
     if found is None and job.state == JobState.SUCCEEDED:
-        found = points.order_by(f"-{column}", "-seq").values("epoch", "step", "value").first()
+        found = points.order_by(f"-{column}", "-seq").values("epoch", "step", "value", "at").first()
     if found is None or not math.isfinite(found["value"]):
         return None
     at = found["step"] if unit == Unit.STEPS else found["epoch"]
-    return {"epochs": at, "step": found["step"], "value": found["value"]}
+    return {"epochs": at, "step": found["step"], "value": found["value"], "at": found["at"].isoformat()}
 
 
 def trained(job: Job, unit: Unit) -> float:

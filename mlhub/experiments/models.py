@@ -13,6 +13,8 @@ from mlhub.experiments.states import StudyState
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 
+MOST_TRIALS = 1000  # of a study
+
 
 class Direction(models.TextChoices):
     MAXIMIZE = "maximize"
@@ -31,7 +33,7 @@ class Study(models.Model):
     has_dataset: False for a script that reads none; with it, a study without dataset_version has lost it.
 
     Each max_*: the budget; null = no limit. reason: why it ended, in a sentence; problem: what keeps it from going on
-    now. steered_by: who last paused, resumed or stopped it, and in whose name its jobs are resumed since.
+    now. steered_by: who last paused, resumed, extended or stopped it, and in whose name its jobs are resumed since.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -80,7 +82,8 @@ class Study(models.Model):
 
 
 class Trial(models.Model):
-    """rung: that its job has reached or is trained to. results: {epochs, step, value} of each rung that it reached.
+    """rung: that its job has reached or is trained to. results: {epochs, step, value} of each rung that it reached, and
+    {at, study_gpu_s}: when it was reported, and what all trials of the study had used when it was recorded.
 
     job_id is no foreign key: the trial outlives its job. epochs, gpu_s: what the job has used, as of the last advance;
     epochs are of the study's unit.

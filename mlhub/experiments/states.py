@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a study. A study that has ended never runs again."""
+"""The states of a study. One that is completed runs again when its budget is raised; other ended ones never do."""
 
 from __future__ import annotations
 

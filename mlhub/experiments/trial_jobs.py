@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from django.db.models import Sum
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError
@@ -15,7 +16,7 @@ from mlhub.experiments.measurements import gpu_seconds_of, has_checkpoint, metri
 from mlhub.experiments.models import Study, Trial, Unit
 from mlhub.experiments.records import record_of, records_of, rules_of
 from mlhub.experiments.states import ENDED_STUDIES, StudyState
-from mlhub.jobs.actions import cancel_job, pause_job, resume_job, submit_job
+from mlhub.jobs.actions import cancel_job, continue_cancelled_job, pause_job, resume_job, submit_job
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED, Intent, JobState
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 TRAINED_ON = "trained_on"  # code of a trial that passes its rungs without resting there
+CONTINUED = "continued"  # code of a trial whose job was cancelled with its study, and goes on when the trial does
 PAST_END = "past_end"  # code of a trial whose script did not end at the study's last step
 SETTLED = 1.25  # times its rung: so far has a script trained that saves no checkpoints, or does not end
 
@@ -94,7 +96,7 @@ def _record(study: Study, trial: Trial, job: Job) -> None:
         found = result_at(job, study.metric, rung=study.rungs[trial.rung], unit=Unit(study.unit))
         is_last = trial.rung == len(study.rungs) - 1
         if found is not None and (is_last or can_rest(study, trial, job) is not None):
-            trial.results = [*trial.results, found]
+            trial.results = [*trial.results, {**found, "study_gpu_s": _gpu_s_of_study(trial)}]
             if is_last:
                 trial.status = TrialStatus.COMPLETED
             elif can_rest(study, trial, job):
@@ -105,10 +107,16 @@ def _record(study: Study, trial: Trial, job: Job) -> None:
         return
     if job.state == JobState.FAILED:
         _end(trial, TrialStatus.FAILED, "job_failed", (job.failure or {}).get("message") or "Its job failed.")
-    elif job.state == JobState.CANCELLED:
+    elif job.state == JobState.CANCELLED and trial.code != CONTINUED:
         _end(trial, TrialStatus.STOPPED, "job_cancelled", "Its job was cancelled.")
     elif job.state == JobState.SUCCEEDED and trial.status == TrialStatus.RUNNING:
         _end(trial, TrialStatus.FAILED, NO_METRIC, metrics_named(job, study.metric))
+
+
+def _gpu_s_of_study(trial: Trial) -> float:
+    """Of all its trials, the others as of the last advance."""
+    others = Trial.objects.filter(study=trial.study_id).exclude(pk=trial.pk)
+    return trial.gpu_s + float(others.aggregate(gpu_s=Sum("gpu_s"))["gpu_s"] or 0.0)
 
 
 def can_rest(study: Study, trial: Trial, job: Job) -> bool | None:
@@ -134,6 +142,9 @@ def _train_on_or_stop(study: Study, trial: Trial) -> None:
 
 def _steer(study: Study, trial: Trial, job: Job) -> None:
     """The platform pauses and cancels, whichever roles people have lost; only going on is asked for by a person."""
+    if trial.code == CONTINUED:
+        _continue(study, trial, job)
+        return
     if job.state in ENDED:
         return
     if trial.status == TrialStatus.COMPLETED:  # ends by itself, with its model
@@ -150,6 +161,13 @@ def _steer(study: Study, trial: Trial, job: Job) -> None:
             pause_job(job, actor=None)
     elif job.intent == Intent.PAUSE:
         resume_job(job, actor=study.steered_by or study.created_by)
+
+
+def _continue(study: Study, trial: Trial, job: Job) -> None:
+    """Of a job that was cancelled with its study: once it has ended it goes on, when the trial does."""
+    if job.state == JobState.CANCELLED and trial.status == TrialStatus.RUNNING and study.state == StudyState.RUNNING:
+        continue_cancelled_job(job, actor=study.steered_by or study.created_by)
+        trial.code = ""
 
 
 def _is_settled(study: Study, trial: Trial, job: Job) -> bool:

@@ -202,6 +202,31 @@ def resume_job(job: Job, *, actor: User) -> Job:
     return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED, JobState.FAILED), actor=actor)
 
 
+def continue_cancelled_job(job: Job, *, actor: User) -> Job:
+    """Back to the queue, of a job that the platform cancelled: a trial whose study goes on. actor: in whose name.
+
+    People are refused this: what they cancel stays cancelled. It goes on from its last checkpoint, or anew without one.
+    Raises what submit_job raises of limits, ConflictError, NotAllowedError.
+    """
+    require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        found = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("project__organisation", "created_by")
+            .get(pk=job.pk, state=JobState.CANCELLED)
+        )
+        check_resumption(found, actor=actor)
+        changes: dict[str, Any] = {**CONTINUED, "intent": Intent.RUN}
+        if found.preflight == Preflight.PENDING:  # its dry run was withdrawn when it was cancelled
+            work_queue.enqueue(HAND_OFF, found.id, organisation=found.project.organisation, user=actor, is_bulk=True)
+        advance(
+            found.pk, trigger=Trigger.RESUME, reason="resume_by_platform", actor=actor, seen_version=found.version,
+            **changes,
+        )  # fmt: skip
+    job.refresh_from_db()
+    return job
+
+
 def pass_preflight(job: Job, *, profile: dict[str, Any], validation: PassedValidation | None = None) -> bool:
     """Lets the job be scheduled. Returns False when another dry run was first, or the job has ended.
 

@@ -29,7 +29,9 @@ from mlhub.tenants.models import User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
-MAX_LISTED = 200
+MAX_LISTED = 200  # in one answer, unless more are asked for
+MAX_ASKED = 1000
+MAX_DELETED = 10_000  # at once
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,39 @@ class ListedCheckpoint:
         return self.row.name.startswith(BEST)
 
 
-def checkpoints_of(job: Job) -> list[ListedCheckpoint]:
-    """Those that are there, newest first; where only pods reach the files, the newest that were reported."""
+def checkpoints_of(job: Job, *, after: Checkpoint | None = None, limit: int = MAX_LISTED) -> list[ListedCheckpoint]:
+    """Those that are there, newest first; where only pods reach the files, those that were reported.
+
+    after: only those that come after this one.
+    """
     rows = Checkpoint.objects.filter(attempt__job=job).select_related("attempt")
     if jobs_without_checkpoints(timezone.now()).filter(pk=job.pk).exists():
         rows = rows.filter(is_pinned=True)
     is_reachable = checkpoint_files.are_reachable(job.pk)
     if is_reachable:
         rows = rows.filter(Q(name__in=checkpoint_files.names(job.pk)) | ~Q(name__regex=checkpoint_files.NAME.pattern))
-    newest = rows.order_by("-attempt__number", "-step", "-id")[:MAX_LISTED]
+    if after is not None:
+        number, step = after.attempt.number, after.step
+        same = Q(attempt__number=number)
+        rows = rows.filter(
+            Q(attempt__number__lt=number) | (same & Q(step__lt=step)) | (same & Q(step=step, pk__lt=after.pk))
+        )
+    newest = rows.order_by("-attempt__number", "-step", "-id")[:limit]
     return [ListedCheckpoint(row, is_reachable and not checkpoint_files.is_script_s(row.name)) for row in newest]
 
 
 def checkpoint_of(job: Job, checkpoint_id: int) -> Checkpoint:
     """Raises NotFoundError for one that the job does not have."""
-    found = Checkpoint.objects.filter(attempt__job=job, pk=checkpoint_id).select_related("attempt").first()
-    if found is None:
-        raise NotFoundError(f"{job.name} has no checkpoint {checkpoint_id}.")
-    return found
+    return _all_of(job, [checkpoint_id])[0]
+
+
+def _all_of(job: Job, ids: Collection[int]) -> list[Checkpoint]:
+    """By id. Raises NotFoundError where the job does not have one of them."""
+    found = Checkpoint.objects.filter(attempt__job=job).select_related("attempt").in_bulk(list(ids))
+    missing = sorted(set(ids) - set(found))
+    if missing:
+        raise NotFoundError(f"{job.name} has no checkpoint {missing[0]}.")
+    return [found[checkpoint_id] for checkpoint_id in sorted(found)]
 
 
 def pin_checkpoint(job: Job, checkpoint: Checkpoint, *, is_pinned: bool, actor: User) -> Checkpoint:
@@ -86,7 +103,7 @@ def delete_checkpoints(job: Job, ids: Collection[int], *, actor: User) -> int:
     """Deletes all of them or none; returns how many. Raises NotFoundError, ConflictError, NotAllowedError."""
     _require_right(job, actor)
     checkpoint_files.require_reachable(job.pk)
-    chosen = [checkpoint_of(job, checkpoint_id) for checkpoint_id in sorted(set(ids))]
+    chosen = _all_of(job, ids)
     with transaction.atomic():
         found = Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
         _refuse_needed(found, chosen)

@@ -56,6 +56,7 @@ TRANSITIONS: Mapping[tuple[JobState, Trigger], JobState] = {
     (_S.PAUSED, _T.RESUME): _S.QUEUED,
     (_S.PAUSED, _T.CANCEL): _S.CANCELLED,
     (_S.FAILED, _T.RESUME): _S.QUEUED,
+    (_S.CANCELLED, _T.RESUME): _S.QUEUED,  # a trial of a study that goes on; never asked for by a person
     (_S.STARTING, _T.PODS_RUN): _S.RUNNING,
     **{
         (state, trigger): target

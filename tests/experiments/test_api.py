@@ -242,3 +242,36 @@ def test_the_list_counts_trials_and_names_the_best_of_the_highest_rung_without_r
     assert client.get(f"{URL}/{study.pk}").json() == found
     none = rows[str(empty.pk)]
     assert (none["best"], none["n_trials"], none["epochs"], none["gpu_hours"]) == (None, 0, 0, 0)
+
+
+def test_a_study_is_cloned_with_changes(cast: Cast) -> None:
+    first = created(cast, max_epochs=90, seed=5, min_epochs=3).json()
+    client = cast.client(cast.bob)
+
+    def clone(**changes: Any) -> Any:
+        return client.post(f"{URL}/{first['id']}/clone", changes, format="json")
+
+    same = clone()
+    assert same.status_code == 201, same.content
+    unchanged = ("name", "space", "settings", "metric", "rungs", "eta", "seed", "max_trials", "max_epochs", "unit")
+    assert {name: same.json()[name] for name in unchanged} == {name: first[name] for name in unchanged}
+    assert same.json()["id"] != first["id"]
+    assert same.json()["model_version"] == first["model_version"]
+
+    other = clone(name="more", max_trials=81, job={"epochs": 18, "batch_size": 32}, space={"width": {"int": [8, 16]}})
+    assert other.status_code == 201, other.content
+    shown = other.json()
+    assert (shown["name"], shown["max_trials"], shown["rungs"]) == ("more", 81, [1, 2, 4, 8, 16, 18])  # chosen anew
+    assert shown["settings"] | {"epochs": 9} == first["settings"] | {"batch_size": 32, "max_batch_size": None}
+    assert list(shown["space"]) == ["width"]
+
+    for changes, field in (({"max_trails": 3}, "max_trails"), ({"job": {"epocs": 3}}, "job.epocs"),
+                           ({"space": {"width": {"int": [9, 2]}}}, "space.width")):  # fmt: skip
+        answer = clone(**changes)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert cast.client(cast.charlie).post(f"{URL}/{first['id']}/clone", {}, format="json").status_code == 404
+    assert cast.client(cast.victor).post(f"{URL}/{first['id']}/clone", {}, format="json").status_code == 403
+    Study.objects.filter(pk=first["id"]).update(dataset_version=None)
+    lost = clone()
+    assert (lost.status_code, lost.json()["code"]) == (409, "input_deleted")
+    assert clone(job={"dataset": "blobs"}).status_code == 201

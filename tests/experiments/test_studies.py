@@ -20,9 +20,8 @@ from mlhub.jobs.actions import resume_job
 from mlhub.jobs.deletion import delete_job
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import Membership
-from mlhub.usage.models import UsageEntry
 from tests.cast import Cast, make_cast
-from tests.experiments.training import Trainer, steps_of, study_of
+from tests.experiments.training import Trainer, entered, steps_of, study_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -116,7 +115,7 @@ def test_a_budget_of_gpu_hours_ends_the_study_and_cancels_what_runs(cast: Cast) 
     trainer.train()
     trainer.train()
     job = Job.objects.earliest("id")
-    _entered(job, gpu_s=1801)
+    entered(job, gpu_s=1801)
     trainer.run(study)
     assert (study.state, study.reason) == ("completed", "Its budget of 0.5 GPU-hours is used up.")
     assert not Job.objects.exclude(state="cancelled").exists()
@@ -184,7 +183,7 @@ def test_a_budget_ends_a_study_also_while_a_limit_keeps_it_from_submitting(cast:
     advance_studies()
     trainer.train()
     settings.MAX_WAITING_JOBS_PER_USER = 0
-    _entered(Job.objects.earliest("id"), gpu_s=1801)
+    entered(Job.objects.earliest("id"), gpu_s=1801)
     advance_studies()
     study.refresh_from_db()
     assert (study.state, study.reason) == ("completed", "Its budget of 0.5 GPU-hours is used up.")
@@ -196,7 +195,7 @@ def test_jobs_of_an_ended_study_are_cancelled_also_when_its_maker_has_left_the_o
     advance_studies()
     trainer.train()
     Membership.objects.filter(user=cast.bob).delete()
-    _entered(Job.objects.earliest("id"), gpu_s=1801)
+    entered(Job.objects.earliest("id"), gpu_s=1801)
     trainer.run(study)
     assert set(Job.objects.values_list("state", flat=True)) == {"cancelled"}
     assert not Event.objects.filter(kind="job.cancel_asked").exclude(actor=None).exists()
@@ -320,15 +319,3 @@ def _advance_with_kills(study: Study, monkeypatch: pytest.MonkeyPatch) -> int:
                 continue
         return n
     raise AssertionError("no advance got through")
-
-
-def _entered(job: Job, *, gpu_s: float) -> None:
-    attempt = job.attempts.get()
-    allocation = attempt.allocations.get()
-    now = attempt.created_at
-    UsageEntry.objects.create(
-        allocation_id=allocation.pk + 1000, attempt_id=attempt.pk, attempt_number=1, outcome="preempted",
-        job_id=job.pk, job=job.name, user_id=job.created_by_id, user="bob", project_id=job.project_id,
-        project="vision", team="", organisation_id=job.project.organisation_id, organisation="A", node="node",
-        gpu_type="", slots=[0], began_at=now, ended_at=now, gpu_s=gpu_s, startup_gpu_s=0, lost_gpu_s=0,
-    )  # fmt: skip

@@ -18,6 +18,7 @@ from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.metrics.models import MetricPoint, Series
 from mlhub.registry.models import Model, ModelVersion
+from mlhub.usage.models import UsageEntry
 from tests.cast import Cast
 from tests.jobs.builders import builtin, ready_dataset
 
@@ -156,3 +157,16 @@ def steps_of(study: Study) -> list[tuple[int, dict[str, Any], int, list[float]]]
     """What the study decided: number, parameters, highest rung and results of each trial."""
     rows = Trial.objects.filter(study=study).order_by("number")
     return [(t.number, t.parameters, t.rung, [r["value"] for r in t.results]) for t in rows]
+
+
+def entered(job: Job, *, gpu_s: float) -> None:
+    """The ledger has so much of the job's running attempt."""
+    attempt = job.attempts.get()
+    allocation = attempt.allocations.get()
+    now = attempt.created_at
+    UsageEntry.objects.create(
+        allocation_id=allocation.pk + 1000, attempt_id=attempt.pk, attempt_number=1, outcome="preempted",
+        job_id=job.pk, job=job.name, user_id=job.created_by_id, user="bob", project_id=job.project_id,
+        project="vision", team="", organisation_id=job.project.organisation_id, organisation="A", node="node",
+        gpu_type="", slots=[0], began_at=now, ended_at=now, gpu_s=gpu_s, startup_gpu_s=0, lost_gpu_s=0,
+    )  # fmt: skip

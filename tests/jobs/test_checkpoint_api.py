@@ -82,6 +82,26 @@ def test_the_checkpoints_that_are_there_are_listed_newest_first(cast: Cast) -> N
     assert first["size_bytes"] == 88
 
 
+def test_a_long_list_is_read_in_parts_and_deleted_at_once(cast: Cast, django_assert_max_num_queries: Any) -> None:
+    found = trained(cast)
+    for step in range(100, 130):
+        written(found, f"attempt-0001-step-{step:010d}", step=step)
+    client, path = cast.client(cast.bob), f"/api/v1/jobs/{found.id}/checkpoints"
+    steps: list[int] = []
+    query: dict[str, int] = {"limit": 7}
+    while part := client.get(path, query).json():
+        steps += [row["step"] for row in part]
+        query["after"] = part[-1]["id"]
+    assert steps == [*range(129, 99, -1), 20, 15, 10]
+    assert client.get(path, {"limit": 0}).status_code == 422
+    other = trained(cast)
+    assert client.get(path, {"after": of_step(other, 20).pk}).status_code == 404
+    ids = [row["id"] for row in client.get(path).json() if row["step"] >= 100]
+    with django_assert_max_num_queries(25):  # as for one
+        assert client.post(f"{path}/delete", {"checkpoints": ids}, format="json").status_code == 204
+    assert [row["step"] for row in listed(cast, found)] == [20, 15, 10]
+
+
 def test_a_pinned_checkpoint_survives_the_retention_and_cannot_be_deleted_until_it_is_unpinned(
     cast: Cast, settings: Any
 ) -> None:

@@ -14,7 +14,7 @@ from tests.cast import make_cast
 from tests.jobs.builders import job
 
 
-def test_every_state_can_be_reached_and_left_but_ended_ones_by_resuming_a_failed_job_alone() -> None:
+def test_every_state_can_be_reached_and_left_but_ended_ones_by_resuming_alone() -> None:
     reached, todo = {JobState.QUEUED}, deque([JobState.QUEUED])
     while todo:
         state = todo.popleft()
@@ -24,8 +24,9 @@ def test_every_state_can_be_reached_and_left_but_ended_ones_by_resuming_a_failed
                 todo.append(after)
     assert reached == set(JobState)
     leaving = {before for before, _ in TRANSITIONS}
-    assert leaving == set(JobState) - set(ENDED) | {JobState.FAILED}
-    assert [trigger for before, trigger in TRANSITIONS if before == JobState.FAILED] == [Trigger.RESUME]
+    assert leaving == set(JobState) - set(ENDED) | {JobState.FAILED, JobState.CANCELLED}
+    for ended in (JobState.FAILED, JobState.CANCELLED):
+        assert [trigger for before, trigger in TRANSITIONS if before == ended] == [Trigger.RESUME]
 
 
 def test_a_job_that_is_stopping_ends_somewhere_whatever_its_gang_does() -> None:

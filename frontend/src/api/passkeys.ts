@@ -5,6 +5,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, csrfToken, Problem, unwrap } from "@/api/client";
 import type { PasskeyAdded, PasskeyAnswer } from "@/api/types";
+import { everyPage } from "@/lib/cursor";
 
 /** What toJSON() of a credential holds, in base64url; TypeScript's own types leave it open. */
 interface SignedJSON {
@@ -21,8 +22,7 @@ interface AttestedJSON {
 
 export const passkeysQuery = queryOptions({
   queryKey: ["passkeys"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/auth/passkeys", { params: { query: { limit: 200 } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/auth/passkeys", { params: { query } }))),
 });
 
 /** Why passkeys cannot be used on this page; undefined: they can. origin: of the pages that may, null: of none. */

@@ -1236,7 +1236,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The checkpoints that are there, newest first, at most 200. */
+        /** @description The checkpoints that are there, newest first. */
         get: operations["jobs_checkpoints_list"];
         put?: never;
         post?: never;
@@ -3153,6 +3153,40 @@ export interface paths {
         post?: never;
         /** @description One that has ended, with its trials; their jobs and models stay. 409 while it is live. */
         delete: operations["studies_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/clone": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new study with the same request, but for the fields in the body. */
+        post: operations["studies_clone_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Adds to the budget; a study that used its budget up goes on. Each call adds. 409 where it cannot go on. */
+        post: operations["studies_extend_create"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -12275,6 +12309,56 @@ export interface components {
              */
             readonly finished_at: string | null;
         };
+        /** @description What shall be different from the study that is cloned; what is left out is as it was. */
+        StudyCloneRequest: {
+            /** @description The study's name; its jobs are named after it and the trial's number. */
+            name?: string;
+            /** @description What shall be different of its jobs. */
+            job?: components["schemas"]["TrialJobChangeRequest"];
+            /** @description The values that each hyperparameter may have, by its name; or the same as YAML. */
+            space?: {
+                [key: string]: unknown;
+            } | string;
+            /** @description The metric that jobs report and the search improves, such as eval/accuracy. */
+            metric?: string;
+            /**
+             * @description Whether larger or smaller values of the metric are better.
+             *
+             *     * `maximize` - Maximize
+             *     * `minimize` - Minimize
+             */
+            direction?: components["schemas"]["Direction"];
+            /**
+             * @description How trials are chosen.
+             *
+             *     * `random` - random
+             *     * `grid` - grid
+             *     * `asha` - asha
+             *     * `tpe` - tpe
+             */
+            algorithm?: components["schemas"]["Algorithm"];
+            /** @description Of asha: 1 of so many trials is trained on at each rung. */
+            eta?: number;
+            /** @description Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are few. */
+            min_epochs?: number;
+            /** @description Of a script: the step, as it reports steps, to which a trial is trained; rungs are then steps. */
+            steps?: number;
+            /** @description Of asha with steps: the first rung; by default 1/16 of the steps, or more where max_trials are few. */
+            min_steps?: number;
+            /** @description The seed of the search; not that of its jobs. */
+            seed?: number;
+            /** @description Trials that are trained or wait for GPUs at the same time. */
+            max_parallel?: number;
+            /** @description How many trials are made at most. */
+            max_trials?: number;
+            /** @description Epochs that all trials together may train; by default no limit. */
+            max_epochs?: number | null;
+            /**
+             * Format: double
+             * @description GPU-hours after which the study ends; by default no limit.
+             */
+            max_gpu_hours?: number | null;
+        };
         /** @description A search for hyperparameters: what jobs to submit, which values to try, and how far to go. */
         StudyCreateRequest: {
             /** @description The study's name; its jobs are named after it and the trial's number. */
@@ -12337,6 +12421,18 @@ export interface components {
              * @description GPU-hours after which the study ends; by default no limit.
              */
             max_gpu_hours?: number | null;
+        };
+        /** @description What is added to the budget of a study; at least one of them. */
+        StudyExtendRequest: {
+            /** @description So many more trials. */
+            trials?: number;
+            /** @description So many more epochs of all trials together, where the study has a limit of them. */
+            epochs?: number;
+            /**
+             * Format: double
+             * @description So many more GPU-hours, where the study has a limit of them.
+             */
+            gpu_hours?: number;
         };
         /**
          * @description * `running` - running
@@ -12766,6 +12862,75 @@ export interface components {
             /** @description Trials that were stopped. */
             stopped: number;
         };
+        /** @description What shall be different of the jobs of a study that is cloned. */
+        TrialJobChangeRequest: {
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
+            name?: string;
+            /** @description How often training passes over the dataset; by default by its size. */
+            epochs?: number;
+            /** @description The global batch size, in examples; or the range in which the scheduler chooses it. */
+            batch_size?: number | {
+                /** @description The batch that the job begins with. */
+                min: number;
+                /** @description The largest batch. */
+                max: number;
+            };
+            /** @description Hyperparameters of the training loop and of the model, by name. */
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
+            mode?: components["schemas"]["ModeEnum"];
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
+            strategy?: {
+                [key: string]: unknown;
+            };
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description What each pod gets; by default what was measured. */
+            resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
+            limits?: components["schemas"]["LimitsRequest"];
+            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            environment?: {
+                [key: string]: string;
+            };
+            /** @description Names of the project's secrets that the job's pods get as environment variables. */
+            secrets?: string[];
+            /** @description The seed of all random numbers. */
+            seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
+            /** @description Another dataset, by id or name: its newest version. */
+            dataset?: string;
+            /**
+             * Format: uuid
+             * @description Another dataset version.
+             */
+            dataset_version?: string;
+            /** @description Another model, by id or name: its newest version. */
+            model?: string;
+            /**
+             * Format: uuid
+             * @description Another model version.
+             */
+            model_version?: string;
+        };
         /** @description What a trial had reached when it came to a rung. */
         TrialResult: {
             /**
@@ -12780,6 +12945,16 @@ export interface components {
              * @description The metric's value.
              */
             value: number;
+            /**
+             * Format: date-time
+             * @description When it was reported; left out of results of earlier releases.
+             */
+            at?: string;
+            /**
+             * Format: double
+             * @description GPU-hours that all jobs of the study had used when it was recorded; null of earlier releases.
+             */
+            readonly study_gpu_hours: number | null;
         };
         /**
          * @description * `running` - running
@@ -15358,6 +15533,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only those whose name contains this. */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -16639,7 +16816,12 @@ export interface operations {
     };
     jobs_checkpoints_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only those that come after the checkpoint of this id: the last one of the answer before. */
+                after?: number;
+                /** @description How many at most; an answer with fewer is the last one. */
+                limit?: number;
+            };
             header?: never;
             path: {
                 /** @description The id of one of the jobs. */
@@ -18206,6 +18388,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only those whose name contains this. */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -18940,6 +19124,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those whose user name or e-mail address contains this. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -19014,6 +19200,20 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
+                /** @description Only those whose user name contains this; asked by an admin, or whose e-mail address does. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -19605,6 +19805,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those whose name contains this. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -20383,6 +20585,20 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles, given here or in what is above.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
+                /** @description Only those whose user name contains this. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -20457,6 +20673,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those whose name contains this. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -21798,6 +22016,82 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    studies_clone_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["StudyCloneRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_extend_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["StudyExtendRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     studies_importance_retrieve: {
         parameters: {
             query?: never;
@@ -22486,6 +22780,20 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only those who have one of these roles, given here or in what is above.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
+                /** @description Only those whose user name contains this. */
+                search?: string;
             };
             header?: never;
             path: {

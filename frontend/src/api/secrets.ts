@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The secrets of a project, by name: their values are never read.
-import { queryOptions } from "@tanstack/react-query";
-
 import { api, unwrap } from "@/api/client";
 
-const EVERYTHING = 200;
+export const secretsKey = (projectId: string) => ["secrets", projectId];
 
-export function secretsQuery(projectId: string) {
-  return queryOptions({
-    queryKey: ["secrets", projectId],
-    queryFn: () => {
-      const params = { path: { id: projectId }, query: { limit: EVERYTHING } };
-      return unwrap(api.GET("/api/v1/projects/{id}/secrets", { params }));
-    },
-  });
+export function readSecrets(projectId: string, query: { search?: string; cursor?: string }) {
+  return unwrap(api.GET("/api/v1/projects/{id}/secrets", { params: { path: { id: projectId }, query } }));
 }

@@ -116,6 +116,7 @@ export type StrategyName = Schemas["StrategyName"];
 export type SlotJob = Schemas["SlotJob"];
 export type Study = Schemas["Study"];
 export type StudyRequest = Schemas["StudyCreateRequest"];
+export type StudyAddition = Schemas["StudyExtendRequest"];
 export type StudyState = Schemas["StudyState"];
 export type Team = Schemas["Team"];
 export type Timeline = Schemas["Timeline"];

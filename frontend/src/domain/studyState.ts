@@ -14,14 +14,16 @@ interface StudyDeclaration {
   sign: StateSign;
   verbs: readonly StudyVerb[];
   isOver: boolean;
+  /** Whether its budget may be raised, after which it goes on. */
+  isExtensible: boolean;
 }
 
 export const STUDY_STATES: Record<StudyState, StudyDeclaration> = {
-  running: { label: t`Running`, color: "indigo", sign: "running", verbs: ["pause", "stop"], isOver: false },
-  paused: { label: t`Paused`, color: "violet", sign: "paused", verbs: ["resume", "stop"], isOver: false },
-  completed: { label: t`Completed`, color: "teal", sign: "done", verbs: [], isOver: true },
-  stopped: { label: t`Stopped`, color: "gray", sign: "struck", verbs: [], isOver: true },
-  failed: { label: t`Failed`, color: "red", sign: "failed", verbs: [], isOver: true },
+  running: { label: t`Running`, color: "indigo", sign: "running", verbs: ["pause", "stop"], isOver: false, isExtensible: true },
+  paused: { label: t`Paused`, color: "violet", sign: "paused", verbs: ["resume", "stop"], isOver: false, isExtensible: true },
+  completed: { label: t`Completed`, color: "teal", sign: "done", verbs: [], isOver: true, isExtensible: true },
+  stopped: { label: t`Stopped`, color: "gray", sign: "struck", verbs: [], isOver: true, isExtensible: false },
+  failed: { label: t`Failed`, color: "red", sign: "failed", verbs: [], isOver: true, isExtensible: false },
 };
 
 export const TRIAL_STATUSES: Record<TrialStatus, { label: string; color: BadgeColor; sign: StateSign }> = {

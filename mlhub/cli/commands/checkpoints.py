@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,9 @@ from mlhub.cli.session import Session, session_of
 
 checkpoint = typer.Typer(help="Checkpoints of a job.", no_args_is_help=True)
 STEP = "Step of a checkpoint; or latest: the newest to resume from; or best: the newest best weights."
+PAGE = 1000  # the most of one answer
+MOST_NAMED = 20  # steps in a message
+RANGE = re.compile(r"(\d+)-(\d+)")
 StepArgument = Annotated[str, typer.Argument(help=STEP)]
 COLUMNS = {
     "STEP": lambda row: row["step"],
@@ -85,12 +89,12 @@ def pull_checkpoint(
 def delete_checkpoints(
     context: typer.Context,
     job: JobArgument,
-    steps: Annotated[list[str], typer.Argument(help="Steps of the checkpoints.")],
+    steps: Annotated[list[str], typer.Argument(help="Steps of the checkpoints, or ranges such as 100-900.")],
 ) -> None:
     """Delete checkpoints of a job for good, all of these or none."""
     session = session_of(context)
     job_id = _id(session, job)
-    ids = [_one(session, job_id, step)["id"] for step in steps]
+    ids = _chosen(_all(session, job_id), steps)
     session.api.post(f"/jobs/{job_id}/checkpoints/delete", checkpoints=ids)
     session.output.note(f"Deleted: {len(ids)}.")
 
@@ -108,17 +112,41 @@ def _id(session: Session, job: str) -> str:
 
 
 def _all(session: Session, job_id: str) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = session.api.get(f"/jobs/{job_id}/checkpoints")
+    listed: list[dict[str, Any]] = session.api.get(f"/jobs/{job_id}/checkpoints", limit=PAGE)
+    n_new = len(listed)
+    while n_new == PAGE:
+        further = session.api.get(f"/jobs/{job_id}/checkpoints", limit=PAGE, after=listed[-1]["id"])
+        n_new = len(further)
+        listed += further
     return listed
 
 
+def _chosen(listed: list[dict[str, Any]], steps: list[str]) -> list[int]:
+    """Ids. A range such as 100-900 has the checkpoints that nobody has pinned; of best weights only their step has."""
+    ids: list[int] = []
+    for step in steps:
+        ends = RANGE.fullmatch(step)
+        if ends is None:
+            ids.append(_of_step(listed, step)["id"])
+            continue
+        low, high = int(ends[1]), int(ends[2])
+        within = [row for row in listed if low <= row["step"] <= high and not row["is_pinned"] and not row["is_best"]]
+        if not within:
+            raise CommandError(f"No checkpoint of the steps {low} to {high} may be deleted.")
+        ids += [row["id"] for row in within]
+    return list(dict.fromkeys(ids))
+
+
 def _one(session: Session, job_id: str, step: str) -> dict[str, Any]:
+    return _of_step(_all(session, job_id), step)
+
+
+def _of_step(listed: list[dict[str, Any]], step: str) -> dict[str, Any]:
     """The newest checkpoint of the step. Of a step that has both kinds, it is the best weights."""
-    listed = _all(session, job_id)
     kinds = {"best": [row for row in listed if row["is_best"]], "latest": [row for row in listed if not row["is_best"]]}
     chosen = kinds.get(step) or [row for row in listed if str(row["step"]) == step]
     if not chosen:
-        steps = ", ".join(dict.fromkeys(str(row["step"]) for row in listed)) or "none"
+        steps = ", ".join([*dict.fromkeys(str(row["step"]) for row in listed)][:MOST_NAMED]) or "none"
         raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.")
     return min(chosen, key=lambda row: not row["is_best"])
 

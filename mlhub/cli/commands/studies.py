@@ -84,6 +84,37 @@ def resume_study(context: typer.Context, name: StudyArgument) -> None:
     _act(context, name, "resume")
 
 
+@study.command("extend")
+def extend_study(
+    context: typer.Context,
+    name: StudyArgument,
+    trials: Annotated[int | None, typer.Option(help="So many more trials.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="So many more epochs of all trials together.")] = None,
+    gpu_hours: Annotated[float | None, typer.Option(help="So many more GPU-hours.")] = None,
+) -> None:
+    """Add to the budget of a study; one that used its budget up goes on."""
+    session = session_of(context)
+    given = {"trials": trials, "epochs": epochs, "gpu_hours": gpu_hours}
+    body = {field: value for field, value in given.items() if value is not None}
+    session.output.rows([session.api.post(f"/studies/{_one(session, name)['id']}/extend", **body)], LISTED)
+
+
+@study.command("clone")
+def clone_study(
+    context: typer.Context,
+    name: StudyArgument,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as max_trials=50.")] = None,
+) -> None:
+    """Create a study like another one, but for some changes, and print its id."""
+    session = session_of(context)
+    one = _one(session, name)
+    has_values = any(change.startswith("space.") for change in changes or [])  # of one of its hyperparameters
+    body = with_changes({"space": one["space"]} if has_values else {}, changes or [])
+    made = session.api.post(f"/studies/{one['id']}/clone", **body)
+    session.output.note(f"Created: {made['name']}, {made['algorithm']}, at most {made['most_trials']} trials.")
+    session.output.line(made["id"])
+
+
 @study.command("stop")
 def stop_study(context: typer.Context, name: StudyArgument) -> None:
     """End a study for good and cancel the jobs of its trials."""

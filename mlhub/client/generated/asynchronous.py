@@ -651,6 +651,7 @@ class AsyncDatasetsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Dataset]:
         """A view whose multipart files are StagedFiles.
@@ -660,13 +661,14 @@ class AsyncDatasetsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
             self._transport,
             r.Dataset,
             path_of("/datasets"),
-            query={"name": name, "organisation": organisation, "project": project},
+            query={"name": name, "organisation": organisation, "project": project, "search": search},
             size=page_size,
         )
 
@@ -1539,12 +1541,19 @@ class AsyncJobsOperations:
         """
         return await self._transport.record(r.Job, "POST", path_of("/jobs/{id}/cancel", id=id))
 
-    async def list_checkpoints(self, id: Ref, /) -> ApiRows[r.Checkpoint]:
-        """The checkpoints that are there, newest first, at most 200.
+    async def list_checkpoints(
+        self, id: Ref, /, *, after: int | None = None, limit: int | None = None
+    ) -> ApiRows[r.Checkpoint]:
+        """The checkpoints that are there, newest first.
 
         GET /jobs/{id}/checkpoints
+
+        after: Only those that come after the checkpoint of this id: the last one of the answer before.
+        limit: How many at most; an answer with fewer is the last one.
         """
-        return await self._transport.rows(r.Checkpoint, "GET", path_of("/jobs/{id}/checkpoints", id=id))
+        return await self._transport.rows(
+            r.Checkpoint, "GET", path_of("/jobs/{id}/checkpoints", id=id), query={"after": after, "limit": limit}
+        )
 
     async def update_checkpoint(self, id: Ref, checkpoint: Ref, /, *, is_pinned: bool | Unset = UNSET) -> r.Checkpoint:
         """Pins a checkpoint, so that neither the training nor the retention removes it, or unpins it.
@@ -2332,6 +2341,7 @@ class AsyncModelsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Model]:
         """A view whose multipart files are StagedFiles.
@@ -2342,13 +2352,20 @@ class AsyncModelsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
             self._transport,
             r.Model,
             path_of("/models"),
-            query={"builtin": builtin, "name": name, "organisation": organisation, "project": project},
+            query={
+                "builtin": builtin,
+                "name": name,
+                "organisation": organisation,
+                "project": project,
+                "search": search,
+            },
             size=page_size,
         )
 
@@ -2635,15 +2652,22 @@ class AsyncOrganisationsOperations:
             body={"code": code, "passkey": passkey, "password": password, "name": name},
         )
 
-    def list_invitations(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Invitation]:
+    def list_invitations(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.Invitation]:
         """Invitations of an organisation that wait for an answer; for its admins.
 
         GET /organisations/{id}/invitations
 
+        search: Only those whose user name or e-mail address contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
-            self._transport, r.Invitation, path_of("/organisations/{id}/invitations", id=id), size=page_size
+            self._transport,
+            r.Invitation,
+            path_of("/organisations/{id}/invitations", id=id),
+            query={"search": search},
+            size=page_size,
         )
 
     async def create_invitation(
@@ -2666,14 +2690,30 @@ class AsyncOrganisationsOperations:
             body={"username": username, "email": email, "role": role},
         )
 
-    def list_members(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Membership]:
+    def list_members(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncPages[r.Membership]:
         """The people of an organisation, with their roles; its service accounts have a list of their own.
 
         GET /organisations/{id}/members
 
+        role: Only those who have one of these roles.
+        search: Only those whose user name contains this; asked by an admin, or whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.Membership, path_of("/organisations/{id}/members", id=id), size=page_size)
+        return AsyncPages(
+            self._transport,
+            r.Membership,
+            path_of("/organisations/{id}/members", id=id),
+            query={"role": role, "search": search},
+            size=page_size,
+        )
 
     async def create_member(self, id: Ref, /, *, username: str, role: v.Role) -> r.Membership:
         """Adds a user without asking; for administrators of the platform. Others invite: see invitations.
@@ -3041,15 +3081,22 @@ class AsyncOrganisationsOperations:
             },
         )
 
-    def list_service_accounts(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.ServiceAccount]:
+    def list_service_accounts(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.ServiceAccount]:
         """The service accounts of an organisation.
 
         GET /organisations/{id}/service-accounts
 
+        search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
-            self._transport, r.ServiceAccount, path_of("/organisations/{id}/service-accounts", id=id), size=page_size
+            self._transport,
+            r.ServiceAccount,
+            path_of("/organisations/{id}/service-accounts", id=id),
+            query={"search": search},
+            size=page_size,
         )
 
     async def create_service_account(self, id: Ref, /, *, name: str, role: v.Role | Unset = UNSET) -> r.ServiceAccount:
@@ -3517,16 +3564,32 @@ class AsyncProjectsOperations:
             },
         )
 
-    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.PersonRoles]:
+    def list_roles(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncPages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
         team. Who has a role here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
+        search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.PersonRoles, path_of("/projects/{id}/roles", id=id), size=page_size)
+        return AsyncPages(
+            self._transport,
+            r.PersonRoles,
+            path_of("/projects/{id}/roles", id=id),
+            query={"role": role, "search": search},
+            size=page_size,
+        )
 
     async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
         """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
@@ -3540,14 +3603,23 @@ class AsyncProjectsOperations:
             r.RoleBinding, "POST", path_of("/projects/{id}/roles", id=id), body={"username": username, "role": role}
         )
 
-    def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Secret]:
+    def list_secrets(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.Secret]:
         """The project's secrets by name, without their values.
 
         GET /projects/{id}/secrets
 
+        search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.Secret, path_of("/projects/{id}/secrets", id=id), size=page_size)
+        return AsyncPages(
+            self._transport,
+            r.Secret,
+            path_of("/projects/{id}/secrets", id=id),
+            query={"search": search},
+            size=page_size,
+        )
 
     async def set_secret(self, id: Ref, name: Ref, /, *, value: str) -> r.Secret:
         """Sets the secret or replaces its value, which is encrypted and never shown again; for members.
@@ -4189,6 +4261,90 @@ class AsyncStudiesOperations:
         """
         await self._transport.content("DELETE", path_of("/studies/{id}", id=id))
 
+    async def clone(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        job: b.TrialJobChangeRequest | Unset = UNSET,
+        space: Mapping[str, Any] | str | Unset = UNSET,
+        metric: str | Unset = UNSET,
+        direction: v.Direction | Unset = UNSET,
+        algorithm: v.Algorithm | Unset = UNSET,
+        eta: int | Unset = UNSET,
+        min_epochs: int | Unset = UNSET,
+        steps: int | Unset = UNSET,
+        min_steps: int | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        max_parallel: int | Unset = UNSET,
+        max_trials: int | Unset = UNSET,
+        max_epochs: int | Unset | None = UNSET,
+        max_gpu_hours: float | Unset | None = UNSET,
+    ) -> r.Study:
+        """A new study with the same request, but for the fields in the body.
+
+        POST /studies/{id}/clone
+
+        name: The study's name; its jobs are named after it and the trial's number.
+        job: What shall be different of its jobs.
+        space: The values that each hyperparameter may have, by its name; or the same as YAML.
+        metric: The metric that jobs report and the search improves, such as eval/accuracy.
+        direction: Whether larger or smaller values of the metric are better.
+        algorithm: How trials are chosen.
+        eta: Of asha: 1 of so many trials is trained on at each rung.
+        min_epochs: Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are
+        few.
+        steps: Of a script: the step, as it reports steps, to which a trial is trained; rungs are then steps.
+        min_steps: Of asha with steps: the first rung; by default 1/16 of the steps, or more where max_trials are
+        few.
+        seed: The seed of the search; not that of its jobs.
+        max_parallel: Trials that are trained or wait for GPUs at the same time.
+        max_trials: How many trials are made at most.
+        max_epochs: Epochs that all trials together may train; by default no limit.
+        max_gpu_hours: GPU-hours after which the study ends; by default no limit.
+        """
+        return await self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies/{id}/clone", id=id),
+            body={
+                "name": name,
+                "job": job,
+                "space": space,
+                "metric": metric,
+                "direction": direction,
+                "algorithm": algorithm,
+                "eta": eta,
+                "min_epochs": min_epochs,
+                "steps": steps,
+                "min_steps": min_steps,
+                "seed": seed,
+                "max_parallel": max_parallel,
+                "max_trials": max_trials,
+                "max_epochs": max_epochs,
+                "max_gpu_hours": max_gpu_hours,
+            },
+        )
+
+    async def extend(
+        self, id: Ref, /, *, trials: int | Unset = UNSET, epochs: int | Unset = UNSET, gpu_hours: float | Unset = UNSET
+    ) -> r.Study:
+        """Adds to the budget; a study that used its budget up goes on. Each call adds. 409 where it cannot go on.
+
+        POST /studies/{id}/extend
+
+        trials: So many more trials.
+        epochs: So many more epochs of all trials together, where the study has a limit of them.
+        gpu_hours: So many more GPU-hours, where the study has a limit of them.
+        """
+        return await self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies/{id}/extend", id=id),
+            body={"trials": trials, "epochs": epochs, "gpu_hours": gpu_hours},
+        )
+
     async def importance(self, id: Ref, /) -> r.Importance:
         """How much each hyperparameter matters, by the trials' results at the first rung.
 
@@ -4555,16 +4711,32 @@ class AsyncTeamsOperations:
         """
         return await self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
 
-    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.PersonRoles]:
+    def list_roles(
+        self,
+        id: Ref,
+        /,
+        *,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncPages[r.PersonRoles]:
         """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
         the
         team. Who has a role here alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
+        role: Only those who have one of these roles, given here or in what is above.
+        search: Only those whose user name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.PersonRoles, path_of("/teams/{id}/roles", id=id), size=page_size)
+        return AsyncPages(
+            self._transport,
+            r.PersonRoles,
+            path_of("/teams/{id}/roles", id=id),
+            query={"role": role, "search": search},
+            size=page_size,
+        )
 
     async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
         """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.

@@ -172,6 +172,31 @@ class TraceRequest(TypedDict):
     text: str
 
 
+class TrialJobChangeRequest(TypedDict):
+    """What shall be different of the jobs of a study that is cloned."""
+
+    name: NotRequired[str]
+    epochs: NotRequired[int]
+    batch_size: NotRequired[int | Mapping[str, Any]]
+    hyperparameters: NotRequired[Mapping[str, Any]]
+    mode: NotRequired[v.ModeEnum]
+    strategy: NotRequired[Mapping[str, Any]]
+    min_workers: NotRequired[int]
+    max_workers: NotRequired[int]
+    priority: NotRequired[int]
+    resources: NotRequired[ResourcesRequest]
+    limits: NotRequired[LimitsRequest]
+    environment: NotRequired[Mapping[str, str]]
+    secrets: NotRequired[Sequence[str]]
+    seed: NotRequired[int]
+    target_metric: NotRequired[str]
+    target_value: NotRequired[float | None]
+    dataset: NotRequired[str]
+    dataset_version: NotRequired[str]
+    model: NotRequired[str]
+    model_version: NotRequired[str]
+
+
 class WebhookSeenRequest(TypedDict):
     """What was seen of a webhook."""
 

@@ -2842,6 +2842,8 @@ class TrialResult(ApiRecord):
     epochs: float
     step: int
     value: float
+    at: datetime | None
+    study_gpu_hours: float | None
 
 
 class UsageOverTime(ApiRecord):

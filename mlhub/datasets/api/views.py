@@ -40,6 +40,7 @@ class DatasetFilter(django_filters.FilterSet):
         Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
     )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+    search = django_filters.CharFilter("name", "icontains", help_text="Only those whose name contains this.")
 
     class Meta:
         model = Dataset

@@ -52,11 +52,20 @@ class EnvironmentLogView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironmen
     serializer_class = s.EnvironmentLogSerializer
 
 
+class SecretFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter("name", "icontains", help_text="Only those whose name contains this.")
+
+    class Meta:
+        model = ProjectSecret
+        fields: list[str] = []
+
+
 class SecretsView(generics.ListAPIView[ProjectSecret]):
     """The project's secrets by name, without their values."""
 
     queryset = ProjectSecret.objects.select_related("set_by")
     serializer_class = s.SecretSerializer
+    filterset_class = SecretFilter
 
     def get_queryset(self) -> QuerySet[ProjectSecret]:
         if getattr(self, "swagger_fake_view", False):

@@ -83,6 +83,13 @@ def next_step(rules: SearchRules, trials: Sequence[TrialRecord]) -> NewTrial | P
     return None if parameters is None else NewTrial(number, parameters)
 
 
+def step_ahead(rules: SearchRules, trials: Sequence[TrialRecord]) -> NewTrial | Promotion | None:
+    """As next_step(), but for the parameters of a new trial, which may take long to find."""
+    if rules.algorithm is Algorithm.TPE:  # it has a point to suggest whenever a trial is left
+        return NewTrial(len(trials), {}) if len(trials) < rules.max_trials else None
+    return next_step(rules, trials)
+
+
 def most_trials(rules: SearchRules) -> int:
     """How many the study makes at most: its limit, or the points that its space has."""
     n = rules.space.n_grid_points if rules.algorithm is Algorithm.GRID else None

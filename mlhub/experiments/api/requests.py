@@ -8,13 +8,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
+from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
 from mlhub.experiments.algorithms.search import Algorithm
-from mlhub.experiments.models import Direction
-from mlhub.jobs.api.requests import JobSubmitSerializer
+from mlhub.experiments.extension import MOST_EPOCHS, MOST_GPU_HOURS
+from mlhub.experiments.models import MOST_TRIALS, Direction
+from mlhub.jobs.api.requests import JobSettingsSerializer, JobSubmitSerializer
 from mlhub.jobs.models import JobKind
 
-MOST_TRIALS = 1000
 MOST_STEPS = 2**31 - 1
 NOT_OF_TRIALS = ("name", "model_of", "datasets")
 
@@ -107,3 +107,49 @@ class StudyCreateSerializer(StrictSerializer):
             if name in job:
                 raise serializers.ValidationError({name: f"Trials do not take {name}: leave it out."})
         return job
+
+
+class TrialJobChangeSerializer(JobSettingsSerializer):
+    """What shall be different of the jobs of a study that is cloned."""
+
+    dataset = NameOrIdField(required=False, help_text="Another dataset, by id or name: its newest version.")
+    dataset_version = serializers.UUIDField(required=False, help_text="Another dataset version.")
+    model = NameOrIdField(required=False, help_text="Another model, by id or name: its newest version.")
+    model_version = serializers.UUIDField(required=False, help_text="Another model version.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "name" in attrs:
+            raise serializers.ValidationError({"name": "Trials do not take name: leave it out."})
+        return attrs
+
+
+class StudyCloneSerializer(StudyCreateSerializer):
+    """What shall be different from the study that is cloned; what is left out is as it was."""
+
+    job = TrialJobChangeSerializer(required=False, help_text="What shall be different of its jobs.")
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required, field.default = False, serializers.empty
+        return fields
+
+
+class StudyExtendSerializer(StrictSerializer):
+    """What is added to the budget of a study; at least one of them."""
+
+    trials = serializers.IntegerField(
+        min_value=1, max_value=MOST_TRIALS, required=False, help_text="So many more trials."
+    )
+    epochs = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_EPOCHS,
+        required=False,
+        help_text="So many more epochs of all trials together, where the study has a limit of them.",
+    )
+    gpu_hours = FiniteFloatField(
+        min_value=0.0001,
+        max_value=MOST_GPU_HOURS,
+        required=False,
+        help_text="So many more GPU-hours, where the study has a limit of them.",
+    )

@@ -27,6 +27,15 @@ class TrialResultSerializer(serializers.Serializer[Any]):
     epochs = serializers.FloatField(help_text="The epochs, or steps, after which it was measured.")
     step = serializers.IntegerField(help_text="The step of the measurement.")
     value = serializers.FloatField(help_text="The metric's value.")
+    at = serializers.DateTimeField(
+        required=False, help_text="When it was reported; left out of results of earlier releases."
+    )
+    study_gpu_hours = serializers.SerializerMethodField(
+        help_text="GPU-hours that all jobs of the study had used when it was recorded; null of earlier releases."
+    )
+
+    def get_study_gpu_hours(self, result: dict[str, Any]) -> float | None:
+        return result["study_gpu_s"] / 3600 if "study_gpu_s" in result else None
 
 
 class TrialSerializer(serializers.ModelSerializer[Trial]):

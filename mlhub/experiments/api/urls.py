@@ -12,5 +12,7 @@ urlpatterns = [
     path("studies/<uuid:id>/importance", views.ImportanceView.as_view()),
     path("studies/<uuid:id>/pause", views.PauseStudyView.as_view()),
     path("studies/<uuid:id>/resume", views.ResumeStudyView.as_view()),
+    path("studies/<uuid:id>/extend", views.ExtendStudyView.as_view()),
+    path("studies/<uuid:id>/clone", views.CloneStudyView.as_view()),
     path("studies/<uuid:id>/stop", views.StopStudyView.as_view()),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: create, list, look, pause, resume, stop, delete; their trials."""
+"""Studies: create, list, look, clone, extend, pause, resume, stop, delete; their trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
 from mlhub.experiments.api import serializers as s
-from mlhub.experiments.api.requests import StudyCreateSerializer
+from mlhub.experiments.api.requests import StudyCloneSerializer, StudyCreateSerializer, StudyExtendSerializer
+from mlhub.experiments.cloning import clone_study
+from mlhub.experiments.extension import Addition, extend_study
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.records import rules_of
 from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_of, project_of
@@ -129,6 +131,32 @@ class StopStudyView(StudyActionView):
     def post(self, request: Request, **_: Any) -> Response:
         """Ends the study for good and cancels jobs of its trials; asked again it changes nothing."""
         return Response(shown(actions.stop_study(self.study(request), actor=caller(request))))
+
+
+class ExtendStudyView(StudyActionView):
+    @extend_schema(request=StudyExtendSerializer)
+    def post(self, request: Request, **_: Any) -> Response:
+        """Adds to the budget; a study that used its budget up goes on. Each call adds. 409 where it cannot go on."""
+        addition = Addition(**read_body(StudyExtendSerializer, request))
+        return Response(shown(extend_study(self.study(request), addition, actor=caller(request))))
+
+
+class CloneStudyView(StudyActionView):
+    rate_limit_budgets = {"POST": SUBMISSIONS}
+    is_submission = True
+
+    @extend_schema(request=StudyCloneSerializer, responses={201: s.StudySerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """A new study with the same request, but for the fields in the body."""
+        body = read_body(StudyCloneSerializer, request)
+        user, study = caller(request), self.study(request)
+        job = {"project": study.project_id, **body.pop("job", {})}
+        if "dataset" in job or "dataset_version" in job:
+            body["dataset_version"] = dataset_version_of(user, job)
+        if "model" in job or "model_version" in job:
+            body["model_version"] = model_version_of(user, job)
+        job.pop("project", None)
+        return Response(shown(clone_study(study, settings=job, actor=user, **body)), status=status.HTTP_201_CREATED)
 
 
 class ImportanceView(StudyActionView):

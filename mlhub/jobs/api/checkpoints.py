@@ -12,7 +12,7 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.jobs import checkpoint_files, checkpoints
 from mlhub.jobs.api.requests import JobCloneSerializer
 from mlhub.jobs.api.serializers import JobSerializer
@@ -61,8 +61,23 @@ class CheckpointDeletionSerializer(StrictSerializer):
     checkpoints = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=MAX_ID),
         min_length=1,
-        max_length=checkpoints.MAX_LISTED,
+        max_length=checkpoints.MAX_DELETED,
         help_text="The ids of the checkpoints to delete.",
+    )
+
+
+class CheckpointsQuerySerializer(StrictSerializer):
+    after = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_ID,
+        required=False,
+        help_text="Only those that come after the checkpoint of this id: the last one of the answer before.",
+    )
+    limit = serializers.IntegerField(
+        min_value=1,
+        max_value=checkpoints.MAX_ASKED,
+        default=checkpoints.MAX_LISTED,
+        help_text="How many at most; an answer with fewer is the last one.",
     )
 
 
@@ -78,10 +93,13 @@ class CheckpointsView(JobActionView):
     pagination_class = None
     serializer_class = CheckpointSerializer
 
-    @extend_schema(responses=CheckpointSerializer(many=True), filters=False)
+    @extend_schema(parameters=[CheckpointsQuerySerializer], responses=CheckpointSerializer(many=True), filters=False)
     def get(self, request: Request, **_: Any) -> Response:
-        """The checkpoints that are there, newest first, at most 200."""
-        found = checkpoints.checkpoints_of(self.job(request))
+        """The checkpoints that are there, newest first."""
+        query, job = read_query(CheckpointsQuerySerializer, request), self.job(request)
+        after = query.get("after")
+        last = None if after is None else checkpoints.checkpoint_of(job, after)
+        found = checkpoints.checkpoints_of(job, after=last, limit=query["limit"])
         return Response([CheckpointSerializer(listed).data for listed in found])
 
 

@@ -40,6 +40,7 @@ class ModelFilter(django_filters.FilterSet):
         Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
     )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+    search = django_filters.CharFilter("name", "icontains", help_text="Only those whose name contains this.")
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import QuerySet
+import django_filters
+from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
@@ -27,11 +28,25 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
+class InvitationFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter(
+        method="by_text", help_text="Only those whose user name or e-mail address contains this."
+    )
+
+    class Meta:
+        model = Invitation
+        fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Invitation], _: str, text: str) -> QuerySet[Invitation]:
+        return rows.filter(Q(username__icontains=text) | Q(email__icontains=text))
+
+
 class InvitationsView(generics.ListAPIView[Invitation]):
     """Invitations of an organisation that wait for an answer; for its admins."""
 
     queryset = Invitation.objects.select_related("invited_by")
     serializer_class = s.InvitationSerializer
+    filterset_class = InvitationFilter
 
     def get_queryset(self) -> QuerySet[Invitation]:
         rows: Any = super().get_queryset()

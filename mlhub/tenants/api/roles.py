@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import django_filters
 from django.db.models import Prefetch, Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
@@ -106,6 +107,28 @@ class PermissionsQuerySerializer(StrictSerializer):
     )
 
 
+class PersonFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter(
+        "user__username", "icontains", help_text="Only those whose user name contains this."
+    )
+    role = django_filters.MultipleChoiceFilter(
+        choices=ROLES,
+        method="by_roles",
+        help_text="Only those who have one of these roles, given here or in what is above.",
+    )
+
+    class Meta:
+        model = Membership
+        fields: list[str] = []
+
+    def by_roles(self, rows: QuerySet[Membership], _: str, roles: list[str]) -> QuerySet[Membership]:
+        if not roles:
+            return rows
+        place = self.request.parser_context["view"].place
+        given = RoleBinding.objects.filter(bindings_in(place), role__in=roles)
+        return rows.filter(Q(role__in=roles) | Q(pk__in=given.values("membership")))
+
+
 class RolesView(generics.ListAPIView[Membership]):
     """Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
     team. Who has a role here alone is not shown the organisation's other people.
@@ -114,6 +137,7 @@ class RolesView(generics.ListAPIView[Membership]):
     model: type[Team] | type[Project]
     queryset = Membership.objects.select_related("user", "organisation")
     serializer_class = PersonRolesSerializer
+    filterset_class = PersonFilter
 
     @property
     def place(self) -> Team | Project:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import django_filters
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
@@ -124,11 +125,20 @@ def _answer(account: User) -> dict[str, Any]:
     return dict(ServiceAccountSerializer(_shown(User.objects.filter(pk=account.pk)).get()).data)
 
 
+class ServiceAccountFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter("username", "icontains", help_text="Only those whose name contains this.")
+
+    class Meta:
+        model = User
+        fields: list[str] = []
+
+
 class ServiceAccountsView(generics.ListAPIView[User]):
     """The service accounts of an organisation."""
 
     queryset = User.objects.none()
     serializer_class = ServiceAccountSerializer
+    filterset_class = ServiceAccountFilter
 
     def get_queryset(self) -> QuerySet[User]:
         if getattr(self, "swagger_fake_view", False):

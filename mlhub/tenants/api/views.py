@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import django_filters
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
 from rest_framework.response import Response
@@ -19,7 +19,7 @@ from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
 from mlhub.tenants.named import NamedFilter
-from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator
+from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator, role_of
 from mlhub.tenants.roles import Role
 
 if TYPE_CHECKING:
@@ -34,6 +34,26 @@ class OfOrganisationFilter(django_filters.FilterSet):
 
     organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+
+
+class MemberFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter(
+        method="by_text",
+        help_text="Only those whose user name contains this; asked by an admin, or whose e-mail address does.",
+    )
+    role = django_filters.MultipleChoiceFilter(choices=s.ROLES, help_text="Only those who have one of these roles.")
+
+    class Meta:
+        model = Membership
+        fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Membership], _: str, text: str) -> QuerySet[Membership]:
+        found = Q(user__username__icontains=text)
+        organisation = Organisation.objects.get(pk=self.request.parser_context["kwargs"]["id"])  # the view checked it
+        role = role_of(caller(self.request), organisation)
+        if role is not None and role.covers(Role.ADMIN):  # who is not one could find addresses out by asking
+            found |= Q(user__email__icontains=text)
+        return rows.filter(found)
 
 
 class TeamFilter(OfOrganisationFilter):
@@ -114,6 +134,7 @@ class MembersView(generics.ListAPIView[Membership]):
 
     queryset = Membership.objects.select_related("user")
     serializer_class = s.MembershipSerializer
+    filterset_class = MemberFilter
 
     def get_queryset(self) -> QuerySet[Membership]:
         if getattr(self, "swagger_fake_view", False):

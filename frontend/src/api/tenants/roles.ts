@@ -3,22 +3,16 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { everyPage } from "@/lib/cursor";
+import type { Role } from "@/api/types";
 
 export type PlaceKind = "teams" | "projects";
 
-export function rolesQuery(kind: PlaceKind, id: string) {
-  return queryOptions({
-    queryKey: ["roles", kind, id],
-    queryFn: () =>
-      everyPage((query) => {
-        const params = { path: { id }, query };
-        return unwrap(
-          kind === "teams" ? api.GET("/api/v1/teams/{id}/roles", { params }) : api.GET("/api/v1/projects/{id}/roles", { params }),
-        );
-      }),
-    staleTime: 60_000,
-  });
+export const rolesKey = (kind: PlaceKind, id: string) => ["roles", kind, id];
+
+/** Who has a role in the place, a page at a time. */
+export function readRoles(kind: PlaceKind, id: string, query: { search?: string; role?: Role[]; cursor?: string; limit?: number }) {
+  const params = { path: { id }, query };
+  return unwrap(kind === "teams" ? api.GET("/api/v1/teams/{id}/roles", { params }) : api.GET("/api/v1/projects/{id}/roles", { params }));
 }
 
 export function permissionsQuery(kind: PlaceKind, id: string) {

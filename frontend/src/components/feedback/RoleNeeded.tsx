@@ -6,11 +6,12 @@ import { Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { rolesQuery } from "@/api/tenants/roles";
+import { readRoles, rolesKey } from "@/api/tenants/roles";
 import { roleIn, ROLES, useMe } from "@/api/session";
 import type { OrganisationBrief, ProjectBrief, Role } from "@/api/types";
 
 const MAX_NAMES = 5;
+const GIVERS: Role[] = ["owner", "admin"];
 
 interface Person {
   user: { username: string };
@@ -19,11 +20,18 @@ interface Person {
 
 const peopleQuery = (organisationId: string) =>
   queryOptions({
-    queryKey: ["members", organisationId],
+    queryKey: ["members", organisationId, "givers"],
     queryFn: async () => {
-      const params = { path: { id: organisationId }, query: { limit: 200 } };
+      const params = { path: { id: organisationId }, query: { role: GIVERS, limit: 50 } };
       return (await unwrap(api.GET("/api/v1/organisations/{id}/members", { params }))).results;
     },
+    staleTime: 60_000,
+  });
+
+const peopleOfProjectQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...rolesKey("projects", projectId), "givers"],
+    queryFn: async () => (await readRoles("projects", projectId, { role: GIVERS, limit: 50 })).results,
     staleTime: 60_000,
   });
 
@@ -43,7 +51,7 @@ export function RoleNeeded({ organisation, project, role, action }: Props) {
   const own = project === undefined ? inOrganisation : roleIn(me, project);
   const isMissing = !me.is_staff && (own === undefined || ROLES.indexOf(own) > ROLES.indexOf(role));
   const members = useQuery({ ...peopleQuery(organisation.id), enabled: isMissing && own !== undefined && project === undefined });
-  const inProject = useQuery({ ...rolesQuery("projects", project?.id ?? ""), enabled: isMissing && own !== undefined && project !== undefined });
+  const inProject = useQuery({ ...peopleOfProjectQuery(project?.id ?? ""), enabled: isMissing && own !== undefined && project !== undefined });
   if (!isMissing) return null;
   const people: Person[] | undefined = project === undefined ? members.data : inProject.data;
   // an admin gives roles up to admin, an owner all

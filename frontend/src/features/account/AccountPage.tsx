@@ -21,11 +21,11 @@ import { Identity } from "@/features/account/Identity";
 import { MailNotices } from "@/features/account/MailNotices";
 import { Passkeys } from "@/features/account/Passkeys";
 import { SecondFactor } from "@/features/account/SecondFactor";
+import { everyPage } from "@/lib/cursor";
 
 const sessionsQuery = queryOptions({
   queryKey: ["sessions"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/auth/sessions", { params: { query: { limit: 200 } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/auth/sessions", { params: { query } }))),
 });
 
 export function AccountPage() {

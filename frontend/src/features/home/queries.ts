@@ -4,6 +4,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { Job, JobState } from "@/api/types";
+import { everyPage } from "@/lib/cursor";
 
 const FIELDS = [
   "id", "kind", "name", "project", "state", "explanations", "failure", "progress", "submitted_at", "finished_at", "predicted_start_at",
@@ -54,7 +55,7 @@ export const clusterQuery = queryOptions({
 
 export const invitationsQuery = queryOptions({
   queryKey: ["invitations"],
-  queryFn: async () => (await unwrap(api.GET("/api/v1/invitations", { params: { query: { limit: 200 } } }))).results,
+  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/invitations", { params: { query } }))),
 });
 
 /** Whether there is any dataset that one may see. */

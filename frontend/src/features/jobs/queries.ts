@@ -3,7 +3,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import type { AdvisedAction, Job, Profile } from "@/api/types";
+import type { AdvisedAction, Checkpoint, Job, Profile } from "@/api/types";
 import type { JobVerb } from "@/domain/jobState";
 
 const ANALYSIS_STALE_MS = 10_000;
@@ -97,23 +97,29 @@ export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
 export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "checkpoints"],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
+    queryFn: () => everyCheckpoint(job.id),
   });
+
+const CHECKPOINTS_ASKED = 500;
+
+/** There may be thousands: a part of them at a time, since no answer shall be large. */
+async function everyCheckpoint(id: string): Promise<Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  let n = CHECKPOINTS_ASKED;
+  while (n === CHECKPOINTS_ASKED) {
+    const last = found.at(-1);
+    const query = { limit: CHECKPOINTS_ASKED, ...(last && { after: last.id }) };
+    const part = await unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id }, query } }));
+    found.push(...part);
+    n = part.length;
+  }
+  return found;
+}
 
 export const strategiesQuery = queryOptions({
   queryKey: ["strategies"],
   queryFn: () => unwrap(api.GET("/api/v1/strategies")),
   staleTime: Infinity,
-});
-
-export const datasetChoicesQuery = queryOptions({
-  queryKey: ["datasets", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),
-});
-
-export const modelChoicesQuery = queryOptions({
-  queryKey: ["models", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: { limit: 200 } } })),
 });
 
 export function isReady(item: { latest_version: { state: string } | null }): boolean {

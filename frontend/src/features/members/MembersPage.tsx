@@ -2,7 +2,7 @@
 // Who belongs to an organisation, whom it has invited, its teams and projects, and where the user is invited to.
 import { t } from "@lingui/core/macro";
 import { Group, NativeSelect, Stack, Table, Text, Title } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
@@ -10,11 +10,10 @@ import { isStaff, useMe, useOrganisations } from "@/api/session";
 import type { Invitation, Organisation, OrganisationBrief } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { QueryResult } from "@/components/feedback/QueryResult";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
-import { ScrollTable } from "@/components/table/ScrollTable";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { Invite } from "@/features/members/Invite";
 import { MyInvitations } from "@/features/members/MyInvitations";
 import { NewOrganisation } from "@/features/members/NewOrganisation";
@@ -22,7 +21,7 @@ import { OrganisationHead } from "@/features/members/OrganisationHead";
 import { Projects } from "@/features/members/Projects";
 import { Teams } from "@/features/members/Teams";
 import { ServiceAccounts } from "@/features/members/serviceAccounts/ServiceAccounts";
-import { invitationsQuery, membersQuery } from "@/features/members/queries";
+import { invitationsKey, membersKey, readInvitations, readMembers } from "@/features/members/queries";
 
 export function MembersPage() {
   const me = useMe();
@@ -76,43 +75,32 @@ function OfOutsider({ membershipId, organisation }: { membershipId: string; orga
 }
 
 function Members({ organisation }: { organisation: Organisation }) {
-  const members = useQuery(membersQuery(organisation.id));
   const isAdmin = organisation.role === "admin" || organisation.role === "owner";
   return (
     <Stack maw={860}>
       <OrganisationHead organisation={organisation} />
-      <QueryResult of={members}>
-        {(found) => (
-          <Table aria-label={t`Members`}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>{t`Name`}</Table.Th>
-                <Table.Th>{t`Role`}</Table.Th>
-                <Table.Th />
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {found.map((member) => (
-                <Table.Tr key={member.id}>
-                  <Table.Td>{member.user.username}</Table.Td>
-                  <Table.Td>
-                    {member.role}
-                    {member.from_groups && t` (by group)`}
-                  </Table.Td>
-                  <Table.Td ta="right">
-                    <Remove
-                      organisation={organisation}
-                      membershipId={member.id}
-                      user={member.user}
-                      isAdmin={isAdmin}
-                    />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
+      <SearchedTable
+        name="member"
+        searchedBy={isAdmin ? t`User name or e-mail address` : t`User name`}
+        label={t`Members`}
+        head={[t`Name`, t`Role`, ""]}
+        minWidth={360}
+        queryKey={membersKey(organisation.id)}
+        read={(query) => readMembers(organisation.id, query)}
+        empty={null}
+        row={(member) => (
+          <Table.Tr key={member.id}>
+            <Table.Td>{member.user.username}</Table.Td>
+            <Table.Td>
+              {member.role}
+              {member.from_groups && t` (by group)`}
+            </Table.Td>
+            <Table.Td ta="right">
+              <Remove organisation={organisation} membershipId={member.id} user={member.user} isAdmin={isAdmin} />
+            </Table.Td>
+          </Table.Tr>
         )}
-      </QueryResult>
+      />
       <RoleNeeded organisation={organisation} role="admin" action={t`Inviting and removing people`} />
       {isAdmin && (
         <>
@@ -158,18 +146,18 @@ function Remove({ organisation, membershipId, user, isAdmin }: RemoveProps) {
 }
 
 function Pending({ organisation }: { organisation: Organisation }) {
-  const invitations = useQuery(invitationsQuery(organisation.id));
-  if (invitations.data?.length === 0) return null;
   return (
-    <QueryResult of={invitations}>
-      {(found) => (
-        <ScrollTable label={t`Pending invitations`} head={[t`Invited`, t`Role`, t`Expires`, ""]} minWidth={480}>
-          {found.map((invitation) => (
-            <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />
-          ))}
-        </ScrollTable>
-      )}
-    </QueryResult>
+    <SearchedTable
+      name="invitation"
+      searchedBy={t`User name or e-mail address`}
+      label={t`Pending invitations`}
+      head={[t`Invited`, t`Role`, t`Expires`, ""]}
+      minWidth={480}
+      queryKey={invitationsKey(organisation.id)}
+      read={(query) => readInvitations(organisation.id, query)}
+      empty={null}
+      row={(invitation) => <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />}
+    />
   );
 }
 

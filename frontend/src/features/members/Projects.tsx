@@ -13,7 +13,7 @@ import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { RenameCells } from "@/components/table/RenameCells";
-import { ScrollTable } from "@/components/table/ScrollTable";
+import { SearchedRows } from "@/components/table/SearchedTable";
 import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
 interface Change {
@@ -31,11 +31,17 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
   const teams = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
   if (projects.length === 0) return null;
   return (
-    <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
-      {projects.map((project) => (
-        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />
-      ))}
-    </ScrollTable>
+    <SearchedRows
+      name="project"
+      searchedBy={t`Name of a project or team`}
+      label={t`Projects`}
+      head={[t`Project`, t`Team`, ""]}
+      minWidth={680}
+      rows={projects}
+      textOf={({ name, team }) => `${name} ${team?.name ?? ""}`}
+      empty={null}
+      row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />}
+    />
   );
 }
 

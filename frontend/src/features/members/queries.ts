@@ -3,22 +3,23 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
+import type { ListQuery } from "@/components/table/SearchedTable";
 import { everyPage } from "@/lib/cursor";
 
-export function membersQuery(organisationId: string) {
-  return queryOptions({
-    queryKey: ["members", organisationId],
-    queryFn: () =>
-      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId }, query } }))),
-  });
+export const membersKey = (organisationId: string) => ["members", organisationId];
+export const invitationsKey = (organisationId: string) => ["members", organisationId, "invitations"];
+export const serviceAccountsKey = (organisationId: string) => ["members", organisationId, "service-accounts"];
+
+export function readMembers(organisationId: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId }, query } }));
 }
 
-export function invitationsQuery(organisationId: string) {
-  return queryOptions({
-    queryKey: ["members", organisationId, "invitations"],
-    queryFn: () =>
-      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/invitations", { params: { path: { id: organisationId }, query } }))),
-  });
+export function readInvitations(organisationId: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/organisations/{id}/invitations", { params: { path: { id: organisationId }, query } }));
+}
+
+export function readServiceAccounts(organisationId: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params: { path: { id: organisationId }, query } }));
 }
 
 /** What a deletion of the organisation with all its data would remove, and the one under way. */
@@ -45,14 +46,6 @@ export const myInvitationsQuery = queryOptions({
   queryKey: ["invitations"],
   queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/invitations", { params: { query } }))),
 });
-
-export function serviceAccountsQuery(organisationId: string) {
-  return queryOptions({
-    queryKey: ["members", organisationId, "service accounts"],
-    queryFn: () =>
-      everyPage((query) => unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params: { path: { id: organisationId }, query } }))),
-  });
-}
 
 export function serviceTokensQuery(accountId: string) {
   return queryOptions({

@@ -4,22 +4,26 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 import { Page } from "@/components/layout/Page";
 import { useFilters } from "@/components/table/useFilters";
+import { lazyComponent } from "@/lib/chunk";
 import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
 import { Rounds } from "./Rounds";
-import { WhatIfForm } from "./WhatIfForm";
 import { queueQuery } from "./queries";
+
+const WhatIfForm = lazyComponent(async () => (await import("./WhatIfForm")).WhatIfForm);
 
 const NAMES = ["view", "owner"] as const;
 
@@ -38,7 +42,7 @@ export function QueuePage() {
       {status.data && !isStaff(me) && hasSchedulerProblem(status.data) && <SchedulerAlerts status={status.data} />}
       <SegmentedControl aria-label={t`View`} value={view} onChange={(value) => filter("view", value)} data={views} style={{ alignSelf: "start" }} />
       {view === "" && <PendingJobs />}
-      {view === "what-if" && <WhatIfForm isStaff={isStaff(me)} />}
+      {view === "what-if" && <Suspense fallback={<Loading />}><WhatIfForm isStaff={isStaff(me)} /></Suspense>}
       {view === "rounds" && <Rounds />}
     </Page>
   );

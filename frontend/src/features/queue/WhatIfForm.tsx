@@ -5,17 +5,17 @@ import { Button, Group, NativeSelect, NumberInput, Paper, Stack } from "@mantine
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
+import { liveJobChoices } from "@/api/choices";
 import { whatIf } from "@/api/scheduler";
 import { organisationsQuery } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { SearchSelect } from "@/components/form/SearchSelect";
 import { JOB_STATES } from "@/domain/jobState";
 
 import { WhatIfResult } from "./WhatIfResult";
-import { liveJobsQuery } from "./queries";
 import { type WhatIfDraft, isComplete, KINDS, whatIfRequestOf } from "./whatIfDraft";
 
 export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
-  const jobs = useQuery(liveJobsQuery).data ?? [];
   const organisations = useQuery(organisationsQuery).data ?? [];
   const [draft, setDraft] = useState<WhatIfDraft>({ kind: "cancel", job: "", organisation: "", n: 1 });
   const ask = useMutation({ mutationFn: () => whatIf(whatIfRequestOf(draft)) });
@@ -44,14 +44,14 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
               data={kinds.map(({ value, label }) => ({ value, label }))}
             />
             {kind?.needs === "job" && (
-              <NativeSelect
+              <SearchSelect
+                source={liveJobChoices}
                 label={t`Job`}
+                placeholder={t`Choose a job`}
+                nothingFoundMessage={t`No job is pending or running`}
+                textOf={({ name, state }) => `${name} (${JOB_STATES[state].label})`}
                 value={draft.job}
-                onChange={(event) => change({ job: event.currentTarget.value })}
-                data={[
-                  { value: "", label: jobs.length === 0 ? t`No job is pending or running` : t`Choose a job` },
-                  ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${JOB_STATES[state].label})` })),
-                ]}
+                onChange={(job) => change({ job })}
               />
             )}
             {kind?.needs === "organisation" && (

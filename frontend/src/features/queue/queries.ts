@@ -20,16 +20,3 @@ export const roundsQuery = (cursor: string | undefined) =>
     queryFn: () => unwrap(api.GET("/api/v1/rounds", { params: { query: { limit: 15, ...(cursor && { cursor }) } } })),
     placeholderData: (previous) => previous,
   });
-
-/** Jobs that one could ask about: those that wait or hold GPUs. */
-export const liveJobsQuery = queryOptions({
-  queryKey: ["jobs", "live"],
-  queryFn: async () =>
-    (
-      await unwrap(
-        api.GET("/api/v1/jobs", {
-          params: { query: { state: ["queued", "starting", "running"], limit: 200 } },
-        }),
-      )
-    ).results,
-});

@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { permissionsQuery, type PlaceKind, rolesQuery } from "@/api/tenants/roles";
+import { permissionsQuery, type PlaceKind, readRoles, rolesKey } from "@/api/tenants/roles";
 import { useProjects } from "@/api/session";
 import type { BoundRole, PersonRoles, RoleAssignment } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
@@ -16,7 +16,7 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
-import { ScrollTable } from "@/components/table/ScrollTable";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { GiveRole } from "@/features/roles/GiveRole";
 import { PermissionsTable } from "@/features/roles/PermissionsTable";
 import { teamQuery } from "@/features/roles/queries";
@@ -39,7 +39,6 @@ interface Place {
 }
 
 function Roles({ kind, id, name }: Place & { name: string | undefined }) {
-  const people = useQuery(rolesQuery(kind, id));
   const permissions = useQuery(permissionsQuery(kind, id));
   const mayAssign = permissions.data?.permissions.some(({ action, is_allowed }) => action === "assign_roles" && is_allowed) ?? false;
   return (
@@ -53,15 +52,17 @@ function Roles({ kind, id, name }: Place & { name: string | undefined }) {
       back={<BackLink to="/members">{t`Members`}</BackLink>}
     >
       <Stack maw={860} gap="xl">
-        <QueryResult of={people}>
-          {(found) => (
-            <ScrollTable label={t`Roles`} head={[t`Name`, t`Role`, t`Assigned in`]} minWidth={560}>
-              {found.map((person) => (
-                <Row key={person.user.id} kind={kind} id={id} person={person} mayAssign={mayAssign} />
-              ))}
-            </ScrollTable>
-          )}
-        </QueryResult>
+        <SearchedTable
+          name="person"
+          searchedBy={t`User name`}
+          label={t`Roles`}
+          head={[t`Name`, t`Role`, t`Assigned in`]}
+          minWidth={560}
+          queryKey={rolesKey(kind, id)}
+          read={(query) => readRoles(kind, id, query)}
+          empty={null}
+          row={(person) => <Row key={person.user.id} kind={kind} id={id} person={person} mayAssign={mayAssign} />}
+        />
         {mayAssign && <GiveRole kind={kind} id={id} />}
         <QueryResult of={permissions}>
           {(found) => (

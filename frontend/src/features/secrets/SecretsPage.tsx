@@ -3,27 +3,25 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Code, Group, Table, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { secretsQuery } from "@/api/secrets";
+import { readSecrets, secretsKey } from "@/api/secrets";
 import { canWrite, useMe, useProjects } from "@/api/session";
 import type { Secret } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { ScrollTable } from "@/components/table/ScrollTable";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { SetSecret } from "@/features/secrets/SetSecret";
 
 export function SecretsPage() {
   const { id = "" } = useParams();
   const project = useProjects().find((one) => one.id === id);
   const me = useMe();
-  const secrets = useQuery(secretsQuery(id));
   const maySet = project !== undefined && canWrite(me, project);
   return (
     <Page
@@ -32,19 +30,16 @@ export function SecretsPage() {
       back={<BackLink to="/members">{t`Members`}</BackLink>}
     >
       {maySet && <SetSecret projectId={id} />}
-      <QueryResult of={secrets}>
-        {({ results }) =>
-          results.length === 0 ? (
-            <EmptyState title={t`No secrets yet`} />
-          ) : (
-            <ScrollTable label={t`Secrets`} head={[t`Name`, t`Set by`, t`Set`, ""]}>
-              {results.map((secret) => (
-                <Row key={secret.name} secret={secret} projectId={id} maySet={maySet} />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </QueryResult>
+      <SearchedTable
+        name="secret"
+        searchedBy={t`Name`}
+        label={t`Secrets`}
+        head={[t`Name`, t`Set by`, t`Set`, ""]}
+        queryKey={secretsKey(id)}
+        read={(query) => readSecrets(id, query)}
+        empty={<EmptyState title={t`No secrets yet`} />}
+        row={(secret) => <Row key={secret.name} secret={secret} projectId={id} maySet={maySet} />}
+      />
       <Text size="sm" c="dimmed">
         <Trans>
           A job names the secrets that it needs, in its advanced settings or by <Code>mlhub run --secret NAME</Code>, and finds each as an
@@ -66,7 +61,7 @@ function Row({ secret: { name, set_by, updated_at }, projectId, maySet }: RowPro
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/projects/{id}/secrets/{name}", { params: { path: { id: projectId, name } } }));
-    await queries.invalidateQueries({ queryKey: ["secrets", projectId] });
+    await queries.invalidateQueries({ queryKey: secretsKey(projectId) });
   }
 
   return (

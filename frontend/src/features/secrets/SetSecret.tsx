@@ -6,7 +6,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { secretsQuery } from "@/api/secrets";
+import { secretsKey } from "@/api/secrets";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 export function SetSecret({ projectId }: { projectId: string }) {
@@ -21,7 +21,7 @@ export function SetSecret({ projectId }: { projectId: string }) {
     onSuccess: async () => {
       setName("");
       setValue("");
-      await queries.invalidateQueries({ queryKey: secretsQuery(projectId).queryKey });
+      await queries.invalidateQueries({ queryKey: secretsKey(projectId) });
     },
   });
   const problem = put.error instanceof Problem ? put.error : undefined;

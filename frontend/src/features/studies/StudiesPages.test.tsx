@@ -19,7 +19,13 @@ function trial(number: number, values: number[], over: Partial<Trial> = {}): Tri
     parameters: { learning_rate: 0.01 * (number + 1), activation: number % 2 ? "relu" : "tanh" },
     status: "waiting",
     rung: values.length - 1,
-    results: values.map((value, rung) => ({ epochs: 3 ** rung, step: 10 * 3 ** rung, value })),
+    results: values.map((value, rung) => ({
+      epochs: 3 ** rung,
+      step: 10 * 3 ** rung,
+      value,
+      at: `2026-03-02T09:0${2 * number + rung}:00Z`,
+      study_gpu_hours: 0.05 * (2 * number + rung + 1),
+    })),
     job: JOB,
     epochs: 3 ** (values.length - 1),
     gpu_hours: 0.1,
@@ -163,4 +169,82 @@ it("creates a study by keyboard, and shows what is wrong with its space at the f
   await user.click(screen.getByRole("button", { name: "Create study" }));
   await screen.findAllByRole("heading", { name: "rates" });
   expect(router.state.location.pathname).toBe(`/studies/${ID}`);
+});
+
+it("draws the best so far with the trial that brought it, over trials and over GPU-hours", async () => {
+  const { user, router } = shown();
+  expect(await screen.findByRole("img", { name: "Best eval/accuracy so far: 0.9, of trial 1, after 3 improvements." })).toBeVisible();
+  expect(screen.getByText(/The newest improvement: trial 1 with 0.9, after 3 epochs/)).toBeVisible();
+  await user.click(screen.getByRole("radio", { name: "GPU-hours" }));
+  expect(router.state.location.search).toBe("?best=gpu_hours");
+  expect(await screen.findByText("0.2")).toBeVisible(); // where the newest result is
+});
+
+it("adds to the budget of a study, and shows why that was refused", async () => {
+  const bodies: unknown[] = [];
+  const { user } = shown({ state: "completed", reason: "Its budget of 2 GPU-hours is used up." });
+  server.use(
+    http.post("/api/v1/studies/:id/extend", async ({ request }) => {
+      bodies.push(await request.json());
+      if (bodies.length === 1) return problem(409, { title: "Conflict", detail: "With this the study would end again at once.", remedy: "Add to what is used up, too." });
+      return HttpResponse.json(study({ max_trials: 14, max_gpu_hours: 5 }));
+    }),
+  );
+  await user.click(await screen.findByRole("button", { name: "Add to the budget" }));
+  const dialogue = within(await screen.findByRole("dialog"));
+  expect(dialogue.queryByLabelText("More epochs")).toBeNull(); // it has no such limit
+  expect(dialogue.getByRole("button", { name: "Add" })).toBeDisabled();
+  await user.type(dialogue.getByLabelText("More trials"), "5");
+  expect(dialogue.getByText("3 used of 9, then of 14")).toBeVisible();
+  await user.click(dialogue.getByRole("button", { name: "Add" }));
+  expect(await dialogue.findByText(/would end again at once/)).toBeVisible();
+  await user.type(dialogue.getByLabelText("More GPU-hours"), "3");
+  await user.click(dialogue.getByRole("button", { name: "Add" }));
+  await expect.poll(() => screen.queryByRole("dialog")).toBeNull();
+  expect(bodies).toEqual([{ trials: 5 }, { trials: 5, gpu_hours: 3 }]);
+});
+
+it("offers no addition to a study that was stopped, and no action to who may not steer it", async () => {
+  shown({ state: "stopped", reason: "ada stopped it." });
+  expect(await screen.findByRole("link", { name: "Clone with changes" })).toHaveAttribute("href", `/studies/new?clone=${ID}`);
+  expect(screen.queryByRole("button", { name: "Add to the budget" })).toBeNull();
+});
+
+it("clones a study with changes: everything is filled in, and the same versions are taken", async () => {
+  const bodies: unknown[] = [];
+  const versions = { dataset_version: "00000000-0000-7000-8000-0000000000d1", model_version: "00000000-0000-7000-8000-0000000000e1" };
+  serve({
+    settings: { epochs: 9, priority: -50, batch_size: 32, max_batch_size: null, hyperparameters: { dropout: 0.1 } },
+    space: { learning_rate: { log_uniform: [1e-7, 0.1], points: null }, activation: { choice: ["relu", "tanh"] } },
+    dataset_version: { id: versions.dataset_version, number: 1, dataset: { id: dataset().id, name: dataset().name } },
+    model_version: { id: versions.model_version, number: 1, model: { id: model().id, name: model().name }, kind: "builtin" },
+    max_epochs: 60,
+    seed: 7,
+  });
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model()])),
+    http.post("/api/v1/studies", async ({ request }) => {
+      bodies.push(await request.json());
+      return HttpResponse.json(study(), { status: 201 });
+    }),
+  );
+  const { user } = renderPage(`/studies/new?clone=${ID}`);
+  expect(await screen.findByText(/A clone of rates, with the same versions/)).toBeVisible();
+  expect(screen.getByLabelText(/Search space/)).toHaveValue("learning_rate: {log_uniform: [1.0e-7, 0.1]}\nactivation: {choice: [\"relu\", \"tanh\"]}\n");
+  const trials = screen.getByLabelText(/Trials at most/);
+  await user.clear(trials);
+  await user.type(trials, "18");
+  await user.click(screen.getByRole("button", { name: "Create study" }));
+  await expect.poll(() => bodies.length).toBe(1);
+  expect(bodies[0]).toMatchObject({
+    name: "rates",
+    job: { ...versions, project: VISION.id, epochs: 9, priority: -50, batch_size: 32, hyperparameters: { dropout: 0.1 } },
+    min_epochs: 1,
+    eta: 3,
+    seed: 7,
+    max_trials: 18,
+    max_epochs: 60,
+    max_gpu_hours: 2,
+  });
 });

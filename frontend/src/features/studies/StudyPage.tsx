@@ -4,9 +4,9 @@ import { t } from "@lingui/core/macro";
 import { Alert, Button, SimpleGrid } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useNavigate, useParams } from "react-router";
+import { Link, useNavigate, useParams } from "react-router";
 
-import { canChangeJob, useMe } from "@/api/session";
+import { canChangeJob, canSubmit, useMe } from "@/api/session";
 import type { Study, Trial } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
 import { StateBadge } from "@/components/display/StateBadge";
@@ -18,6 +18,8 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { STUDY_STATES } from "@/domain/studyState";
+import { BestCurve } from "@/features/studies/BestCurve";
+import { ExtendStudy } from "@/features/studies/ExtendStudy";
 import { Importance } from "@/features/studies/Importance";
 import { ParallelCoordinates } from "@/features/studies/ParallelCoordinates";
 import { deleteStudy, studyQuery, trialsQuery, useStudyAction } from "@/features/studies/queries";
@@ -66,6 +68,9 @@ function Shown({ study }: { study: Study }) {
       <QueryResult of={trials} label={t`Loading the trials`}>
         {(found) => (
           <>
+            <SectionCard title={t`Best so far`}>
+              <BestCurve study={study} trials={found} />
+            </SectionCard>
             <SectionCard title={t`Rungs`}>
               <RungChart study={study} trials={found} />
             </SectionCard>
@@ -108,10 +113,17 @@ function factsOf(study: Study): [string, ReactNode][] {
 function Actions({ study, action }: { study: Study; action: ReturnType<typeof useStudyAction> }) {
   const me = useMe();
   const navigate = useNavigate();
-  if (!canChangeJob(me, study.project, study.created_by)) return null;
-  const { verbs, isOver } = STUDY_STATES[study.state];
+  const clone = canSubmit(me, study.project) && (
+    <Button variant="default" component={Link} to={`/studies/new?clone=${study.id}`}>
+      {t`Clone with changes`}
+    </Button>
+  );
+  if (!canChangeJob(me, study.project, study.created_by)) return clone;
+  const { verbs, isOver, isExtensible } = STUDY_STATES[study.state];
   return (
     <>
+      {isExtensible && <ExtendStudy study={study} />}
+      {clone}
       {(["pause", "resume"] as const)
         .filter((verb) => verbs.includes(verb))
         .map((verb) => (

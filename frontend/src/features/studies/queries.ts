@@ -3,7 +3,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Study, StudyRequest } from "@/api/types";
+import type { Study, StudyAddition, StudyRequest } from "@/api/types";
 import type { StudyVerb } from "@/domain/studyState";
 
 export const studiesQuery = (filters: { project?: string; cursor?: string }) =>
@@ -33,16 +33,6 @@ export const importanceQuery = (study: Study) =>
     placeholderData: keepPreviousData,
   });
 
-export const datasetsQuery = queryOptions({
-  queryKey: ["datasets", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: { limit: 200 } } })),
-});
-
-export const modelsQuery = queryOptions({
-  queryKey: ["models", "choices"],
-  queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: { limit: 200 } } })),
-});
-
 export function useCreateStudy() {
   const queries = useQueryClient();
   return useMutation({
@@ -61,6 +51,14 @@ export function useStudyAction(id: string) {
   };
   return useMutation({
     mutationFn: (verb: StudyVerb) => send[verb](),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["study", id] }),
+  });
+}
+
+export function useExtendStudy(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: StudyAddition) => unwrap(api.POST("/api/v1/studies/{id}/extend", { params: { path: { id } }, body })),
     onSettled: () => queries.invalidateQueries({ queryKey: ["study", id] }),
   });
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes an account; the dialogue says what the user made, and asks who becomes its maker.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { User } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { heirsQuery, userDeletionQuery } from "@/features/users/queries";
+import { userDeletionQuery } from "@/features/users/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+const HeirSelect = lazyComponent(async () => (await import("./HeirSelect")).HeirSelect);
 
 export function DeleteUser({ user }: { user: Pick<User, "id" | "username"> }) {
   const queries = useQueryClient();
@@ -41,7 +45,6 @@ interface Props {
 /** Read when the dialogue opens. */
 function Consequences({ user, heir, onHeir }: Props) {
   const { data } = useQuery(userDeletionQuery(user.id));
-  const heirs = useQuery(heirsQuery).data ?? [];
   if (data === undefined) return t`For good: the account, its memberships and its tokens.`;
   if (data.sole_owner_of.length > 0) {
     return t`${user.username} is the only owner of ${data.sole_owner_of.join(", ")}: make another member an owner first.`;
@@ -52,15 +55,14 @@ function Consequences({ user, heir, onHeir }: Props) {
         {t`For good: the account, its memberships and its tokens. Events keep its name.`}
       </Text>
       {data.remains.length > 0 && (
-        <NativeSelect
-          label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
-          value={heir}
-          onChange={(event) => onHeir(event.currentTarget.value)}
-          data={[
-            { value: "", label: t`Choose a user` },
-            ...heirs.filter(({ id }) => id !== user.id).map(({ id, username }) => ({ value: id, label: username })),
-          ]}
-        />
+        <Suspense fallback={<Loading />}>
+          <HeirSelect
+            userId={user.id}
+            label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+            value={heir}
+            onChange={onHeir}
+          />
+        </Suspense>
       )}
     </Stack>
   );

@@ -12,13 +12,6 @@ export function usersQuery(query: { username?: string; cursor?: string }) {
   });
 }
 
-/** All who may become the maker of what a deleted user leaves. */
-export const heirsQuery = queryOptions({
-  queryKey: ["users", "heirs"],
-  queryFn: async () =>
-    (await unwrap(api.GET("/api/v1/users", { params: { query: { is_active: true, limit: 200 } } }))).results,
-});
-
 export function userDeletionQuery(id: string) {
   return queryOptions({
     queryKey: ["users", "deletion", id],

@@ -6,10 +6,12 @@ import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 import { useNavigate } from "react-router";
 
+import { choicesQuery, datasetChoices, useChosen } from "@/api/choices";
 import { Problem } from "@/api/client";
-import type { Job, JobSubmit } from "@/api/types";
+import type { Dataset, Job, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { datasetChoicesQuery, hasTargets, isReady } from "@/features/jobs/queries";
+import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { hasTargets, isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
 const KINDS = [
@@ -21,16 +23,15 @@ type PredictionKind = "predict" | "features" | "evaluate";
 
 export function PredictForm({ job, onBack }: { job: Job; onBack: () => void }) {
   const navigate = useNavigate();
-  const choices = useQuery(datasetChoicesQuery);
+  const choices = useQuery(choicesQuery(datasetChoices));
   const submit = useSubmitJob();
   const [kind, setKind] = useState<PredictionKind>("predict");
-  const [chosen, setChosen] = useState<string | null>(null);
+  const [chosen, setChosen] = useState("");
   const [layers, setLayers] = useState("");
-  const datasets = (choices.data?.results ?? [])
-    .filter(isReady)
-    .filter((dataset) => dataset.project.organisation.id === job.project.organisation.id)
-    .filter((dataset) => kind !== "evaluate" || hasTargets(dataset));
-  const dataset = datasets.find(({ id }) => id === chosen);
+  const isOffered = (found: Dataset) =>
+    isReady(found) && found.project.organisation.id === job.project.organisation.id && (kind !== "evaluate" || hasTargets(found));
+  const found = useChosen(datasetChoices, chosen);
+  const dataset = found !== undefined && isOffered(found) ? found : undefined;
   const layerNames = layers.split(",").map((name) => name.trim()).filter(Boolean);
   const isComplete = dataset !== undefined && (kind !== "features" || layerNames.length > 0);
   const errors = submit.error instanceof Problem ? submit.error.errors : [];
@@ -62,14 +63,13 @@ export function PredictForm({ job, onBack }: { job: Job; onBack: () => void }) {
           allowDeselect={false}
           onChange={(value) => setKind((value as PredictionKind | null) ?? "predict")}
         />
-        <Select
+        <DatasetSelect
           label={t`Dataset`}
           placeholder={choices.isPending ? t`Loading` : t`Choose a dataset`}
           description={t`It has the model's input columns; targets are only needed to evaluate.`}
-          searchable
           required
-          data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
-          value={dataset?.id ?? null}
+          isOffered={isOffered}
+          value={dataset?.id ?? ""}
           onChange={(value) => {
             setChosen(value);
             submit.reset();

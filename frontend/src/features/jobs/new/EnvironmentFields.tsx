@@ -3,10 +3,10 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { MultiSelect, SimpleGrid, Text, Textarea } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 
-import { secretsQuery } from "@/api/secrets";
+import { secretChoices } from "@/api/choices";
 import { TextLink } from "@/components/display/TextLink";
+import { useChoices } from "@/components/form/useChoices";
 
 import type { Draft, Errors } from "./draft";
 
@@ -39,8 +39,8 @@ export function EnvironmentFields({ draft, errors, projectId, onChange }: Enviro
 }
 
 function SecretsField({ draft, errors, projectId, onChange }: EnvironmentFieldsProps & { projectId: string }) {
-  const { data } = useQuery(secretsQuery(projectId));
-  const names = (data?.results ?? []).map(({ name }) => name);
+  const choices = useChoices(secretChoices(projectId));
+  const names = choices.items.map(({ name }) => name);
   return (
     <MultiSelect
       label={t`Secrets`}
@@ -54,6 +54,7 @@ function SecretsField({ draft, errors, projectId, onChange }: EnvironmentFieldsP
       placeholder={draft.secrets.length > 0 ? undefined : names.length === 0 ? t`The project has none` : t`Choose by name`}
       searchable
       clearable
+      {...choices.field}
       data={[...new Set([...names, ...draft.secrets])]}
       value={draft.secrets}
       onChange={(secrets) => onChange({ secrets })}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets that a script reads besides its own, each under the name of its folder.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Input, Select, Stack, TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Button, Group, Input, Stack, TextInput } from "@mantine/core";
 
-import { datasetChoicesQuery, isReady, isScript, modelChoicesQuery } from "@/features/jobs/queries";
+import { modelChoices, useChosen } from "@/api/choices";
+import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { isReady, isScript } from "@/features/jobs/queries";
 
 import type { Draft, FurtherDataset } from "./draft";
 
@@ -15,10 +16,9 @@ interface FurtherDatasetFieldsProps {
 }
 
 export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetFieldsProps) {
-  const models = useQuery(modelChoicesQuery).data?.results ?? [];
-  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady);
+  const model = useChosen(modelChoices, draft.model);
   const rows = draft.datasets;
-  if (rows.length === 0 && !models.some((model) => model.id === draft.model && isScript(model))) return null;
+  if (rows.length === 0 && !(model && isScript(model))) return null;
 
   const setRow = (index: number, part: Partial<FurtherDataset>) =>
     onChange({ datasets: rows.map((row, at) => (at === index ? { ...row, ...part } : row)) });
@@ -39,14 +39,13 @@ export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetF
               value={row.name}
               onChange={(event) => setRow(index, { name: event.currentTarget.value })}
             />
-            <Select
+            <DatasetSelect
               aria-label={t`Further dataset ${index + 1}`}
               placeholder={t`Choose a dataset`}
-              searchable
               flex="2 1 180px"
-              data={datasets.map(({ id, name, project }) => ({ value: id, label: `${name} (${project.name})` }))}
-              value={row.dataset || null}
-              onChange={(dataset) => setRow(index, { dataset: dataset ?? "" })}
+              isOffered={isReady}
+              value={row.dataset}
+              onChange={(dataset) => setRow(index, { dataset })}
             />
             <Button
               variant="default"

@@ -2,19 +2,22 @@
 // The form of a new job: a dataset and a model are enough; everything else is decided by MLHub.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
+import { Alert, Button, Collapse, Group, NumberInput, Paper, Stack, Text } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, Suspense, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 
+import { choicesQuery, datasetChoices, modelChoices, useChosen } from "@/api/choices";
 import { Problem } from "@/api/client";
 import { canSubmit, useMe } from "@/api/session";
-import type { Job, Model } from "@/api/types";
+import type { Dataset, Job, Model } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { datasetChoicesQuery, hasTargets, isReady, isScript, modelChoicesQuery } from "@/features/jobs/queries";
+import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { ModelSelect } from "@/components/form/ModelSelect";
+import { hasTargets, isReady, isScript } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -41,8 +44,8 @@ export interface Clone {
 
 /** It is there when what it offers is; why that is not, the page says. */
 export function NewJobForm({ clone }: { clone?: Clone }) {
-  const datasets = useQuery(datasetChoicesQuery);
-  const models = useQuery(modelChoicesQuery);
+  const datasets = useQuery(choicesQuery(datasetChoices));
+  const models = useQuery(choicesQuery(modelChoices));
   if (datasets.data !== undefined && models.data !== undefined) return <Fields {...(clone && { clone })} />;
   return datasets.isPending || models.isPending ? <Loading /> : null;
 }
@@ -57,13 +60,13 @@ function Fields({ clone }: { clone?: Clone }) {
   const isClone =
     clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
   const submit = useSubmitJob(isClone ? () => clone.send(draft) : undefined);
-  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady).filter(hasTargets);
-  const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
-  const model = models.find(({ id }) => id === draft.model);
-  const choices = datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }));
-  if (model && isScript(model)) choices.unshift({ value: NO_DATASET, label: t`No dataset` });
-  const chosen = choices.find(({ value }) => value === draft.dataset)?.value;
-  const project = datasets.find(({ id }) => id === chosen)?.project ?? model?.project;
+  const offered = useQuery(choicesQuery(datasetChoices)).data;
+  const isNothingReady = offered !== undefined && !offered.next && !offered.results.some(isTrainable);
+  const model = readyOne(useChosen(modelChoices, draft.model));
+  const dataset = useChosen(datasetChoices, draft.dataset === NO_DATASET ? "" : draft.dataset);
+  const mayDoWithout = model !== undefined && isScript(model);
+  const chosen = mayDoWithout && draft.dataset === NO_DATASET ? NO_DATASET : dataset && isTrainable(dataset) ? dataset.id : undefined;
+  const project = (chosen === dataset?.id ? dataset?.project : undefined) ?? model?.project;
 
   const complete = { ...draft, dataset: chosen ?? "", model: model?.id ?? "" };
   const [settled] = useDebouncedValue(complete, SETTLED_MS);
@@ -99,26 +102,25 @@ function Fields({ clone }: { clone?: Clone }) {
               : t`With the settings of ${clone.name}, and the newest versions of other data or another model.`}
           </Alert>
         )}
-        <Select
+        <DatasetSelect
           label={t`Dataset`}
           placeholder={t`Choose a dataset`}
-          searchable
           required
-          data={choices}
-          value={chosen ?? null}
-          onChange={(value) => change({ dataset: value ?? "" })}
+          isOffered={isTrainable}
+          extra={mayDoWithout ? [{ value: NO_DATASET, label: t`No dataset` }] : []}
+          value={chosen ?? ""}
+          onChange={(dataset) => change({ dataset })}
           error={errors.dataset}
-          disabled={choices.length === 0}
-          description={datasets.length === 0 ? <NothingReady /> : undefined}
+          disabled={isNothingReady && !mayDoWithout}
+          description={isNothingReady ? <NothingReady /> : undefined}
         />
-        <Select
+        <ModelSelect
           label={t`Model`}
           placeholder={t`Choose a model`}
-          searchable
           required
-          data={grouped(models)}
-          value={model?.id ?? null}
-          onChange={(value) => change({ model: value ?? "" })}
+          isOffered={isReady}
+          value={model?.id ?? ""}
+          onChange={(model) => change({ model })}
           error={errors.model}
         />
         <Group grow align="start" preventGrowOverflow={false}>
@@ -202,12 +204,10 @@ function NothingReady() {
   );
 }
 
-function grouped(models: readonly Model[]) {
-  const choice = ({ id, name }: Model) => ({ value: id, label: name });
-  const groups = new Map<string, Model[]>();
-  for (const model of models) {
-    const name = model.project === null ? t`Built in` : `${model.project.organisation.name} / ${model.project.name}`;
-    groups.set(name, [...(groups.get(name) ?? []), model]);
-  }
-  return [...groups].map(([group, members]) => ({ group, items: members.map(choice) }));
+function isTrainable(dataset: Dataset): boolean {
+  return isReady(dataset) && hasTargets(dataset);
+}
+
+function readyOne(model: Model | undefined): Model | undefined {
+  return model !== undefined && isReady(model) ? model : undefined;
 }

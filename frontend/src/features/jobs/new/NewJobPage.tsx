@@ -5,19 +5,19 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 import { useSearchParams } from "react-router";
 
+import { choicesQuery, datasetChoices, modelChoices } from "@/api/choices";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { datasetChoicesQuery, modelChoicesQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
 
 const NewJobForm = lazyComponent(async () => (await import("./NewJobForm")).NewJobForm);
 const CloneOf = lazyComponent(async () => (await import("./CloneOf")).CloneOf);
 
 export function NewJobPage() {
-  const datasets = useQuery(datasetChoicesQuery);
-  const models = useQuery(modelChoicesQuery);
+  const datasets = useQuery(choicesQuery(datasetChoices));
+  const models = useQuery(choicesQuery(modelChoices));
   const [search] = useSearchParams();
   const cloneId = search.get("clone");
   return (

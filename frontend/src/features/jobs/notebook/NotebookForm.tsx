@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks for a notebook's project, name, dataset and idle limit, and starts it in the queue.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Button, Group, NumberInput, Stack, TextInput } from "@mantine/core";
 import { type SubmitEvent, useState } from "react";
 import { useNavigate } from "react-router";
 
+import { datasetChoices, useChosen } from "@/api/choices";
 import { Problem } from "@/api/client";
-import type { JobSubmit } from "@/api/types";
+import type { Dataset, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { DatasetSelect } from "@/components/form/DatasetSelect";
 import { ProjectSelect, useProjectsForJobs } from "@/components/form/ProjectSelect";
-import { datasetChoicesQuery, isReady } from "@/features/jobs/queries";
+import { isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
 const USUAL_IDLE_MINUTES = 30;
@@ -19,16 +20,15 @@ const FIELDS = ["project", "name", "dataset", "limits.idle_s"];
 export function NotebookForm({ onBack }: { onBack: () => void }) {
   const navigate = useNavigate();
   const submit = useSubmitJob();
-  const choices = useQuery(datasetChoicesQuery);
   const projects = useProjectsForJobs();
   const [chosen, setChosen] = useState("");
   const [name, setName] = useState("");
-  const [dataset, setDataset] = useState<string | null>(null);
+  const [chosenDataset, setDataset] = useState("");
   const [minutes, setMinutes] = useState<number | string>(USUAL_IDLE_MINUTES);
   const project = projects.find(({ id }) => id === chosen) ?? projects[0];
-  const datasets = (choices.data?.results ?? [])
-    .filter(isReady)
-    .filter((found) => found.project.organisation.id === project?.organisation.id);
+  const isOffered = (found: Dataset) => isReady(found) && found.project.organisation.id === project?.organisation.id;
+  const found = useChosen(datasetChoices, chosenDataset);
+  const dataset = found !== undefined && isOffered(found) ? found.id : null;
   const errors = submit.error instanceof Problem ? submit.error.errors : [];
   const errorAt = (field: string) => {
     const found = errors.find((error) => error.field === field);
@@ -59,14 +59,13 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
           onChange={(event) => setName(event.currentTarget.value)}
           error={errorAt("name")}
         />
-        <Select
+        <DatasetSelect
           label={t`Dataset`}
           placeholder={t`None`}
           description={t`Its folder is in the environment variable MLHUB_DATA_DIR.`}
-          searchable
           clearable
-          data={datasets.map((found) => ({ value: found.id, label: `${found.name} (${found.project.name})` }))}
-          value={datasets.some(({ id }) => id === dataset) ? dataset : null}
+          isOffered={isOffered}
+          value={dataset ?? ""}
           onChange={setDataset}
           error={errorAt("dataset")}
         />

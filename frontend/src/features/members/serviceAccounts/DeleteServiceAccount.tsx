@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes a service account; the dialogue says what it made, and asks which member becomes the maker.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { Organisation, ServiceAccount } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { membersQuery, serviceAccountDeletionQuery } from "@/features/members/queries";
+import { serviceAccountDeletionQuery } from "@/features/members/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+const HeirSelect = lazyComponent(async () => (await import("./HeirSelect")).HeirSelect);
 
 interface Props {
   account: ServiceAccount;
@@ -40,20 +44,18 @@ export function DeleteServiceAccount({ account, organisation }: Props) {
 /** Read when the dialogue opens. */
 function Consequences({ account, organisation, heir, onHeir }: Props & { heir: string; onHeir: (id: string) => void }) {
   const remains = useQuery(serviceAccountDeletionQuery(account.id)).data?.remains ?? [];
-  const members = useQuery(membersQuery(organisation.id)).data ?? [];
   return (
     <Stack gap="xs">
       <Text size="sm">{t`For good: the account and its tokens. Events keep its name.`}</Text>
       {remains.length > 0 && (
-        <NativeSelect
-          label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
-          value={heir}
-          onChange={(event) => onHeir(event.currentTarget.value)}
-          data={[
-            { value: "", label: t`Choose a member` },
-            ...members.map(({ user }) => ({ value: user.id, label: user.username })),
-          ]}
-        />
+        <Suspense fallback={<Loading />}>
+          <HeirSelect
+            organisationId={organisation.id}
+            label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+            value={heir}
+            onChange={onHeir}
+          />
+        </Suspense>
       )}
     </Stack>
   );

@@ -2,18 +2,17 @@
 // An organisation's accounts for programs: everybody sees them, admins make, change and delete them.
 import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { Organisation, ServiceAccount } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Section } from "@/components/layout/Section";
-import { ScrollTable } from "@/components/table/ScrollTable";
-import { serviceAccountsQuery } from "@/features/members/queries";
+import { SearchedTable } from "@/components/table/SearchedTable";
+import { readServiceAccounts, serviceAccountsKey } from "@/features/members/queries";
 import { DeleteServiceAccount } from "@/features/members/serviceAccounts/DeleteServiceAccount";
 import { NewServiceAccount } from "@/features/members/serviceAccounts/NewServiceAccount";
 import { ServiceTokens } from "@/features/members/serviceAccounts/ServiceTokens";
@@ -24,25 +23,22 @@ interface Props {
 }
 
 export function ServiceAccounts({ organisation, isAdmin }: Props) {
-  const accounts = useQuery(serviceAccountsQuery(organisation.id));
   return (
     <Section title={t`Service accounts`}>
       <Text size="sm" c="dimmed">
         {t`Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.`}
       </Text>
-      <QueryResult of={accounts}>
-        {(found) =>
-          found.length === 0 ? (
-            <Text size="sm">{isAdmin ? t`None yet: make the first one below.` : t`None yet. Admins make them.`}</Text>
-          ) : (
-            <ScrollTable label={t`Service accounts`} head={[t`Name`, t`Role`, t`Last used`, ""]} minWidth={700}>
-              {found.map((account) => (
-                <Row key={account.id} account={account} organisation={organisation} isAdmin={isAdmin} />
-              ))}
-            </ScrollTable>
-          )
-        }
-      </QueryResult>
+      <SearchedTable
+        name="account"
+        searchedBy={t`Name`}
+        label={t`Service accounts`}
+        head={[t`Name`, t`Role`, t`Last used`, ""]}
+        minWidth={700}
+        queryKey={serviceAccountsKey(organisation.id)}
+        read={(query) => readServiceAccounts(organisation.id, query)}
+        empty={<Text size="sm">{isAdmin ? t`None yet: make the first one below.` : t`None yet. Admins make them.`}</Text>}
+        row={(account) => <Row key={account.id} account={account} organisation={organisation} isAdmin={isAdmin} />}
+      />
       {isAdmin && <NewServiceAccount organisationId={organisation.id} />}
     </Section>
   );

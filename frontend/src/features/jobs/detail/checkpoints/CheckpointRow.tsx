@@ -19,22 +19,28 @@ interface Props {
   checkpoint: Checkpoint;
   mayChange: boolean;
   mayFork: boolean;
+  /** Whether it may be deleted. */
+  mayChoose: boolean;
   isChosen: boolean;
-  onChoose: (isChosen: boolean) => void;
+  /** isFar: from the one that was chosen before to this one. */
+  onChoose: (isChosen: boolean, isFar: boolean) => void;
+  /** Its place in the whole table. */
+  index: number;
+  measure: ((node: Element | null) => void) | undefined;
 }
 
-export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, onChoose }: Props) {
+export function CheckpointRow({ job, checkpoint, mayChange, mayFork, mayChoose, isChosen, onChoose, index, measure }: Props) {
   const { id, step, is_best: isBest, is_pinned: isPinned, is_reachable: isReachable, name } = checkpoint;
   const isScript = job.model_version.kind === "script";
   return (
-    <Table.Tr>
+    <Table.Tr ref={measure} data-index={index} aria-rowindex={index + 2}>
       <Table.Td>
         {mayChange && isReachable && (
           <Checkbox
             aria-label={t`Choose the checkpoint of step ${step}`}
             checked={isChosen}
-            disabled={isPinned}
-            onChange={(event) => onChoose(event.currentTarget.checked)}
+            disabled={!mayChoose}
+            onChange={(event) => onChoose(event.currentTarget.checked, (event.nativeEvent as MouseEvent).shiftKey)}
           />
         )}
       </Table.Td>

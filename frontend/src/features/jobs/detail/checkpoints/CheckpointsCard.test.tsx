@@ -105,3 +105,51 @@ it("says that only pods reach the files, and offers nothing that needs them", as
   expect(table.queryAllByRole("button")).toEqual([]);
   expect(table.queryAllByRole("link")).toEqual([]);
 });
+
+it("keeps thousands out of the page, and chooses all, a range of steps, and from one checkbox to another", async () => {
+  const many = Array.from({ length: 1200 }, (_, i) => checkpoint(1200 - i, { is_pinned: i === 3 }));
+  const asked: string[] = [];
+  const sent = stored(many);
+  server.use(
+    http.get("/api/v1/jobs/:id/checkpoints", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      asked.push(query.get("after") ?? "");
+      const begin = query.has("after") ? many.findIndex(({ id }) => String(id) === query.get("after")) + 1 : 0;
+      return HttpResponse.json(many.slice(begin, begin + Number(query.get("limit"))));
+    }),
+  );
+  const { user } = renderPage(`/jobs/${ID}/checkpoints`);
+  const table = await section();
+  expect(asked).toEqual(["", "701", "201"]);
+  expect(screen.getByText(/1,200 checkpoints/)).toBeVisible();
+  expect(table.getAllByRole("row").length).toBeLessThan(100);
+
+  await user.click(screen.getByRole("button", { name: "Choose all 1199 that may be deleted" }));
+  expect(screen.getByRole("button", { name: "Delete 1,199 checkpoints" })).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Choose none" }));
+  await user.type(screen.getByLabelText("From step"), "100");
+  await user.type(screen.getByLabelText("To step"), "500");
+  await user.click(screen.getByRole("button", { name: "Choose 41 of the range" }));
+  await user.click(screen.getByRole("button", { name: "Delete 41 checkpoints" }));
+  const dialogue = within(await screen.findByRole("dialog"));
+  expect(dialogue.getByText("Of steps 100 to 500: 82 KiB are freed, for good.")).toBeVisible();
+  expect(dialogue.getByText("1 that is pinned stays.")).toBeVisible();
+  await user.click(dialogue.getByRole("button", { name: "Delete 41 checkpoints" }));
+  await expect.poll(() => sent.length).toBe(1);
+  const ids = Array.from({ length: 41 }, (_, i) => 50 - i);
+  expect(sent).toEqual([["delete", { checkpoints: ids }]]);
+});
+
+it("chooses from one checkbox to another with Shift, but not what a job that goes on needs", async () => {
+  stored([checkpoint(5), checkpoint(4), checkpoint(3, { is_best: true }), checkpoint(2), checkpoint(1)]);
+  server.use(answers("/api/v1/jobs/{id}", jobDetail({ state: "paused" })));
+  const { user } = renderPage(`/jobs/${ID}/checkpoints`);
+  const table = await section();
+  expect(table.getByRole("checkbox", { name: "Choose the checkpoint of step 50" })).toBeDisabled(); // it continues from this one
+  expect(table.getByRole("checkbox", { name: "Choose the checkpoint of step 30" })).toBeDisabled();
+  await user.click(table.getByRole("checkbox", { name: "Choose the checkpoint of step 40" }));
+  await user.keyboard("{Shift>}");
+  await user.click(table.getByRole("checkbox", { name: "Choose the checkpoint of step 10" }));
+  await user.keyboard("{/Shift}");
+  expect(screen.getByRole("button", { name: "Delete 3 checkpoints" })).toBeVisible();
+});

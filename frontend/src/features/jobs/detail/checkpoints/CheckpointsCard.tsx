@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoints of a job: what each is worth, and pin, download, fork and delete.
 import { plural, t } from "@lingui/core/macro";
-import { Group, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -11,11 +11,12 @@ import type { Checkpoint, Job } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { SectionCard } from "@/components/layout/Section";
-import { ScrollTable } from "@/components/table/ScrollTable";
 import { checkpointsQuery } from "@/features/jobs/queries";
-import { bytes } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 
-import { CheckpointRow } from "./CheckpointRow";
+import { CheckpointTable } from "./CheckpointTable";
+import { Choosing } from "./Choosing";
+import { deletableOf, isEnded } from "./choice";
 
 export function CheckpointsCard({ job }: { job: Job }) {
   const list = useQuery(checkpointsQuery(job));
@@ -45,12 +46,8 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
     mayChange: isReachable && canChangeJob(me, job.project, job.created_by),
     mayFork: isReachable && canSubmit(me, job.project),
   };
-  const marked = checkpoints.filter(({ id }) => chosen.has(id));
-
-  function choose(id: number, isChosen: boolean) {
-    const rest = [...chosen].filter((other) => other !== id);
-    setChosen(new Set(isChosen ? [...rest, id] : rest));
-  }
+  const deletable = deletableOf(job, checkpoints);
+  const marked = deletable.filter(({ id }) => chosen.has(id));
 
   async function remove() {
     const params = { path: { id: job.id } };
@@ -60,35 +57,47 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
     await queries.invalidateQueries({ queryKey: ["job", job.id, "checkpoints"] });
   }
 
-  const size = bytes(checkpoints.reduce((total, { size_bytes }) => total + size_bytes, 0));
+  const label = t`Delete ${plural(marked.length, { one: "# checkpoint", other: "# checkpoints" })}`;
   return (
     <>
       <Group justify="space-between" mb="xs">
         <Text size="sm" c="dimmed">
-          {plural(checkpoints.length, { one: "# checkpoint", other: "# checkpoints" })}, {size}. {isReachable ? "" : t`Only the job's pods reach the files.`}
+          {plural(checkpoints.length, { one: "# checkpoint", other: "# checkpoints" })}, {sizeOf(checkpoints)}. {isReachable ? "" : t`Only the job's pods reach the files.`}
         </Text>
         {marked.length > 0 && (
           <ConfirmButton
-            label={t`Delete ${plural(marked.length, { one: "# checkpoint", other: "# checkpoints" })}`}
+            label={label}
             title={t`Delete ${plural(marked.length, { one: "# checkpoint", other: "# checkpoints" })} of ${job.name}?`}
-            text={t`They are deleted for good. The trained model stays.`}
+            text={<Consequences job={job} marked={marked} all={checkpoints} />}
             action={remove}
             size="xs"
           />
         )}
       </Group>
-      <ScrollTable label={t`Checkpoints`} head={["", t`Step`, t`Kind`, t`Metrics`, t`Size`, t`Written`, ""]}>
-        {checkpoints.map((checkpoint) => (
-          <CheckpointRow
-            key={checkpoint.id}
-            job={job}
-            checkpoint={checkpoint}
-            {...rights}
-            isChosen={chosen.has(checkpoint.id)}
-            onChoose={(isChosen) => choose(checkpoint.id, isChosen)}
-          />
-        ))}
-      </ScrollTable>
+      {rights.mayChange && deletable.length > 1 && <Choosing deletable={deletable} chosen={chosen} onChoose={setChosen} />}
+      <CheckpointTable job={job} checkpoints={checkpoints} deletable={deletable} {...rights} chosen={chosen} onChoose={setChosen} />
     </>
   );
+}
+
+/** What goes with them, and what stays. */
+function Consequences({ job, marked, all }: { job: Job; marked: readonly Checkpoint[]; all: readonly Checkpoint[] }) {
+  const steps = marked.map(({ step }) => step);
+  const [low, high] = [number(Math.min(...steps)), number(Math.max(...steps))];
+  const nBest = marked.filter(({ is_best }) => is_best).length;
+  const nLeft = all.filter(({ is_best }) => !is_best).length - (marked.length - nBest);
+  const nPinned = all.filter(({ is_pinned }) => is_pinned).length;
+  return (
+    <Stack gap="xs">
+      <span>{low === high ? t`Of step ${low}: ${sizeOf(marked)} are freed, for good.` : t`Of steps ${low} to ${high}: ${sizeOf(marked)} are freed, for good.`}</span>
+      {nBest > 0 && <span>{t`${plural(nBest, { one: "# has", other: "# have" })} the weights of one of the best evaluations.`}</span>}
+      {nLeft === 0 && <strong>{isEnded(job) ? t`None is left: the job cannot be continued or forked any more.` : t`None is left to resume from.`}</strong>}
+      {nPinned > 0 && <span>{t`${plural(nPinned, { one: "# that is pinned stays", other: "# that are pinned stay" })}.`}</span>}
+      <span>{t`The trained model stays.`}</span>
+    </Stack>
+  );
+}
+
+function sizeOf(checkpoints: readonly Checkpoint[]): string {
+  return bytes(checkpoints.reduce((total, { size_bytes }) => total + size_bytes, 0));
 }

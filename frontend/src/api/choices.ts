@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What forms let one choose from: lists that the API searches, so that they may be of any length.
+import { type QueryClient, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Dataset, Job, Membership, Model, Page, Secret, User } from "@/api/types";
+
+/** The rows that are offered before anything is typed, and of each search. */
+const OFFERED = 50;
+
+export interface ChoiceSource<T> {
+  /** Of its queries. */
+  key: readonly string[];
+  read: (query: { search?: string; limit: number }) => Promise<Page<T>>;
+  /** Of what is chosen; what the API searches by is not always its name here. */
+  idOf: (item: T) => string;
+  /** One that is chosen and not among those that were offered; left out where its id says it all. */
+  readOne?: (id: string) => Promise<T>;
+}
+
+export const datasetChoices: ChoiceSource<Dataset> = {
+  key: ["datasets", "choices"],
+  read: (query) => unwrap(api.GET("/api/v1/datasets", { params: { query } })),
+  idOf: ({ id }) => id,
+  readOne: (id) => unwrap(api.GET("/api/v1/datasets/{id}", { params: { path: { id } } })),
+};
+
+export const modelChoices: ChoiceSource<Model> = {
+  key: ["models", "choices"],
+  read: (query) => unwrap(api.GET("/api/v1/models", { params: { query } })),
+  idOf: ({ id }) => id,
+  readOne: (id) => unwrap(api.GET("/api/v1/models/{id}", { params: { path: { id } } })),
+};
+
+/** Accounts of the platform that are active, for its administrators. */
+export const userChoices: ChoiceSource<User> = {
+  key: ["users", "choices"],
+  read: ({ search, limit }) =>
+    unwrap(api.GET("/api/v1/users", { params: { query: { is_active: true, limit, ...(search && { username: search }) } } })),
+  idOf: ({ id }) => id,
+};
+
+export function memberChoices(organisationId: string): ChoiceSource<Membership> {
+  return {
+    key: ["members", organisationId, "choices"],
+    read: (query) => unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId }, query } })),
+    idOf: ({ user }) => user.id,
+  };
+}
+
+export function secretChoices(projectId: string): ChoiceSource<Secret> {
+  return {
+    key: ["secrets", projectId, "choices"],
+    read: (query) => unwrap(api.GET("/api/v1/projects/{id}/secrets", { params: { path: { id: projectId }, query } })),
+    idOf: ({ name }) => name,
+  };
+}
+
+/** Jobs that wait or hold GPUs. */
+export const liveJobChoices: ChoiceSource<Job> = {
+  key: ["jobs", "live"],
+  read: (query) => unwrap(api.GET("/api/v1/jobs", { params: { query: { ...query, state: ["queued", "starting", "running"] } } })),
+  idOf: ({ id }) => id,
+};
+
+export function choicesQuery<T>({ key, read }: ChoiceSource<T>, search = "") {
+  return queryOptions({
+    queryKey: [...key, search],
+    queryFn: () => read({ limit: OFFERED, ...(search && { search }) }),
+  });
+}
+
+/** The item with this id, once it is known: of the lists that were offered, or read by itself. */
+export function useChosen<T>(source: ChoiceSource<T>, id: string): T | undefined {
+  const queries = useQueryClient();
+  const first = useQuery(choicesQuery(source));
+  const offered = offeredIn(queries, source).find((item) => source.idOf(item) === id);
+  const { readOne } = source;
+  const one = useQuery({
+    queryKey: [...source.key, "one", id],
+    queryFn: () => (readOne === undefined ? Promise.reject(new Error(`${id} is not offered`)) : readOne(id)),
+    enabled: id !== "" && offered === undefined && first.data !== undefined && readOne !== undefined,
+  });
+  return offered ?? (one.data !== undefined && source.idOf(one.data) === id ? one.data : undefined);
+}
+
+function offeredIn<T>(queries: QueryClient, { key }: ChoiceSource<T>): T[] {
+  const lists = queries.getQueriesData<Partial<Page<T>>>({ queryKey: key });
+  return lists.flatMap(([, page]) => page?.results ?? []);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses one of a list of the API, of any length: what is typed is searched for there.
+import { t } from "@lingui/core/macro";
+import { Select, type SelectProps } from "@mantine/core";
+
+import { type ChoiceSource, useChosen } from "@/api/choices";
+
+import { useChoices } from "./useChoices";
+
+interface Option {
+  value: string;
+  label: string;
+}
+
+interface Props<T> extends Omit<SelectProps, "data" | "value" | "onChange" | "searchable" | "searchValue" | "onSearchChange" | "filter"> {
+  source: ChoiceSource<T>;
+  textOf: (item: T) => string;
+  /** Of the headings between which the items stand. */
+  groupOf?: (item: T) => string;
+  /** Whether it is offered. */
+  isOffered?: (item: T) => boolean;
+  /** What is offered first, besides the list. */
+  extra?: readonly Option[];
+  /** An id; "": nothing is chosen. */
+  value: string;
+  onChange: (id: string) => void;
+}
+
+export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => true, extra = [], value, onChange, ...field }: Props<T>) {
+  const chosen = useChosen(source, value);
+  const choices = useChoices(source, chosen === undefined ? undefined : textOf(chosen));
+  const option = (item: T): Option => ({ value: source.idOf(item), label: textOf(item) });
+  const offered = choices.items.filter(isOffered);
+  const isMissing = chosen !== undefined && !offered.some((item) => source.idOf(item) === value);
+  const items = isMissing && isOffered(chosen) ? [chosen, ...offered] : offered;
+  const known = extra.some((one) => one.value === value) || items.some((item) => source.idOf(item) === value);
+  return (
+    <Select
+      searchable
+      nothingFoundMessage={t`Nothing contains this.`}
+      {...field}
+      {...choices.field}
+      data={groupOf === undefined ? [...extra, ...items.map(option)] : [...extra, ...grouped(items, groupOf, option)]}
+      value={known ? value : null}
+      onChange={(id) => onChange(id ?? "")}
+      {...(choices.isLong && { description: field.description ?? t`There are more than are shown: type a part of the name.` })}
+    />
+  );
+}
+
+function grouped<T>(items: readonly T[], groupOf: (item: T) => string, option: (item: T) => Option) {
+  const groups = new Map<string, Option[]>();
+  for (const item of items) {
+    const name = groupOf(item);
+    groups.set(name, [...(groups.get(name) ?? []), option(item)]);
+  }
+  return [...groups].map(([group, members]) => ({ group, items: members }));
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table with a search above it: by the API, page by page, or of rows that are all here. Search and page stand in the address.
+import { t } from "@lingui/core/macro";
+import { Group, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { keepPreviousData, type QueryKey, useQuery } from "@tanstack/react-query";
+import { type ReactElement, type ReactNode, useState } from "react";
+import { useSearchParams } from "react-router";
+
+import type { Page } from "@/api/types";
+import type { Query } from "@/components/feedback/QueryResult";
+import { pageAt } from "@/lib/cursor";
+
+import { PagedTable } from "./PagedTable";
+
+/** What a list of the API is asked for. */
+export interface ListQuery {
+  search?: string;
+  cursor?: string;
+}
+
+interface Common<T> {
+  /** Of the search in the address; one for each table of a page. */
+  name: string;
+  /** What is searched, such as "Name or e-mail address". */
+  searchedBy: string;
+  label: string;
+  head: string[];
+  minWidth?: number;
+  /** Where there is no row, and nothing is searched for. */
+  empty: ReactNode;
+  /** A table row, with a key. */
+  row: (item: T) => ReactElement;
+}
+
+interface OfApi<T> extends Common<T> {
+  queryKey: QueryKey;
+  read: (query: ListQuery) => Promise<Page<T>>;
+}
+
+interface Whole<T> extends Common<T> {
+  rows: readonly T[];
+  /** What is searched in. */
+  textOf: (item: T) => string;
+}
+
+const PAGE = 50;
+/** Of fewer rows all are seen at once. */
+const WORTH_SEARCHING = 10;
+const SETTLED_MS = 300;
+
+/** Rows that the API searches and pages: there may be any number of them. */
+export function SearchedTable<T>({ queryKey, read, ...table }: OfApi<T>) {
+  const place = usePlace(table.name);
+  const asked: ListQuery = { ...(place.search && { search: place.search }), ...pageAt(place.cursor) };
+  const list = useQuery({ queryKey: [...queryKey, asked], queryFn: () => read(asked), placeholderData: keepPreviousData });
+  const page = list.data;
+  const isLong = page !== undefined && (Boolean(page.next) || Boolean(page.previous) || page.results.length > WORTH_SEARCHING);
+  return <Shown {...table} list={list} place={place} isLong={isLong} />;
+}
+
+/** Rows of a list that is here as a whole. */
+export function SearchedRows<T>({ rows, textOf, ...table }: Whole<T>) {
+  const place = usePlace(table.name);
+  const word = place.search.toLocaleLowerCase();
+  const found = word === "" ? rows : rows.filter((item) => textOf(item).toLocaleLowerCase().includes(word));
+  const begin = Math.max(0, Number(place.cursor ?? 0) || 0);
+  const at = (cursor: number) => `?cursor=${cursor}`;
+  const page: Page<T> = {
+    next: begin + PAGE < found.length ? at(begin + PAGE) : null,
+    previous: begin > 0 ? at(Math.max(0, begin - PAGE)) : null,
+    results: found.slice(begin, begin + PAGE),
+  };
+  const list: Query<Page<T>> = { data: page, error: null, isPending: false, refetch: () => Promise.reject(new Error("It is here.")) };
+  return <Shown {...table} list={list} place={place} isLong={rows.length > WORTH_SEARCHING} />;
+}
+
+interface Place {
+  search: string;
+  cursor: string | undefined;
+  find: (search: string) => void;
+  turn: (cursor: string | undefined) => void;
+}
+
+/** The search and the page of one table, in the address. */
+function usePlace(name: string): Place {
+  const [known, setKnown] = useSearchParams();
+  const cursorName = `${name}_cursor`;
+  const set = (changes: Record<string, string | undefined>) =>
+    setKnown(
+      (before) => {
+        for (const [key, value] of Object.entries(changes)) {
+          if (value) before.set(key, value);
+          else before.delete(key);
+        }
+        return before;
+      },
+      { replace: true, preventScrollReset: true },
+    );
+  return {
+    search: known.get(name) ?? "",
+    cursor: known.get(cursorName) ?? undefined,
+    find: (search) => set({ [name]: search, [cursorName]: undefined }),
+    turn: (cursor) => set({ [cursorName]: cursor }),
+  };
+}
+
+interface ShownProps<T> extends Common<T> {
+  list: Query<Page<T>>;
+  place: Place;
+  isLong: boolean;
+}
+
+function Shown<T>({ searchedBy, label, head, minWidth, row, empty, list, place, isLong }: ShownProps<T>) {
+  const [typed, setTyped] = useState(place.search);
+  const find = useDebouncedCallback((text: string) => place.find(text.trim()), SETTLED_MS);
+  const nothing = place.search === "" ? empty : <Text size="sm" c="dimmed" role="status">{t`Nothing contains “${place.search}”.`}</Text>;
+  return (
+    <>
+      {(isLong || typed !== "" || place.search !== "") && (
+        <Group>
+          <TextInput
+            type="search"
+            size="xs"
+            maw={320}
+            flex={1}
+            aria-label={t`Search: ${label}`}
+            placeholder={searchedBy}
+            value={typed}
+            maxLength={100}
+            onChange={(event) => {
+              setTyped(event.currentTarget.value);
+              find(event.currentTarget.value);
+            }}
+          />
+        </Group>
+      )}
+      <PagedTable
+        label={label}
+        head={head}
+        {...(minWidth !== undefined && { minWidth })}
+        isOneLine={false}
+        list={list}
+        empty={nothing}
+        row={row}
+        onCursor={place.turn}
+      />
+    </>
+  );
+}

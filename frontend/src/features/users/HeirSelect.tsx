@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user to whom passes what a deleted one made. Loaded when it is asked.
+import { t } from "@lingui/core/macro";
+
+import { userChoices } from "@/api/choices";
+import { SearchSelect } from "@/components/form/SearchSelect";
+
+interface Props {
+  /** Who is deleted. */
+  userId: string;
+  label: string;
+  /** A user's id, or "". */
+  value: string;
+  onChange: (id: string) => void;
+}
+
+export function HeirSelect({ userId, ...field }: Props) {
+  return <SearchSelect source={userChoices} placeholder={t`Choose a user`} textOf={({ username }) => username} isOffered={({ id }) => id !== userId} {...field} />;
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of people are searched by the server, a page at a time; addresses are found by admins alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlhub.environments.models import ProjectSecret
+from mlhub.tenants.actions import invite
+from mlhub.tenants.actions.role_bindings import bind_role
+from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.models import Invitation, Membership, User
+from mlhub.tenants.roles import Role
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import builtin, ready_dataset
+
+pytestmark = pytest.mark.django_db
+N = 450
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def people(cast: Cast) -> None:
+    """Many members of A: person0000@uni.example and so on."""
+    users = [User(username=f"person{n:04}", email=f"p{n:04}@uni.example") for n in range(N)]
+    User.objects.bulk_create(users)
+    Membership.objects.bulk_create(Membership(organisation=cast.a, user=user, role=Role.MEMBER) for user in users)
+
+
+def found(cast: Cast, user: Any, path: str, **query: Any) -> list[Any]:
+    answer = cast.client(user).get(f"/api/v1{path}", query)
+    assert answer.status_code == 200, answer.content
+    return list(answer.json()["results"])
+
+
+def names(rows: list[Any]) -> set[str]:
+    return {row["user"]["username"] for row in rows}
+
+
+def test_members_are_found_by_name_and_by_admins_by_address_a_page_at_a_time(cast: Cast) -> None:
+    people(cast)
+    path = f"/organisations/{cast.a.id}/members"
+    assert names(found(cast, cast.bob, path, search="ERSON004")) == {f"person{n:04}" for n in range(40, 50)}
+    assert names(found(cast, cast.alice, path, search="p0007@UNI")) == {"person0007"}
+    assert found(cast, cast.bob, path, search="p0007@uni") == []
+    assert names(found(cast, cast.alice, path, role=["owner", "admin"])) == {"alice"}
+    first = cast.client(cast.bob).get(f"/api/v1{path}", {"search": "person"}).json()
+    assert (len(first["results"]), first["next"] is not None) == (50, True)
+    second = cast.client(cast.bob).get(first["next"]).json()
+    assert not names(first["results"]) & names(second["results"])
+    assert all(name.startswith("person") for name in names(second["results"]))
+    assert found(cast, cast.bob, path, search="%") == []
+    assert cast.client(cast.charlie).get(f"/api/v1{path}", {"search": "person"}).status_code == 404
+    assert cast.client(cast.bob).get(f"/api/v1{path}", {"serach": "person"}).status_code == 400
+
+
+def test_roles_are_searched_by_name_and_by_a_role_that_counts_there(cast: Cast) -> None:
+    people(cast)
+    bind_role(cast.project_a, username="person0003", role=Role.ADMIN, actor=cast.root)
+    path = f"/projects/{cast.project_a.id}/roles"
+    assert names(found(cast, cast.bob, path, search="n0003")) == {"person0003"}
+    assert names(found(cast, cast.bob, path, role=["owner", "admin"])) == {"alice", "person0003"}
+
+
+def test_invitations_service_accounts_secrets_datasets_and_models_are_searched(cast: Cast) -> None:
+    for name in ("dora", "emil"):
+        invite(cast.a, username=name, role=Role.MEMBER, actor=cast.alice)
+    Invitation.objects.filter(username="emil").update(email="e@uni.example")
+    path = f"/organisations/{cast.a.id}/invitations"
+    assert [row["username"] for row in found(cast, cast.alice, path, search="DOR")] == ["dora"]
+    assert [row["username"] for row in found(cast, cast.alice, path, search="uni.ex")] == ["emil"]
+    for name in ("nightly", "release"):
+        create_service_account(cast.a, name=name, role=Role.MEMBER, actor=cast.root)
+    accounts = found(cast, cast.bob, f"/organisations/{cast.a.id}/service-accounts", search="night")
+    assert len(accounts) == 1
+    assert "nightly" in accounts[0]["username"]
+    for name in ("HF_TOKEN", "S3_KEY"):
+        ProjectSecret.objects.create(project=cast.project_a, name=name, encrypted=b"", set_by=cast.bob)
+    secrets = found(cast, cast.bob, f"/projects/{cast.project_a.id}/secrets", search="hf")
+    assert [row["name"] for row in secrets] == ["HF_TOKEN"]
+    ready_dataset(cast.project_a, cast.bob)
+    builtin("mlp")
+    assert [row["name"] for row in found(cast, cast.bob, "/datasets", search="LOB")] == ["blobs"]
+    assert found(cast, cast.charlie, "/datasets", search="blob") == []
+    assert [row["name"] for row in found(cast, cast.bob, "/models", search="ml")] == ["mlp"]
