@@ -1,157 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel coordinates: one vertical axis a quantity, one line a thing. Dragging along an axis keeps the lines that cross it there.
+// Parallel coordinates: one vertical axis a quantity, one line a thing. A range on an axis keeps the lines that cross it there.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Text, useComputedColorScheme } from "@mantine/core";
-import { type PointerEvent, useRef, useState } from "react";
+import { Button, Group, Text, UnstyledButton, useComputedColorScheme } from "@mantine/core";
+import { type Ref, useId, useMemo, useState } from "react";
 
+import { shareOf, ticksOf } from "@/components/chart/scale";
 import { number } from "@/lib/quantities";
 
-export interface ParallelAxis {
-  name: string;
-  label: string;
-}
-
-export interface ParallelLine {
-  id: string;
-  label: string;
-  colour: string;
-  /** By the axes' order; null: it has no value there. */
-  values: readonly (number | null)[];
-}
+import { AxisRange } from "./AxisRange";
+import classes from "./parallel.module.css";
+import { type ParallelAxis, type ParallelLine, type Range, type Ranges, keptBy } from "./ranges";
 
 interface Props {
   axes: readonly ParallelAxis[];
   lines: readonly ParallelLine[];
-  /** The lines that all ranges leave. */
-  onKept?: (ids: ReadonlySet<string>) => void;
+  /** What is drawn, in words. */
+  label: string;
+  /** On some of the axes, by their names. */
+  ranges: Ranges;
+  onRanges: (ranges: Ranges) => void;
+  /** The axis shall be logarithmic, or linear again; left out: the axes stay as they are. */
+  onScale?: (name: string, isLog: boolean) => void;
+  /** The drawing, to make a picture of. */
+  drawing?: Ref<SVGSVGElement>;
 }
 
-interface Range {
-  low: number;
-  high: number;
-}
-
-const HEIGHT = 320;
+const HEIGHT = 340;
 const TOP = 34;
-const BOTTOM = HEIGHT - 24;
+const BOTTOM = HEIGHT - 44;
 const GAP = 150;
-const SIDE = 70;
-const LEAST_DRAG_PX = 4; // less takes the range away
+const SIDE = 76;
+const INK = { light: "#495057", dark: "#c9c9c9" };
+const PAPER = { light: "#ffffff", dark: "#242424" };
+const MOST_LETTERS = 22;
+const N_TICKS = 5;
+const MOST_OPTIONS_NAMED = 12;
+const LEAST_TICK_GAP = 0.06; // of the axis: nearer places would be written over each other
 
-export function ParallelCoordinates({ axes, lines, onKept }: Props) {
-  const [ranges, setRanges] = useState<Record<string, Range>>({});
-  const drag = useRef<{ name: string; from: number } | null>(null);
-  const ink = useComputedColorScheme("light") === "light" ? "#495057" : "#c9c9c9";
-  const bounds = axes.map((_, index) => boundsOf(lines.map(({ values }) => values[index] ?? null)));
+export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onScale, drawing }: Props) {
+  const [dragged, setDragged] = useState<{ name: string; range: Range | null } | null>(null);
+  const hintId = useId();
+  const scheme = useComputedColorScheme("light");
   const width = 2 * SIDE + GAP * Math.max(0, axes.length - 1);
-  const kept = keptBy(axes, lines, ranges);
-
-  function change(next: Record<string, Range>) {
-    setRanges(next);
-    onKept?.(keptBy(axes, lines, next));
-  }
-  function valueAt(event: PointerEvent<SVGElement>, index: number): number {
-    const box = event.currentTarget.getBoundingClientRect();
-    const share = Math.min(1, Math.max(0, (event.clientY - box.top) / Math.max(1, box.height)));
-    const { low, high } = bounds[index] ?? { low: 0, high: 1 };
-    return high - share * (high - low);
-  }
-  function end(event: PointerEvent<SVGElement>, index: number, name: string) {
-    const begun = drag.current;
-    drag.current = null;
-    if (begun === null || begun.name !== name) return;
-    const others = Object.fromEntries(Object.entries(ranges).filter(([axis]) => axis !== name));
-    const to = valueAt(event, index);
-    const { low, high } = bounds[index] ?? { low: 0, high: 1 };
-    const isClick = Math.abs(to - begun.from) < ((high - low) * LEAST_DRAG_PX) / (BOTTOM - TOP);
-    change(isClick ? others : { ...others, [name]: { low: Math.min(begun.from, to), high: Math.max(begun.from, to) } });
-  }
-
+  const shownRanges = dragged === null ? ranges : withRange(ranges, dragged.name, dragged.range);
+  const kept = keptBy(axes, lines, shownRanges);
+  const values = useMemo(() => axes.map((_, index) => rising(lines.map((line) => line.values[index] ?? null))), [axes, lines]);
   const x = (index: number) => SIDE + GAP * index;
   const y = (value: number, index: number) => {
-    const { low, high } = bounds[index] ?? { low: 0, high: 1 };
-    return high === low ? (TOP + BOTTOM) / 2 : BOTTOM - ((value - low) / (high - low)) * (BOTTOM - TOP);
+    const scale = axes[index]?.scale;
+    return scale === undefined ? BOTTOM : BOTTOM - shareOf(scale, value) * (BOTTOM - TOP);
   };
+  const inOrder = [...lines.filter(({ isEmphasised }) => !isEmphasised), ...lines.filter(({ isEmphasised }) => isEmphasised)];
+  const usualOpacity = lines.length > 200 ? 0.5 : 0.85;
   return (
     <div>
-      <Group justify="space-between" mih={26}>
+      <Group justify="space-between" mih={26} gap="xs">
         <Text size="xs" c="dimmed" role="status">
-          {kept.size === lines.length ? t`Drag along an axis to keep the lines that cross it there.` : t`${kept.size} of ${lines.length} lines kept`}
+          {Object.keys(shownRanges).length === 0 ? t`Drag along an axis to keep the lines that cross it there.` : t`${kept.size} of ${lines.length} lines kept`}
         </Text>
         {Object.keys(ranges).length > 0 && (
-          <Button size="compact-xs" variant="light" onClick={() => change({})}>
+          <Button size="compact-xs" variant="light" onClick={() => onRanges({})}>
             {t`Keep all lines`}
           </Button>
         )}
       </Group>
-      <div style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
-        <svg width={width} height={HEIGHT} role="img" aria-label={t`${lines.length} lines over ${axes.map(({ label }) => label).join(", ")}`}>
-          {lines.map((line) => (
-            <path
-              key={line.id}
-              d={pathOf(line.values, x, y)}
-              fill="none"
-              stroke={line.colour}
-              strokeWidth={lines.length > 100 ? 1 : 1.6}
-              opacity={kept.has(line.id) ? (lines.length > 200 ? 0.5 : 0.85) : 0.06}
-            >
-              <title>{line.label}</title>
-            </path>
+      <span id={hintId} className={classes.hint}>
+        {t`Arrow keys move this end from value to value, Page up and Page down further; Escape keeps all lines of the axis.`}
+      </span>
+      <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
+        <div className={classes.frame} style={{ width, height: HEIGHT }} dir="ltr">
+          <svg ref={drawing} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={label}>
+            {inOrder.map((line) => (
+              <path
+                key={line.id}
+                d={pathOf(line.values, x, y)}
+                fill="none"
+                stroke={line.colour}
+                strokeWidth={line.isEmphasised ? 3.5 : lines.length > 100 ? 1 : 1.6}
+                opacity={kept.has(line.id) ? (line.isEmphasised ? 1 : (line.opacity ?? usualOpacity)) : 0.06}
+              >
+                <title>{line.label}</title>
+              </path>
+            ))}
+            {axes.map((axis, index) => (
+              <AxisDrawing key={axis.name} axis={axis} left={x(index)} scheme={scheme} range={shownRanges[axis.name]} y={(value) => y(value, index)} />
+            ))}
+          </svg>
+          {axes.map((axis, index) => (
+            <AxisRange
+              key={axis.name}
+              axis={axis}
+              values={values[index] ?? []}
+              range={shownRanges[axis.name]}
+              place={{ left: x(index), top: TOP, height: BOTTOM - TOP }}
+              hintId={hintId}
+              textOf={(value) => textOf(axis, value)}
+              onDrag={(range) => setDragged({ name: axis.name, range })}
+              onChange={(range) => {
+                setDragged(null);
+                onRanges(withRange(ranges, axis.name, range));
+              }}
+            />
           ))}
-          {axes.map(({ name, label }, index) => {
-            const range = ranges[name];
-            const { low, high } = bounds[index] ?? { low: 0, high: 0 };
-            return (
-              <g key={name} transform={`translate(${x(index)} 0)`} fill={ink} fontSize={11} textAnchor="middle">
-                <text y={12} fontWeight={600}>
-                  <title>{label}</title>
-                  {label.length > 22 ? `${label.slice(0, 21)}…` : label}
-                </text>
-                <text y={TOP - 6}>{number(high)}</text>
-                <text y={BOTTOM + 14}>{number(low)}</text>
-                <line y1={TOP} y2={BOTTOM} stroke={ink} />
-                {range !== undefined && (
-                  <rect x={-6} width={12} y={y(range.high, index)} height={Math.max(2, y(range.low, index) - y(range.high, index))} opacity={0.3} />
-                )}
-                <rect
-                  x={-14}
-                  width={28}
-                  y={TOP}
-                  height={BOTTOM - TOP}
-                  fill="transparent"
-                  style={{ cursor: "ns-resize", touchAction: "none" }}
-                  onPointerDown={(event) => (drag.current = { name, from: valueAt(event, index) })}
-                  onPointerUp={(event) => end(event, index, name)}
-                />
-              </g>
-            );
-          })}
-        </svg>
+          {onScale !== undefined &&
+            axes.map(({ name, scale, allowsLog }, index) =>
+              allowsLog ? (
+                <UnstyledButton
+                  key={name}
+                  className={classes.scale}
+                  style={{ left: x(index), top: BOTTOM + 18 }}
+                  aria-pressed={scale.isLog}
+                  aria-label={t`${name}, logarithmic`}
+                  onClick={() => onScale(name, !scale.isLog)}
+                >
+                  {scale.isLog ? t`log` : t`linear`}
+                </UnstyledButton>
+              ) : null,
+            )}
+        </div>
       </div>
     </div>
   );
 }
 
-function boundsOf(values: readonly (number | null)[]): Range {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    if (value === null) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  return low > high ? { low: 0, high: 0 } : { low, high };
+interface AxisProps {
+  axis: ParallelAxis;
+  left: number;
+  scheme: "light" | "dark";
+  range: Range | undefined;
+  y: (value: number) => number;
 }
 
-/** The lines that cross each axis within its range; a line without a value there is left out. */
-export function keptBy(axes: readonly ParallelAxis[], lines: readonly ParallelLine[], ranges: Record<string, Range>): Set<string> {
-  const kept = lines.filter(({ values }) =>
-    axes.every(({ name }, index) => {
-      const range = ranges[name];
-      const value = values[index] ?? null;
-      return range === undefined || (value !== null && range.low <= value && value <= range.high);
-    }),
+function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
+  const { name, scale } = axis;
+  const ink = INK[scheme];
+  const written = { fill: ink, stroke: PAPER[scheme], strokeWidth: 3, paintOrder: "stroke" } as const;
+  return (
+    <g transform={`translate(${left} 0)`} fill={ink} fontSize={11} fontFamily="Inter, system-ui, sans-serif" textAnchor="middle">
+      <text y={12} fontWeight={600}>
+        <title>{name}</title>
+        {cut(name)}
+      </text>
+      {axis.options === undefined && (
+        <>
+          <text y={TOP - 6}>{number(scale.high)}</text>
+          <text y={BOTTOM + 14}>{number(scale.low)}</text>
+        </>
+      )}
+      <line y1={TOP} y2={BOTTOM} stroke={ink} />
+      {range !== undefined && <rect x={-6} width={12} y={y(range.high)} height={Math.max(2, y(range.low) - y(range.high))} opacity={0.3} />}
+      {placesOf(axis).map((value) => (
+        <g key={value} transform={`translate(0 ${y(value)})`}>
+          <line x2={4} stroke={ink} />
+          <text x={7} y={4} textAnchor="start" {...written}>
+            {textOf(axis, value)}
+          </text>
+        </g>
+      ))}
+    </g>
   );
-  return new Set(kept.map(({ id }) => id));
+}
+
+/** Those that are written beside the axis: its options, or round values that are not at its ends, where these are written. */
+function placesOf({ scale, options }: ParallelAxis): number[] {
+  if (options !== undefined) return options.length > MOST_OPTIONS_NAMED ? [scale.low, scale.high] : options.map((_, index) => index);
+  if (scale.low === scale.high) return [];
+  return ticksOf(scale, N_TICKS).filter((value) => {
+    const share = shareOf(scale, value);
+    return share > LEAST_TICK_GAP && share < 1 - LEAST_TICK_GAP;
+  });
+}
+
+function textOf({ options }: ParallelAxis, value: number): string {
+  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "");
+}
+
+/** The middle of long names goes: both ends tell them apart. */
+function cut(text: string): string {
+  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS / 2)}…${text.slice(1 - MOST_LETTERS / 2)}` : text;
+}
+
+function withRange(ranges: Ranges, name: string, range: Range | null): Ranges {
+  const others = Object.fromEntries(Object.entries(ranges).filter(([axis]) => axis !== name));
+  return range === null ? others : { ...others, [name]: range };
+}
+
+function rising(values: readonly (number | null)[]): number[] {
+  return [...new Set(values.filter((value) => value !== null))].sort((a, b) => a - b);
 }
 
 function pathOf(values: readonly (number | null)[], x: (index: number) => number, y: (value: number, index: number) => number): string {
