@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings as they are typed: parameters are text, and JSON where that is what they read as.
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
+import { significant } from "@/lib/quantities";
 
 export interface Draft {
   policy: string;

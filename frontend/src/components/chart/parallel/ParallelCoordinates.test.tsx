@@ -22,8 +22,11 @@ let now: Ranges;
 
 function Chart() {
   const [ranges, setRanges] = useState<Ranges>({});
-  now = ranges;
-  return <ParallelCoordinates axes={AXES} lines={LINES} label="3 lines" ranges={ranges} onRanges={setRanges} />;
+  function onRanges(next: Ranges) {
+    setRanges(next);
+    now = next;
+  }
+  return <ParallelCoordinates axes={AXES} lines={LINES} label="3 lines" ranges={ranges} onRanges={onRanges} />;
 }
 
 beforeEach(() => {

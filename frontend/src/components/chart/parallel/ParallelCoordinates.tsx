@@ -152,7 +152,7 @@ function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
       {placesOf(axis).map((value) => (
         <g key={value} transform={`translate(0 ${y(value)})`}>
           <line x2={4} stroke={ink} />
-          <text x={7} y={4} textAnchor="start" {...written}>
+          <text x={7} y={-4} textAnchor="start" {...written}>
             {textOf(axis, value)}
           </text>
         </g>
