@@ -41,6 +41,7 @@ interface Props {
 
 const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
+const EXACT = (_: uPlot, low: number, high: number): uPlot.Range.MinMax => [low, high]; // not whole decades, most of which would be empty
 const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
@@ -75,7 +76,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       {
         width: Math.max(element.clientWidth, 100),
         height,
-        scales: { x: { time: false, ...(isLogX && LOGARITHMIC) }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
+        scales: { x: { time: false, ...(isLogX && { ...LOGARITHMIC, range: EXACT }) }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
         axes: [
           {
             ...axis,

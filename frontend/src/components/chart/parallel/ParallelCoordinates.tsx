@@ -32,7 +32,8 @@ const GAP = 150;
 const SIDE = 76;
 const INK = { light: "#495057", dark: "#c9c9c9" };
 const PAPER = { light: "#ffffff", dark: "#242424" };
-const MOST_LETTERS = 22;
+const MOST_LETTERS = 22; // of an axis's name
+const MOST_OPTION_LETTERS = 16; // these stand between two axes
 const N_TICKS = 5;
 const MOST_OPTIONS_NAMED = 12;
 const LEAST_TICK_GAP = 0.06; // of the axis: nearer places would be written over each other
@@ -172,12 +173,12 @@ function placesOf({ scale, options }: ParallelAxis): number[] {
 }
 
 function textOf({ options }: ParallelAxis, value: number): string {
-  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "");
+  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "", MOST_OPTION_LETTERS);
 }
 
 /** The middle of long names goes: both ends tell them apart. */
-function cut(text: string): string {
-  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS / 2)}…${text.slice(1 - MOST_LETTERS / 2)}` : text;
+function cut(text: string, most = MOST_LETTERS): string {
+  return text.length > most ? `${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}` : text;
 }
 
 function withRange(ranges: Ranges, name: string, range: Range | null): Ranges {
