@@ -111,10 +111,10 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
                   className={classes.scale}
                   style={{ left: x(index), top: BOTTOM + 18 }}
                   aria-pressed={scale.isLog}
-                  aria-label={t`${name}, logarithmic`}
+                  aria-label={t`${name}, log`}
                   onClick={() => onScale(name, !scale.isLog)}
                 >
-                  {scale.isLog ? t`log` : t`linear`}
+                  {t`log`}
                 </UnstyledButton>
               ) : null,
             )}
