@@ -103,6 +103,14 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("JobDetail", "dropped"): [],
     ("JobDetail", "removed_parts"): [],
     ("ComparedCurves", "curves"): scene.compared_curves(),
+    ("ComparedImportance", "parameters"): [
+        {"name": "lr", "share": 0.71, "n": 12, "correlation": -0.84},
+        {"name": "optimizer", "share": 0.2, "n": 12, "correlation": None},
+        {"name": "width", "share": 0.03, "n": 11, "correlation": 0.17},
+    ],
+    ("ComparedImportance", "n_rows"): 12,
+    ("ComparedImportance", "needed"): 10,
+    ("ComparedImportance", "method"): "Share of the variance of the results' ranks that the hyperparameter explains.",
     ("BackendStatus", "away_since"): None,
     ("Cluster", "ledger_failing_since"): None,
     ("JobDetail", "epochs"): 10,
@@ -167,8 +175,20 @@ def document() -> dict[str, Any]:
 def answer(method: str, path: str, content: Content, query: dict[str, list[str]] | None = None) -> Any:
     """What the API returns there; KeyError where there is no such route, or one that returns nothing."""
     if path.endswith("/cluster/timeline") and content != "empty":
-        return scene.timeline()
-    return asked(_made(method, path, content), query or {})
+        return scene.large_timeline(LONG) if content == "huge" else scene.timeline()
+    made = _made(method, path, content)
+    return asked(made if content == "empty" else _believable(path, made, query or {}), query or {})
+
+
+def _believable(path: str, made: Any, query: dict[str, list[str]]) -> Any:
+    """With numbers that differ as those of real jobs do, where these are drawn."""
+    if path.endswith("/jobs") and "id" in query:
+        return {**made, "results": scene.compared_jobs(made["results"])}
+    if re.search(r"/studies/[^/]+/trials$", path):
+        return scene.trials(made)
+    if re.search(r"/replays/[^/]+$", path):
+        return scene.finished_replay(made)
+    return made
 
 
 def asked(answered: Any, query: dict[str, list[str]]) -> Any:
@@ -316,7 +336,7 @@ def string(schema: dict[str, Any], *, name: str, at: int) -> str:
     if schema.get("format") == "date":
         return "2026-11-20"
     if schema.get("format") == "uuid":
-        return ID[:-2] + f"{0xF1 + at:02x}"[-2:]
+        return scene.listed_id(at)
     if (known := scene.word(name, at)) is not None:
         return known
     found = next((text for pattern, text in STRINGS if re.search(pattern, name)), f"value-{at}")

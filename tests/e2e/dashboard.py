@@ -37,6 +37,7 @@ VIEWS = {
     "jobs-beside": f"/jobs?job={ID}",
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
+    "compare-pinned": f"/compare?jobs={ID},{ID[:-1]}2&baseline={ID[:-1]}2&keep=lr:0.0001~0.01&log=1&logx=1",
     "usage-budgets": f"/usage?view=budgets&organisation={ID}",
 }
 

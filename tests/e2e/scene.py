@@ -81,10 +81,71 @@ def loss(i: int, tail: float = 0.21, fall: float = 2.1) -> float:
     return round(tail + fall / math.sqrt(1 + i / 3) + 0.05 * math.sin(12.9898 * i) * math.sin(4.1 * i), 4)
 
 
+def listed_id(at: int) -> str:
+    """The id of the `at`-th entry of a list."""
+    return "00000000-0000-7000-8000-0000000000" + f"{0xF1 + at:02x}"[-2:]
+
+
+def compared_jobs(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Jobs of a search: learning rates over four decades, and what they reached by these; the first has more."""
+    return [{**job, **_tried(at, len(jobs))} for at, job in enumerate(jobs)]
+
+
+def _tried(at: int, of: int) -> dict[str, Any]:
+    place = (at * 7 % of) / max(1, of - 1)
+    reached = 0.18 + 0.9 * (place - 0.6) ** 2 + 0.02 * (at % 3)
+    lr, optimizer = float(f"{10 ** (-5 + 4 * place):.3g}"), ("sgd", "adamw", "lion")[at % 3]
+    results = {"eval/loss": round(reached, 4), "eval/accuracy": round(1 - reached / 2, 4)}
+    return {
+        "hyperparameters": {"lr": lr, "optimizer": optimizer, "width": 64 << at % 4},
+        "result_metrics": {} if at == of - 1 else results,
+        "epochs": 10,
+        "batch_size": (64, 256)[at % 2],
+        "seed": at,
+        "resources": {},
+        "min_workers": 1,
+        "max_workers": 4,
+        "priority": 0,
+        "mode": "all_reduce",
+        "gpu_hours": round(2 + 3 * place, 2),
+        "trained_s": round(3600 + 5000 * place),
+    }
+
+
+def trials(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Trials of a study: each third one reached the last rung."""
+    for at, trial in enumerate(made):
+        tried = _tried(at, len(made))["hyperparameters"]
+        reached = 1 - 0.9 * (at / max(1, len(made)) - 0.6) ** 2
+        rungs = range(1 + at % 3)
+        values = [
+            {"epochs": 3**rung, "step": 10 * 3**rung, "value": round(reached - 0.2 / (1 + rung), 4)} for rung in rungs
+        ]
+        trial.update(
+            parameters={"lr": tried["lr"], "optimizer": ("sgd", "adamw")[at % 2], "hidden_units": tried["width"]},
+            results=values,
+        )
+    return made
+
+
+def finished_replay(replay: dict[str, Any]) -> dict[str, Any]:
+    """It has succeeded: each policy's jobs took somewhat longer than those of the one before."""
+
+    def curve(factor: float) -> list[list[float]]:
+        return [[round(factor * 60 * 1.45**n, 1), (n + 1) / 20] for n in range(20)]
+
+    result = replay["result"]
+    for at, policy in enumerate(result["policies"]):
+        policy["figures"] = {**(policy["figures"] or result["policies"][0]["figures"]), "curve": curve(1 + 0.4 * at)}
+        policy["label"] = ("mlhub", "srtf", "fair-share")[at % 3]
+    result["real"] = {**result["real"], "curve": curve(1.1)}
+    return {**replay, "state": "succeeded", "progress": None, "error": ""}
+
+
 def compared_curves(n_curves: int = 4, n_points: int = 60) -> list[dict[str, Any]]:
     return [
         {
-            "job": uuid(j), "x": [20.0 * (i + 1) for i in range(n_points)],
+            "job": listed_id(j), "x": [20.0 * (i + 1) for i in range(n_points)],
             "y": [loss(i, 0.18 + 0.06 * j, 1.6 + 0.5 * j) for i in range(n_points)],
         }
         for j in range(n_curves)
@@ -156,6 +217,14 @@ def attempts(whole: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _ago(minutes: float) -> str:
     return _iso(NOW - timedelta(minutes=minutes))
+
+
+def large_timeline(name: str) -> dict[str, Any]:
+    """That of many nodes, whose jobs have long names."""
+    few = timeline()
+    nodes = [{**node, "name": f"{node['name']}-{at}"} for at in range(20) for node in few["nodes"]]
+    jobs = [{**job, "name": f"{name}-{at}"} for at, job in enumerate(few["jobs"])]
+    return {**few, "nodes": nodes, "jobs": jobs, "waiting": few["waiting"] * 10}
 
 
 def timeline() -> dict[str, Any]:

@@ -136,8 +136,26 @@ def test_tpe_proposes_the_same_point_for_the_same_records_and_draws_near_to_good
 def test_importance_finds_the_parameter_that_matters() -> None:
     space = read_space({"x": {"uniform": [0, 1]}, "y": {"uniform": [0, 1]}, "kind": {"choice": ["a", "b"]}})
     points = [space.sample(number, seed=1) or {} for number in range(60)]
-    shares = importance(space, [(p, 3 * float(p["x"]) + (0.5 if p["kind"] == "a" else 0.0)) for p in points])
-    assert list(shares)[:2] == ["x", "kind"]
-    assert shares["x"] > 0.8
-    assert shares["y"] < 0.1
-    assert importance(space, [(p, 1.0) for p in points[:9]]) == {}
+    columns = {name: [point[name] for point in points] for name in space.parameters}
+    found = importance(columns, [0.5 * (p["kind"] == "a") - 3 * float(p["x"]) for p in points])
+    assert list(found)[:2] == ["x", "kind"]
+    assert found["x"].share > 0.8
+    assert (found["x"].correlation or 0) < -0.9
+    assert found["y"].share < 0.1
+    assert found["kind"].correlation is None
+    assert importance({"x": columns["x"][:9]}, [1.0] * 9) == {}
+
+
+def test_importance_leaves_out_rows_without_a_value_and_names_that_each_row_has_for_itself() -> None:
+    results: list[float | None] = [None, *map(float, range(11))]
+    columns = {
+        "width": [None, *range(10), None],
+        "depth": [*range(9), None, None, None],
+        "run": [f"run {n}" for n in range(12)],
+        "layers": [2, 8, 2, 8, 2, 8, 2, 8, 2, 8, 2, 8],
+    }
+    found = importance(columns, results, choices=frozenset({"layers"}))
+    assert {name: (each.n, each.correlation) for name, each in found.items()} == {
+        "width": (10, 1.0),
+        "layers": (11, None),
+    }

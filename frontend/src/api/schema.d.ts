@@ -1728,6 +1728,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/compare/importance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description How much each parameter matters by itself for the result, over rows such as compared jobs. */
+        post: operations["jobs_compare_importance_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/compare/metrics": {
         parameters: {
             query?: never;
@@ -4795,6 +4812,17 @@ export interface components {
             /** @description Of the jobs that have the metric, in the order asked for. */
             curves: components["schemas"]["ComparedCurve"][];
         };
+        /** @description How much each parameter matters by itself. */
+        ComparedImportance: {
+            /** @description How the shares are computed, in words. */
+            method: string;
+            /** @description Rows that a parameter needs; with fewer it is left out. */
+            needed: number;
+            /** @description Rows with a result. */
+            n_rows: number;
+            /** @description Those that vary, the largest share first. */
+            parameters: components["schemas"]["ComparedParameter"][];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -4803,6 +4831,32 @@ export interface components {
         ComparedJobsRequest: {
             /** @description The ids of the jobs; those that the caller may not see are left out. */
             jobs: string[];
+        };
+        /** @description How much one parameter matters by itself, and in which direction. */
+        ComparedParameter: {
+            /** @description The hyperparameter. */
+            name: string;
+            /**
+             * Format: double
+             * @description The share that it explains, 0 to 1.
+             */
+            share: number;
+            /** @description Rows that have both the parameter and a result. */
+            n: number;
+            /**
+             * Format: double
+             * @description Spearman's, -1 to 1; above 0: larger values came with larger results. Null of what is no number.
+             */
+            correlation: number | null;
+        };
+        /** @description A table by columns: what rows, such as jobs, were asked to do, and what each of them reached. */
+        ComparedRowsRequest: {
+            /** @description What each row reached; null where it has reached nothing yet. */
+            results: (number | null)[];
+            /** @description By name, the value that each row has, in the order of `results`: a number, a text, or null. */
+            parameters: {
+                [key: string]: (unknown | null)[];
+            };
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -17984,6 +18038,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ComparedCurves"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_compare_importance_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparedRowsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparedImportance"];
                 };
             };
             400: components["responses"]["BadRequest"];

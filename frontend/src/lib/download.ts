@@ -18,6 +18,28 @@ export function saveCanvas(name: string, canvas: HTMLCanvasElement): void {
   }, "image/png");
 }
 
+const PIXELS = 2; // of a picture for each of the drawing's: it is for slides
+
+/** The drawing as it is, on the page's own background; it must name its colours and sizes itself. */
+export function saveDrawing(name: string, drawing: SVGSVGElement, type: "svg" | "png"): void {
+  const { width, height } = drawing.viewBox.baseVal;
+  const copy = drawing.cloneNode(true) as SVGSVGElement;
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  const text = new XMLSerializer().serializeToString(copy);
+  if (type === "svg") {
+    saveText(name, text, "image/svg+xml");
+    return;
+  }
+  const image = new Image();
+  image.onload = () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: width * PIXELS, height: height * PIXELS });
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    saveCanvas(name, canvas);
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}
+
 function cellText(cell: Cell): string {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "number") return String(cell);

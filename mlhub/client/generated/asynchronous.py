@@ -2126,6 +2126,23 @@ class AsyncJobsOperations:
             body={"jobs": jobs, "metric": metric, "axis": axis, "max_points": max_points},
         )
 
+    async def compare_importance(
+        self, *, results: Sequence[float | None], parameters: Mapping[str, Sequence[Any | None]]
+    ) -> r.ComparedImportance:
+        """How much each parameter matters by itself for the result, over rows such as compared jobs.
+
+        POST /jobs/compare/importance
+
+        results: What each row reached; null where it has reached nothing yet.
+        parameters: By name, the value that each row has, in the order of `results`: a number, a text, or null.
+        """
+        return await self._transport.record(
+            r.ComparedImportance,
+            "POST",
+            path_of("/jobs/compare/importance"),
+            body={"results": results, "parameters": parameters},
+        )
+
     async def compare_metrics(self, *, jobs: Sequence[str]) -> r.CommonMetrics:
         """The names of the metrics that the jobs have, with how many of them have each.
 

@@ -346,6 +346,24 @@ class ComparedCurves(ApiRecord):
     curves: list[ComparedCurve]
 
 
+class ComparedImportance(ApiRecord):
+    """How much each parameter matters by itself."""
+
+    method: str
+    needed: int
+    n_rows: int
+    parameters: list[ComparedParameter]
+
+
+class ComparedParameter(ApiRecord):
+    """How much one parameter matters by itself, and in which direction."""
+
+    name: str
+    share: float
+    n: int
+    correlation: float | None
+
+
 class Cost(ApiRecord):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 

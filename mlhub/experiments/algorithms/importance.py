@@ -1,38 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much each hyperparameter matters by itself: the share of the variance of the trials' ranks that it explains."""
+"""How much each hyperparameter matters by itself: the share of the variance of the results' ranks that it explains."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from mlhub.experiments.algorithms.space import Options, SearchSpace, Value
+from mlhub.experiments.algorithms.space import Value
 
-FEWEST = 10  # trials; with fewer, chance explains too much
+FEWEST = 10  # rows; with fewer, chance explains too much
+FEWEST_OF_A_CHOICE = 2  # rows on average; a name that every row has for itself would explain all
 METHOD = (
-    "Share of the variance of the trials' ranks that the hyperparameter explains by itself: squared Spearman "
+    "Share of the variance of the results' ranks that the hyperparameter explains by itself: squared Spearman "
     "correlation of numbers, correlation ratio of choices. Interactions are not seen."
 )
 
 
-def importance(space: SearchSpace, tried: Sequence[tuple[Mapping[str, Value], float]]) -> dict[str, float]:
-    """tried: the parameters of trials, with what they reached at one and the same rung.
+@dataclass(frozen=True)
+class Importance:
+    share: float  # of the variance of ranks, 0 to 1
+    n: int  # rows that have both the hyperparameter and a result
+    correlation: float | None  # Spearman's, of numbers; above 0: larger values came with larger results
 
-    Returns a share in [0, 1] for each hyperparameter that was varied, the largest first; {} with fewer than FEWEST.
+
+def importance(
+    given: Mapping[str, Sequence[Value | None]],
+    results: Sequence[float | None],
+    *,
+    choices: frozenset[str] = frozenset(),
+) -> dict[str, Importance]:
+    """given: a column of values for each hyperparameter, in the order of the results; None: a row has none.
+
+    choices: hyperparameters whose numbers are options, without an order. What is no number is an option anyway.
+    Returns those that were varied in at least FEWEST rows, the largest share first.
     """
-    if len(tried) < FEWEST:
-        return {}
-    reached = ranks([value for _, value in tried])
-    found: dict[str, float] = {}
-    for name, values in space.parameters.items():
-        given = [parameters[name] for parameters, _ in tried if name in parameters]
-        if len(given) < len(tried) or len(set(given)) < 2:
+    found: dict[str, Importance] = {}
+    for name, column in given.items():
+        rows = [(v, r) for v, r in zip(column, results, strict=True) if v is not None and r is not None]
+        values, reached = [value for value, _ in rows], ranks([result for _, result in rows])
+        if len(rows) < FEWEST or len(set(values)) < 2:
             continue
-        if isinstance(values, Options):
-            found[name] = correlation_ratio([repr(value) for value in given], reached)
-        else:
-            found[name] = correlation(ranks([float(value) for value in given]), reached) ** 2
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        if name not in choices and len(numbers) == len(values):
+            rho = correlation(ranks(numbers), reached)
+            found[name] = Importance(rho**2, len(rows), rho)
+        elif len(rows) >= FEWEST_OF_A_CHOICE * len(set(values)):
+            share = correlation_ratio([repr(value) for value in values], reached)
+            found[name] = Importance(share, len(rows), None)
+    return dict(sorted(found.items(), key=lambda item: (-item[1].share, item[0])))
 
 
 def ranks(values: Sequence[float]) -> list[float]:
@@ -60,8 +76,8 @@ def correlation_ratio(groups: Sequence[str], values: Sequence[float]) -> float:
     """The share, in [0, 1], of the variance of values that lies between the groups; 0 where values do not vary."""
     mean = sum(values) / len(values)
     total = sum((value - mean) ** 2 for value in values)
-    between = 0.0
-    for name in set(groups):
-        own = [value for group, value in zip(groups, values, strict=True) if group == name]
-        between += len(own) * (sum(own) / len(own) - mean) ** 2
+    members: dict[str, list[float]] = {}
+    for group, value in zip(groups, values, strict=True):
+        members.setdefault(group, []).append(value)
+    between = sum(len(own) * (sum(own) / len(own) - mean) ** 2 for own in members.values())
     return between / total if total else 0.0

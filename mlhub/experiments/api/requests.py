@@ -126,7 +126,9 @@ class TrialJobChangeSerializer(JobSettingsSerializer):
 class StudyCloneSerializer(StudyCreateSerializer):
     """What shall be different from the study that is cloned; what is left out is as it was."""
 
-    job = TrialJobChangeSerializer(required=False, help_text="What shall be different of its jobs.")
+    job = TrialJobChangeSerializer(  # type: ignore[assignment]  # everything in it may be left out
+        required=False, help_text="What shall be different of its jobs."
+    )
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()

@@ -4,8 +4,10 @@
 from django.urls import path
 
 from mlhub.experiments.api import views
+from mlhub.experiments.api.importance import CompareImportanceView
 
 urlpatterns = [
+    path("jobs/compare/importance", CompareImportanceView.as_view()),
     path("studies", views.StudiesView.as_view()),
     path("studies/<uuid:id>", views.StudyView.as_view()),
     path("studies/<uuid:id>/trials", views.TrialsView.as_view()),

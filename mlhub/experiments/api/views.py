@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
+from mlhub.experiments.algorithms.space import Options
 from mlhub.experiments.api import serializers as s
 from mlhub.experiments.api.requests import StudyCloneSerializer, StudyCreateSerializer, StudyExtendSerializer
 from mlhub.experiments.cloning import clone_study
@@ -171,13 +172,16 @@ class ImportanceView(StudyActionView):
             for trial in study.trials.order_by("number")
             if trial.results
         ]
-        shares = importance(rules.space, tried)
+        space = rules.space.parameters
+        columns = {name: [parameters.get(name) for parameters, _ in tried] for name in space}
+        choices = frozenset(name for name, values in space.items() if isinstance(values, Options))
+        found = importance(columns, [score for _, score in tried], choices=choices)
         body = {
             "method": METHOD,
             "epochs": study.rungs[0],
             "n_trials": len(tried),
             "needed": FEWEST,
-            "parameters": [{"name": name, "share": share} for name, share in shares.items()],
+            "parameters": [{"name": name, "share": each.share} for name, each in found.items()],
         }
         return Response(s.ImportanceSerializer(body).data)
 

@@ -5,6 +5,7 @@ import { render } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
+import { colourOf } from "./colours";
 import { ManyLines } from "./ManyLines";
 
 const drawn = vi.hoisted(() => ({ options: [] as uPlot.Options[], data: [] as uPlot.AlignedData[] }));
@@ -60,4 +61,18 @@ it("draws a thousand lines on one grid of positions, each once", () => {
   shown(1000, 0.5, false);
   expect(drawn.data[0]).toHaveLength(1001);
   expect(drawn.data[0]?.[0]).toHaveLength(500);
+});
+
+it("draws the emphasised line on top, in the colour of its place, and leaves out what a logarithmic x axis has no place for", () => {
+  const lines = [{ ...line("base"), x: [0, 5], place: 3, isEmphasised: true }, line("other")];
+  render(
+    <MantineProvider>
+      <ManyLines lines={lines} smoothing={0} isLog={false} isLogX xLabel="Step" />
+    </MantineProvider>,
+  );
+  expect(drawn.data[0]).toEqual([[1, 2, 5], [0, 8, null], [null, null, 8]]);
+  const [, other, base] = drawn.options[0]?.series ?? [];
+  expect([other?.label, base?.label, base?.width]).toEqual(["other", "base", 3.5]);
+  expect(base?.stroke).toBe(colourOf(3, "light"));
+  expect(drawn.options[0]?.scales?.["x"]).toMatchObject({ distr: 3 });
 });

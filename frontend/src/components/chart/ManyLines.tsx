@@ -15,6 +15,10 @@ import classes from "./CurveChart.module.css";
 export interface NamedLine extends Line {
   id: string;
   label: string;
+  /** Whose colour it has; left out: its place among the lines. */
+  place?: number;
+  /** Drawn thick, on top of the others. */
+  isEmphasised?: boolean;
 }
 
 interface Props {
@@ -22,6 +26,8 @@ interface Props {
   /** 0 to below 1. */
   smoothing: number;
   isLog: boolean;
+  /** Whether the x axis is logarithmic; what is not above zero has no place on it. */
+  isLogX?: boolean;
   xLabel: string;
   /** How a place on the x axis, and a value, are written. */
   xText?: (x: number) => string;
@@ -35,15 +41,17 @@ interface Props {
 
 const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
+const EXACT = (_: uPlot, low: number, high: number): uPlot.Range.MinMax => [low, high]; // not whole decades, most of which would be empty
 const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
-export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
+export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef(onCanvas);
   const scheme = useComputedColorScheme("light");
   const [near, setNear] = useState("");
+  const lines = useMemo(() => drawingOrder(given, isLogX), [given, isLogX]);
   const data = useMemo(() => columnsOf(lines, smoothing, isLog), [lines, smoothing, isLog]);
 
   useEffect(() => {
@@ -53,13 +61,14 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, heigh
     const element = frame.current;
     if (element === null || typeof Path2D === "undefined" || document.createElement("canvas").getContext("2d") === null) return;
     const { text, grid } = INK[scheme];
-    const axis: uPlot.Axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    const font = "11px Inter, system-ui, sans-serif";
+    const axis: uPlot.Axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font, labelFont: `600 ${font}` };
     const isFaint = smoothing > 0 && lines.length <= MOST_FAINT;
-    const named = (line: NamedLine, index: number, alpha: number): uPlot.Series => ({
+    const named = (line: PlacedLine, alpha: number): uPlot.Series => ({
       label: line.label,
-      stroke: colourOf(index, scheme),
+      stroke: colourOf(line.place, scheme),
       alpha,
-      width: lines.length > 50 ? 1 : 1.6,
+      width: line.isEmphasised ? 3.5 : lines.length > 50 ? 1 : 1.6,
       spanGaps: true,
       points: { show: false },
     });
@@ -67,7 +76,7 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, heigh
       {
         width: Math.max(element.clientWidth, 100),
         height,
-        scales: { x: { time: false }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
+        scales: { x: { time: false, ...(isLogX && { ...LOGARITHMIC, range: EXACT }) }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
         axes: [
           {
             ...axis,
@@ -81,8 +90,8 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, heigh
         cursor: { focus: { prox: NEAR_PX }, points: { show: false } },
         series: [
           { label: xLabel },
-          ...lines.map((line, index) => named(line, index, 1)),
-          ...(isFaint ? lines.map((line, index) => named(line, index, 0.25)) : []),
+          ...lines.map((line) => named(line, 1)),
+          ...(isFaint ? lines.map((line) => named(line, 0.25)) : []),
         ],
         hooks: {
           setCursor: [(drawn) => setNear(nearText(drawn, lines, data, xText, yText))],
@@ -99,7 +108,7 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, heigh
       created.destroy();
       canvas.current?.(null);
     };
-  }, [data, lines, scheme, isLog, smoothing, xLabel, xText, yText, height, isSmall]);
+  }, [data, lines, scheme, isLog, isLogX, smoothing, xLabel, xText, yText, height, isSmall]);
 
   return (
     <div>
@@ -109,6 +118,19 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, heigh
       </Text>
     </div>
   );
+}
+
+type PlacedLine = NamedLine & { place: number };
+
+/** What is emphasised comes last, on top of the others; positions that have no place on the x axis are gone. */
+function drawingOrder(lines: readonly NamedLine[], isLogX: boolean): PlacedLine[] {
+  const placed = lines.map((line, index): PlacedLine => {
+    if (!isLogX) return { ...line, place: line.place ?? index };
+    const first = line.x.findIndex((at) => at > 0); // they rise
+    const from = first < 0 ? line.x.length : first;
+    return { ...line, x: line.x.slice(from), y: line.y.slice(from), place: line.place ?? index };
+  });
+  return [...placed.filter(({ isEmphasised }) => !isEmphasised), ...placed.filter(({ isEmphasised }) => isEmphasised)];
 }
 
 /** Smoothed lines, and behind these, where there are few, the lines as they are. */

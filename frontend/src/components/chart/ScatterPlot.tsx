@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of two quantities, each named when one points at it.
+// Points of two quantities, each named when one points at it; axes are linear or logarithmic.
 import { t } from "@lingui/core/macro";
 import { useComputedColorScheme } from "@mantine/core";
+import { useElementSize } from "@mantine/hooks";
+import type { Ref } from "react";
 
 import { number } from "@/lib/quantities";
+
+import { type Scale, shareOf, ticksOf } from "./scale";
 
 interface ScatterPoint {
   id: string;
   label: string;
   colour: string;
+  isEmphasised?: boolean;
   x: number;
   y: number;
 }
@@ -17,75 +22,90 @@ interface Props {
   points: readonly ScatterPoint[];
   xLabel: string;
   yLabel: string;
+  xScale: Scale;
+  yScale: Scale;
+  /** The drawing, to make a picture of. */
+  drawing?: Ref<SVGSVGElement>;
 }
 
-const WIDTH = 640;
-const HEIGHT = 300;
-const LEFT = 70;
-const BOTTOM = HEIGHT - 36;
+const MOST_WIDTH = 860;
+const USUAL_WIDTH = 640; // until it is measured
+const HEIGHT = 340;
+const LEFT = 76;
+const BOTTOM = HEIGHT - 40;
 const TOP = 16;
-const RIGHT = WIDTH - 16;
+const INSET = 10; // of the outermost points from the axes
+const TICK_PX = 80;
+const LETTER_PX = 6.6;
+const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
 
-export function ScatterPlot({ points, xLabel, yLabel }: Props) {
-  const ink = useComputedColorScheme("light") === "light" ? "#495057" : "#c9c9c9";
-  const xs = rangeOf(points.map(({ x }) => x));
-  const ys = rangeOf(points.map(({ y }) => y));
+export function ScatterPlot({ points, xLabel, yLabel, xScale, yScale, drawing }: Props) {
+  const { ref: frame, width: measured } = useElementSize<HTMLDivElement>();
+  const ink = INK[useComputedColorScheme("light")];
+  const width = measured > 0 ? Math.min(measured, MOST_WIDTH) : USUAL_WIDTH;
+  const right = width - 16;
+  const x = (value: number) => LEFT + INSET + shareOf(xScale, value) * (right - LEFT - 2 * INSET);
+  const y = (value: number) => BOTTOM - INSET - shareOf(yScale, value) * (BOTTOM - TOP - 2 * INSET);
+  const inOrder = [...points.filter(({ isEmphasised }) => !isEmphasised), ...points.filter(({ isEmphasised }) => isEmphasised)];
   return (
-    <svg
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-      style={{ width: "100%", maxWidth: WIDTH }}
-      role="img"
-      aria-label={t`${yLabel} of ${points.length} jobs by ${xLabel}`}
-    >
-      <g fill={ink} fontSize={11}>
-        <line x1={LEFT} x2={RIGHT} y1={BOTTOM} y2={BOTTOM} stroke={ink} />
-        <line x1={LEFT} x2={LEFT} y1={TOP} y2={BOTTOM} stroke={ink} />
-        <text x={LEFT} y={BOTTOM + 14}>
-          {number(xs.low)}
-        </text>
-        <text x={RIGHT} y={BOTTOM + 14} textAnchor="end">
-          {number(xs.high)}
-        </text>
-        <text x={(LEFT + RIGHT) / 2} y={BOTTOM + 28} textAnchor="middle" fontWeight={600}>
-          {xLabel}
-        </text>
-        <text x={LEFT - 6} y={BOTTOM} textAnchor="end">
-          {number(ys.low)}
-        </text>
-        <text x={LEFT - 6} y={TOP + 8} textAnchor="end">
-          {number(ys.high)}
-        </text>
-        <text transform={`translate(14 ${(TOP + BOTTOM) / 2}) rotate(-90)`} textAnchor="middle" fontWeight={600}>
-          {yLabel}
-        </text>
-      </g>
-      {points.map(({ id, label, colour, x, y }) => (
-        <circle
-          key={id}
-          cx={LEFT + share(x, xs) * (RIGHT - LEFT)}
-          cy={BOTTOM - share(y, ys) * (BOTTOM - TOP)}
-          r={points.length > 200 ? 3 : 5}
-          fill={colour}
-          fillOpacity={0.8}
-        >
-          <title>{`${label}: ${xLabel} ${number(x)}, ${yLabel} ${number(y)}`}</title>
-        </circle>
-      ))}
-    </svg>
+    <div ref={frame}>
+      <svg
+        ref={drawing}
+        width={width}
+        height={HEIGHT}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
+        style={{ display: "block", maxWidth: "100%" }}
+        role="img"
+        aria-label={t`${yLabel} of ${points.length} jobs by ${xLabel}`}
+      >
+        <g fill={ink.text} fontSize={11} fontFamily="Inter, system-ui, sans-serif">
+          {placesOf(xScale, (right - LEFT) / TICK_PX).map((value) => (
+            <g key={value} transform={`translate(${x(value)} 0)`}>
+              <line y1={TOP} y2={BOTTOM} stroke={ink.grid} />
+              <text y={BOTTOM + 14} textAnchor="middle">
+                {number(value)}
+              </text>
+            </g>
+          ))}
+          {placesOf(yScale, (BOTTOM - TOP) / (TICK_PX / 2)).map((value) => (
+            <g key={value} transform={`translate(0 ${y(value)})`}>
+              <line x1={LEFT} x2={right} stroke={ink.grid} />
+              <text x={LEFT - 6} y={4} textAnchor="end">
+                {number(value)}
+              </text>
+            </g>
+          ))}
+          <text x={(LEFT + right) / 2} y={BOTTOM + 32} textAnchor="middle" fontWeight={600}>
+            {cut(xLabel, right - LEFT)}
+          </text>
+          <text transform={`translate(14 ${(TOP + BOTTOM) / 2}) rotate(-90)`} textAnchor="middle" fontWeight={600}>
+            {cut(yLabel, BOTTOM - TOP)}
+          </text>
+        </g>
+        {inOrder.map(({ id, label, colour, isEmphasised, ...point }) => (
+          <circle
+            key={id}
+            cx={x(point.x)}
+            cy={y(point.y)}
+            r={isEmphasised ? 8 : points.length > 200 ? 3 : 5}
+            fill={colour}
+            fillOpacity={isEmphasised ? 1 : 0.8}
+            {...(isEmphasised && { stroke: ink.text, strokeWidth: 2 })}
+          >
+            <title>{`${label}: ${xLabel} ${number(point.x)}, ${yLabel} ${number(point.y)}`}</title>
+          </circle>
+        ))}
+      </svg>
+    </div>
   );
 }
 
-interface Range {
-  low: number;
-  high: number;
+/** Where there is one value only, that one. */
+function placesOf(scale: Scale, n: number): number[] {
+  return scale.low === scale.high ? [scale.low] : ticksOf(scale, Math.max(2, Math.floor(n)));
 }
 
-function rangeOf(values: readonly number[]): Range {
-  if (values.length === 0) return { low: 0, high: 0 };
-  return values.reduce<Range>((range, value) => ({ low: Math.min(range.low, value), high: Math.max(range.high, value) }), { low: Infinity, high: -Infinity });
-}
-
-/** Where the value is between the ends, 0 to 1; in the middle where all are the same. */
-function share(value: number, { low, high }: Range): number {
-  return high === low ? 0.5 : (value - low) / (high - low);
+function cut(text: string, room_px: number): string {
+  const most = Math.floor(room_px / LETTER_PX);
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

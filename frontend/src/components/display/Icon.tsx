@@ -35,6 +35,7 @@ const PATHS = {
   more: "M5 12h.01M12 12h.01M19 12h.01",
   close: "M6 6l12 12M18 6L6 18",
   expand: "M14 4h6v6M20 4l-8 8M10 20H4v-6M4 20l8-8",
+  pin: "M9 3h6M10 3v6l-4 5h12l-4-5V3M12 14v7",
   chevron: "M9 6l6 6-6 6",
 } as const;
 

@@ -21,10 +21,12 @@ export function RoundsAlert({ rounds }: { rounds: Rounds }) {
   return (
     <Alert color="red" role="alert" icon={<Icon name="alert" />} title={t`Scheduling has stopped`}>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        <Trans>
-          The last scheduling round was finished <RelativeTime at={rounds.stopped_since} />. Running jobs continue; nothing is
-          started, resized or stopped until rounds are made again. {CAUSES[rounds.cause]} {rounds.message}
-        </Trans>
+        {rounds.stopped_since !== null && (
+          <Trans>
+            The last scheduling round was finished <RelativeTime at={rounds.stopped_since} />.
+          </Trans>
+        )}{" "}
+        <Trans>Running jobs continue; nothing is started, resized or stopped until rounds are made again.</Trans> {CAUSES[rounds.cause]} {rounds.message}
       </Text>
     </Alert>
   );

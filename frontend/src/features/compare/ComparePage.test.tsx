@@ -2,22 +2,33 @@
 // Comparing jobs: which curves are asked for, what differs, and that the address says all of it.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 
+import type { components } from "@/api/schema";
 import type { Job, Run, RunDetail } from "@/api/types";
-import { keptBy } from "@/components/ParallelCoordinates";
 import { AT, VISION, job } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
+import { tableText } from "./baseline";
 import { csvOfLines } from "./CurvesSection";
+import { rowOfJob } from "./settings";
+import { textOfList, textOfPairs } from "./useSetting";
 
 const JOBS = [
   job({ id: "a", name: "slow", hyperparameters: { lr: 0.001, momentum: 0.9 }, result_metrics: { "eval/loss": 0.7 }, state: "succeeded" }),
   job({ id: "b", name: "fast", hyperparameters: { lr: 0.1, momentum: 0.9 }, result_metrics: { "eval/loss": 0.3 }, state: "succeeded" }),
 ];
 
+let measured: ComparedImportance;
+
+beforeEach(() => {
+  measured = { method: "By ranks.", needed: 10, n_rows: 12, parameters: [{ name: "lr", share: 0.81, n: 12, correlation: -0.9 }] };
+});
+
 const RUN = { id: "00000000-0000-7000-8000-00000000aa01" };
+
+type ComparedImportance = components["schemas"]["ComparedImportance"];
 
 interface Asked {
   jobs: string[];
@@ -30,6 +41,7 @@ function compared(all: Job[] = JOBS): Asked[] {
   const asked: Asked[] = [];
   server.use(
     answers("/api/v1/runs", page<Run>([])),
+    http.post("/api/v1/jobs/compare/importance", () => HttpResponse.json(measured)),
     http.get("/api/v1/jobs", ({ request }) => {
       const ids = new URL(request.url).searchParams.get("id")?.split(",") ?? [];
       return HttpResponse.json(page(all.filter(({ id }) => ids.includes(id))));
@@ -115,12 +127,80 @@ it("says where to select jobs when there are none", async () => {
   expect(await screen.findByRole("link", { name: "Select jobs" })).toHaveAttribute("href", "/jobs");
 });
 
-it("keeps the lines that cross each axis within its range", () => {
-  const axes = [{ name: "lr", label: "lr" }, { name: "loss", label: "loss" }];
-  const lines = [[0.1, 3], [0.2, 1], [null, 1]].map((values, n) => ({ id: String(n), label: "", colour: "", values }));
-  expect([...keptBy(axes, lines, {})]).toEqual(["0", "1", "2"]);
-  expect([...keptBy(axes, lines, { loss: { low: 0, high: 2 } })]).toEqual(["1", "2"]);
-  expect([...keptBy(axes, lines, { loss: { low: 0, high: 2 }, lr: { low: 0, high: 1 } })]).toEqual(["1"]);
+it("pins a baseline: it stays on top, others show how far they are, and so does the CSV", async () => {
+  compared();
+  const { user, router } = renderPage("/compare?jobs=a,b");
+  const table = within(await screen.findByRole("table", { name: "What differs" }));
+  await user.click(table.getByRole("button", { name: "Baseline: fast" }));
+  expect(router.state.location.search).toContain("baseline=b");
+  expect(table.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual(["fast", "slow"]);
+  expect(table.getByRole("row", { name: /slow .* 0.001 −0.099 0.7 \+0.4/ })).toBeVisible();
+  expect(screen.getByText("Compared with fast")).toBeVisible();
+  await user.click(table.getByRole("button", { name: "Baseline: fast", pressed: true }));
+  expect(router.state.location.search).not.toContain("baseline");
+  expect(table.queryByText("+0.4")).toBeNull();
+});
+
+it("writes the table as CSV, with differences from the baseline where there is one", () => {
+  const rows = JOBS.map(rowOfJob);
+  expect(tableText(rows, ["lr", "Mode"], "")).toMatch(/^job,name,state,lr,Mode\r\na,slow,succeeded,0.001,/);
+  const lines = tableText(rows, ["lr", "eval/loss"], "b").split("\r\n");
+  expect(lines.slice(0, 3)).toEqual([
+    "job,name,state,lr,lr (difference),eval/loss,eval/loss (difference)",
+    "a,slow,succeeded,0.001,-0.099,0.7,0.4",
+    "b,fast,succeeded,0.1,0,0.3,0",
+  ]);
+});
+
+it("has logarithmic axes for what spans more than two decades, and linear ones where somebody wants these", async () => {
+  compared([...JOBS, job({ id: "c", name: "tiny", hyperparameters: { lr: 0.00001, momentum: 0.5 } })]);
+  const { user, router } = renderPage("/compare?jobs=a,b,c");
+  const lr = await screen.findByRole("button", { name: "lr, log" });
+  expect(lr).toHaveAttribute("aria-pressed", "true");
+  expect(screen.getByRole("switch", { name: "Logarithmic across" })).toBeChecked();
+  expect(screen.getByRole("button", { name: "momentum, log" })).toHaveAttribute("aria-pressed", "false");
+  await user.click(lr);
+  expect(new URLSearchParams(router.state.location.search).get("scales")).toBe("lr:linear");
+  expect(screen.getByRole("switch", { name: "Logarithmic across" })).not.toBeChecked();
+  await user.click(screen.getByRole("switch", { name: "Logarithmic across" }));
+  expect(router.state.location.search).not.toContain("scales");
+});
+
+it("takes its axes, ranges and scales from the address, whatever letters the names have", async () => {
+  const names = ["lr,0:1", "momentum"];
+  compared(JOBS.map((each, n) => ({ ...each, hyperparameters: { "lr,0:1": 1 + n, momentum: n } })));
+  const query = new URLSearchParams({
+    jobs: "a,b",
+    axes: textOfList(names),
+    scales: textOfPairs(new Map([["lr,0:1", "log"]])),
+    keep: textOfPairs(new Map([["lr,0:1", "1~1.5"]])),
+  });
+  const { user, router } = renderPage(`/compare?${query.toString()}`);
+  expect(await screen.findByText("1 of 2 lines kept")).toBeVisible();
+  expect(screen.getByRole("img", { name: "2 lines over lr,0:1, momentum" })).toBeVisible();
+  expect(screen.getByRole("button", { name: "lr,0:1, log" })).toHaveAttribute("aria-pressed", "true");
+  expect(screen.getByRole("img", { name: /of 1 jobs by/ })).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Keep all lines" }));
+  expect(router.state.location.search).not.toContain("keep");
+});
+
+it("says how much each setting matters for the result that is chosen, and that more jobs are needed", async () => {
+  const asked: unknown[] = [];
+  compared(JOBS.map((each, n) => ({ ...each, gpu_hours: n })));
+  server.use(
+    http.post("/api/v1/jobs/compare/importance", async ({ request }) => {
+      asked.push(await request.json());
+      return HttpResponse.json(measured);
+    }),
+  );
+  const { user } = renderPage("/compare?jobs=a,b");
+  const section = within(await screen.findByRole("region", { name: "Importance" }));
+  expect(await section.findByText(/^81 %/)).toHaveTextContent("81 % · correlation -0.9");
+  expect(asked[0]).toEqual({ results: [0.7, 0.3], parameters: { lr: [0.001, 0.1] } });
+  expect(section.getByText(/By ranks. By 12 jobs or runs/)).toBeVisible();
+  measured = { ...measured, n_rows: 2, parameters: [] };
+  await user.selectOptions(section.getByRole("combobox", { name: "For the result" }), "GPU-hours");
+  expect(await section.findByText("Needs 10 jobs or runs with this result; there are 2.")).toBeVisible();
 });
 
 it("writes curves as CSV with names that no spreadsheet runs", () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Up to a thousand jobs, and runs from elsewhere, next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
 import { plural, t } from "@lingui/core/macro";
-import { Button } from "@mantine/core";
+import { Button, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
 import { Link, useLocation, useSearchParams } from "react-router";
@@ -17,7 +17,6 @@ import { lazyComponent } from "@/lib/chunk";
 
 import { CurvesSection, countOf } from "./CurvesSection";
 import { DifferencesTable } from "./DifferencesTable";
-import { PicturesSection } from "./PicturesSection";
 import { MOST_JOBS, comparedJobsQuery } from "./queries";
 import { MOST_RUNS, comparedRunsQuery } from "./runs";
 import { rowOfJob, rowOfRun } from "./settings";
@@ -28,6 +27,9 @@ const DifferenceSection = lazyComponent(
   async () => (await import("./difference/DifferenceSection")).DifferenceSection,
 );
 
+const PicturesSection = lazyComponent(async () => (await import("./pictures/PicturesSection")).PicturesSection);
+
+const PICTURES_HEIGHT = 900;
 const NONE: readonly RunDetail[] = [];
 
 export function ComparePage() {
@@ -44,6 +46,7 @@ export function ComparePage() {
     () => [...(jobs.data ?? []).map(rowOfJob), ...(runs.data ?? []).map(rowOfRun)],
     [jobs.data, runs.data],
   );
+  const [baseline, setBaseline] = useSetting("baseline", "");
   const [first, second] = jobs.data ?? [];
   const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
   if (shown.length === 0 && runIds.length === 0) {
@@ -76,16 +79,18 @@ export function ComparePage() {
               <RunChoice chosen={runs.data ?? NONE} onChange={(chosen) => setRuns(chosen.join(","))} />
             </Suspense>
             <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
-            <CurvesSection ids={shown} compared={compared} runs={runs.data ?? NONE} />
+            <CurvesSection ids={shown} compared={compared} runs={runs.data ?? NONE} baseline={baseline} />
             <Section title={t`What differs`}>
-              <DifferencesTable compared={compared} />
+              <DifferencesTable compared={compared} baseline={baseline} onBaseline={setBaseline} />
             </Section>
             {first && second && found.length === 2 && runIds.length === 0 && (
               <Suspense fallback={null}>
                 <DifferenceSection before={first} after={second} />
               </Suspense>
             )}
-            <PicturesSection compared={compared} />
+            <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
+              <PicturesSection compared={compared} baseline={baseline} />
+            </Suspense>
           </>
         )}
       </QueryResult>

@@ -15,6 +15,7 @@ import { csvOf, saveCanvas, saveText } from "@/lib/download";
 import { type Axis, curvesQuery, metricsQuery } from "./queries";
 import { hasAxis, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
+import { Swatch } from "./Swatch";
 import { useSetting } from "./useSetting";
 
 const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
@@ -26,20 +27,24 @@ export const AXES: Record<Axis, string> = {
   epoch: t`Epoch`,
 };
 const HEIGHT = 420;
+const MOST_NAMED = 8;
 
 interface Props {
   ids: readonly string[];
   compared: readonly Compared[];
   runs: readonly RunDetail[];
+  /** The id of the row that is drawn thick. */
+  baseline: string;
 }
 
-export function CurvesSection({ ids, compared, runs }: Props) {
+export function CurvesSection({ ids, compared, runs, baseline }: Props) {
   const metrics = useQuery(metricsQuery(ids));
   const keys = useMemo(() => keysOf(metrics.data ?? [], runs), [metrics.data, runs]);
   const [chosen, setMetric] = useSetting("metric", "");
   const [axisName, setAxis] = useSetting("axis", "step");
   const [smooth, setSmooth] = useSetting("smooth", "0");
   const [log, setLog] = useSetting("log", "");
+  const [logX, setLogX] = useSetting("logx", "");
   const canvas = useRef<HTMLCanvasElement | null>(null);
   const axis: Axis = axisName in AXES ? (axisName as Axis) : "step";
   const metric = chosen || (keys[0]?.key ?? "");
@@ -47,11 +52,11 @@ export function CurvesSection({ ids, compared, runs }: Props) {
   const runCurves = useQuery(runCurvesQuery(runs, metric, axis));
   const smoothing = Math.min(0.99, Math.max(0, Number(smooth) || 0));
   const lines = useMemo((): NamedLine[] => {
-    const names = new Map(compared.map(({ id, name }) => [id, name]));
+    const rows = new Map(compared.map(({ id, name }, place) => [id, { label: name, place }]));
     const found = (curves.data ?? []).map(({ job, x, y }) => ({ id: job, x, y }));
     const others = hasAxis(axis) ? (runCurves.data ?? []) : [];
-    return [...found, ...others].map((curve) => ({ ...curve, label: names.get(curve.id) ?? curve.id }));
-  }, [curves.data, runCurves.data, axis, compared]);
+    return [...found, ...others].map((curve) => ({ ...curve, label: curve.id, ...rows.get(curve.id), isEmphasised: curve.id === baseline }));
+  }, [curves.data, runCurves.data, axis, compared, baseline]);
 
   if (metrics.data !== undefined && keys.length === 0) {
     return (
@@ -96,9 +101,17 @@ export function CurvesSection({ ids, compared, runs }: Props) {
         </Stack>
         <Switch
           size="xs"
+          mb={6}
           label={t`Logarithmic scale`}
           checked={log === "1"}
           onChange={(event) => setLog(event.currentTarget.checked ? "1" : "")}
+        />
+        <Switch
+          size="xs"
+          mb={6}
+          label={t`Logarithmic x axis`}
+          checked={logX === "1"}
+          onChange={(event) => setLogX(event.currentTarget.checked ? "1" : "")}
         />
         <Button size="xs" variant="default" disabled={lines.length === 0} onClick={() => saveText(`${fileName(metric)}.csv`, csvOfLines(lines, axis, metric))}>
           {t`Save as CSV`}
@@ -129,6 +142,7 @@ export function CurvesSection({ ids, compared, runs }: Props) {
               lines={lines}
               smoothing={smoothing}
               isLog={log === "1"}
+              isLogX={logX === "1"}
               xLabel={AXES[axis]}
               height={HEIGHT}
               onCanvas={(made) => {
@@ -136,9 +150,27 @@ export function CurvesSection({ ids, compared, runs }: Props) {
               }}
             />
           </Suspense>
+          <Legend lines={lines} />
         </figure>
       )}
     </Section>
+  );
+}
+
+/** Whose lines they are, where these are few; the table has the colours of all. */
+function Legend({ lines }: { lines: readonly NamedLine[] }) {
+  if (lines.length > MOST_NAMED) return null;
+  return (
+    <Group gap="md" component="figcaption" mt={4}>
+      {lines.map(({ id, label, place = 0, isEmphasised = false }) => (
+        <Group key={id} gap={6} wrap="nowrap" miw={0}>
+          <Swatch place={place} isEmphasised={isEmphasised} />
+          <Text size="xs" truncate dir="auto" maw={280} title={label}>
+            {label}
+          </Text>
+        </Group>
+      ))}
+    </Group>
   );
 }
 

@@ -1,40 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // What jobs and runs were asked to do and what they reached: a row each, a column for each thing in which they differ.
+// One of them may be pinned as the baseline: it stays on top, and the others show how far they are from it.
 import { t } from "@lingui/core/macro";
-import { Anchor, Button, Group, Switch, Text } from "@mantine/core";
+import { ActionIcon, Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef } from "react";
+import { type CSSProperties, type ReactNode, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
+import { Icon } from "@/components/display/Icon";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
-import { csvOf, saveText } from "@/lib/download";
+import { saveText } from "@/lib/download";
 import { number } from "@/lib/quantities";
 
+import { differenceOf, tableText } from "./baseline";
 import classes from "./DifferencesTable.module.css";
-import { type Compared, type Value, namesOf, valuesOf } from "./settings";
+import { type Compared, type Settings, type Value, namesOf, valuesOf } from "./settings";
+import { Swatch } from "./Swatch";
 import { useSetting } from "./useSetting";
 
 const ROW_PX = 34;
+const NAME_PX = 200;
+const STATE_PX = 116;
+const COLUMN_PX = 110;
+const COMPARED_COLUMN_PX = 170;
 
-export function DifferencesTable({ compared }: { compared: readonly Compared[] }) {
+interface Props {
+  compared: readonly Compared[];
+  /** The id of the row that is pinned. */
+  baseline: string;
+  onBaseline: (id: string) => void;
+}
+
+export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [same, setSame] = useSetting("same", "");
-  const rows = useMemo(() => compared.map(valuesOf), [compared]);
-  const columns = useMemo(() => namesOf(rows, same !== "1"), [rows, same]);
+  const values = useMemo(() => compared.map(valuesOf), [compared]);
+  const columns = useMemo(() => namesOf(values, same !== "1"), [values, same]);
+  const rows = compared.map((row, place) => ({ row, place, values: values[place] ?? NO_VALUES }));
+  const pinned = rows.find(({ row }) => row.id === baseline);
+  const others = rows.filter((each) => each !== pinned);
   // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
-    count: compared.length,
+    count: others.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 10,
   });
+  const column_px = pinned === undefined ? COLUMN_PX : COMPARED_COLUMN_PX;
   // the least width is that of all rows, so that their columns line up
   const tracks = {
-    gridTemplateColumns: `minmax(180px, 2fr) 116px ${columns.map(() => "minmax(110px, 1fr)").join(" ")}`,
-    minWidth: 180 + 116 + 110 * columns.length,
+    gridTemplateColumns: `minmax(${NAME_PX}px, 2fr) ${STATE_PX}px ${columns.map(() => `minmax(${column_px}px, 1fr)`).join(" ")}`,
+    minWidth: NAME_PX + STATE_PX + column_px * columns.length,
   };
-  const csv = () => csvOf([["job", "name", "state", ...columns], ...compared.map(({ id, name: called, state }, n) => [id, called, state, ...columns.map((name) => rows[n]?.get(name) ?? null)])]);
   return (
     <>
       <Group gap="sm">
@@ -44,54 +62,124 @@ export function DifferencesTable({ compared }: { compared: readonly Compared[] }
           checked={same !== "1"}
           onChange={(event) => setSame(event.currentTarget.checked ? "" : "1")}
         />
-        <Button size="xs" variant="default" onClick={() => saveText("jobs.csv", csv())}>
+        <Button size="xs" variant="default" onClick={() => saveText("jobs.csv", tableText(compared, columns, baseline))}>
           {t`Save the table as CSV`}
         </Button>
-        {columns.length === 0 && <Text size="sm">{t`These jobs were asked to do the same, and reached the same.`}</Text>}
+        <Text size="xs" c="dimmed">
+          {columns.length === 0
+            ? t`These jobs were asked to do the same, and reached the same.`
+            : pinned === undefined
+              ? t`Pin a row to see how far the others are from it.`
+              : t`Compared with ${pinned.row.name}`}
+        </Text>
       </Group>
       <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} tabIndex={0}>
-        <div role="rowgroup">
+        <div role="rowgroup" className={classes.top} style={{ minWidth: tracks.minWidth }}>
           <div role="row" className={classes.head} style={tracks}>
-            {[compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`, t`State`, ...columns].map((name) => (
-              <div key={name} role="columnheader" className={classes.cell} title={name}>
+            {[compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`, t`State`, ...columns].map((name, at) => (
+              <div key={name} role="columnheader" className={classes.cell} data-name={at === 0 || undefined} title={name}>
                 {name}
               </div>
             ))}
           </div>
+          {pinned !== undefined && <Row {...pinned} columns={columns} baseline={undefined} isPinned onPin={() => onBaseline("")} rowIndex={2} style={tracks} />}
         </div>
         <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => {
-            const row = compared[index];
-            if (row === undefined) return null;
+            const other = others[index];
+            if (other === undefined) return null;
             return (
-              <div
+              <Row
                 key={key}
-                role="row"
-                aria-rowindex={index + 2}
-                data-index={index}
-                className={classes.row}
-                style={{ transform: `translateY(${start}px)`, ...tracks }}
-              >
-                <div role="rowheader" className={classes.cell} title={row.name} dir="auto">
-                  <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600}>
-                    {row.name}
-                  </Anchor>
-                </div>
-                <div role="cell" className={classes.cell}>
-                  {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}
-                </div>
-                {columns.map((name) => (
-                  <div key={name} role="cell" className={classes.cell} title={shown(rows[index]?.get(name) ?? null)}>
-                    {shown(rows[index]?.get(name) ?? null)}
-                  </div>
-                ))}
-              </div>
+                {...other}
+                columns={columns}
+                baseline={pinned?.values}
+                isPinned={false}
+                onPin={() => onBaseline(other.row.id)}
+                rowIndex={index + (pinned === undefined ? 2 : 3)}
+                dataIndex={index}
+                style={{ position: "absolute", transform: `translateY(${start}px)`, ...tracks }}
+              />
             );
           })}
         </div>
       </div>
     </>
   );
+}
+
+const NO_VALUES: Settings = new Map();
+
+interface RowProps {
+  row: Compared;
+  /** Of its colour. */
+  place: number;
+  values: Settings;
+  columns: readonly string[];
+  /** The values that its own are compared with. */
+  baseline: Settings | undefined;
+  isPinned: boolean;
+  onPin: () => void;
+  rowIndex: number;
+  dataIndex?: number;
+  style: CSSProperties;
+}
+
+function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex, dataIndex, style }: RowProps) {
+  return (
+    <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
+      <div role="rowheader" className={classes.cell} data-name title={row.name} dir="auto">
+        <ActionIcon
+          size="sm"
+          variant={isPinned ? "light" : "subtle"}
+          color={isPinned ? undefined : "gray"}
+          aria-label={t`Baseline: ${row.name}`}
+          aria-pressed={isPinned}
+          onClick={onPin}
+        >
+          <Icon name="pin" size={14} />
+        </ActionIcon>
+        <Swatch place={place} isEmphasised={isPinned} />
+        <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600} className={classes.name}>
+          {row.name}
+        </Anchor>
+      </div>
+      <div role="cell" className={classes.cell}>
+        {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}
+      </div>
+      {columns.map((name) => (
+        <Cell key={name} value={values.get(name) ?? null} baseline={baseline && (baseline.get(name) ?? null)} />
+      ))}
+    </div>
+  );
+}
+
+function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }) {
+  const text = shown(value);
+  if (baseline === undefined) return cell(text, text);
+  const difference = differenceOf(value, baseline);
+  const isOther = value !== baseline;
+  const title = isOther ? t`${text}; the baseline has ${shown(baseline)}` : text;
+  return cell(
+    title,
+    <>
+      <span data-same={!isOther || undefined}>{text}</span>{" "}
+      {difference !== null && difference !== 0 && <span className={classes.difference}>{signed(difference)}</span>}
+      {difference === null && isOther && <span className={classes.difference}>{t`other`}</span>}
+    </>,
+  );
+}
+
+function cell(title: string, content: ReactNode) {
+  return (
+    <div role="cell" className={classes.cell} title={title}>
+      {content}
+    </div>
+  );
+}
+
+function signed(difference: number): string {
+  return difference > 0 ? `+${number(difference)}` : `−${number(-difference)}`;
 }
 
 function shown(value: Value): string {

@@ -74,6 +74,27 @@ export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) 
     enabled: metric !== "",
   });
 
+const MOST_PARAMETERS = 200; // mlhub/experiments/api/importance.py
+const MOST_LETTERS = 500;
+
+/** How much each setting matters for the result; rows: the values of both, by job. */
+export const importanceQuery = (rows: Rows) =>
+  queryOptions({
+    queryKey: ["compared-importance", rows],
+    queryFn: () => {
+      const parameters = Object.entries(rows.parameters).slice(0, MOST_PARAMETERS);
+      const short = parameters.map(([name, values]) => [name, values.map((value) => (typeof value === "string" ? value.slice(0, MOST_LETTERS) : value))] as const);
+      return unwrap(api.POST("/api/v1/jobs/compare/importance", { body: { results: rows.results, parameters: Object.fromEntries(short) } }));
+    },
+    staleTime: 60_000,
+    refetchOnWindowFocus: false,
+  });
+
+interface Rows {
+  results: (number | null)[];
+  parameters: Record<string, (string | number | null)[]>;
+}
+
 /** From one job to another: settings, and code as diffs. Neither changes. */
 export const differenceQuery = (id: string, to: string) =>
   queryOptions({

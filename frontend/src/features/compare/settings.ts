@@ -70,14 +70,26 @@ export function namesOf(rows: readonly Settings[], onlyDifferent: boolean): stri
   return names.filter((name) => new Set(rows.map((row) => row.get(name) ?? null)).size > 1);
 }
 
-/** The names by which rows can be drawn: numbers in all rows that have them, and not all the same. */
-export function numericNames(rows: readonly Settings[]): string[] {
-  return namesOf(rows, true).filter((name) =>
-    rows.every((row) => {
-      const value = row.get(name) ?? null;
-      return value === null || typeof value === "number";
-    }),
-  );
+/** A setting or result as an axis: of what is no number the values are places among its options. */
+export interface Column {
+  name: string;
+  values: (number | null)[];
+  options?: string[];
+}
+
+const MOST_OPTIONS = 24; // more texts, such as ids, tell nothing on an axis
+
+/** Those by which rows can be drawn: not the same in all, and numbers or few texts. */
+export function columnsOf(rows: readonly Settings[]): Column[] {
+  return namesOf(rows, true).flatMap((name): Column[] => {
+    const values = rows.map((row) => row.get(name) ?? null);
+    const options = [...new Set(values.filter((value) => value !== null))];
+    if (options.length < 2) return [];
+    if (options.every((value) => typeof value === "number")) return [{ name, values: values.map((value) => (typeof value === "number" ? value : null)) }];
+    if (options.length > MOST_OPTIONS) return [];
+    const texts = options.map(String).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    return [{ name, values: values.map((value) => (value === null ? null : texts.indexOf(String(value)))), options: texts }];
+  });
 }
 
 function valueOf(text: string): Value {

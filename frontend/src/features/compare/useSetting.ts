@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One setting of the page, kept in the address; the fragment, where many ids are, stays.
+// Settings of the page, kept in the address; the fragment, where many ids are, stays.
 import { useLocation, useNavigate } from "react-router";
 
 export function useSetting(name: string, usual: string): [string, (value: string) => void] {
@@ -12,4 +12,31 @@ export function useSetting(name: string, usual: string): [string, (value: string
     void navigate({ pathname, search: query.toString(), hash }, { replace: true });
   }
   return [query.get(name) ?? usual, set];
+}
+
+/** "lr:log,weight%3Adecay:linear" as names with a value each; names are of any letters. */
+export function pairsOf(text: string): Map<string, string> {
+  const pairs = text.split(",").map((pair) => pair.split(":", 2));
+  return new Map(pairs.flatMap(([name = "", value]) => (value === undefined ? [] : [[decoded(name), value] as const])));
+}
+
+export function textOfPairs(pairs: ReadonlyMap<string, string>): string {
+  return [...pairs].map(([name, value]) => `${encodeURIComponent(name)}:${value}`).join(",");
+}
+
+export function listOf(text: string): string[] {
+  return text === "" ? [] : text.split(",").map(decoded);
+}
+
+export function textOfList(names: readonly string[]): string {
+  return names.map(encodeURIComponent).join(",");
+}
+
+/** An address that somebody mistyped is not a reason to fail. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

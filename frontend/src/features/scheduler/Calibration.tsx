@@ -16,6 +16,13 @@ type Calibrated = Omit<Insight["calibration"][number], "moment"> & { of: string 
 
 export function Calibration({ insight }: { insight: Insight }) {
   const { calibration, calibration_by_organisation: organisations, calibration_by_cause: causes, ends } = insight;
+  if (calibration.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        {t`No job has finished that had a prediction.`}
+      </Text>
+    );
+  }
   return (
     <Stack gap="sm">
       <CalibrationTable

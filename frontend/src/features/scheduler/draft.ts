@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings as they are typed: parameters are text, and JSON where that is what they read as.
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
+import { significant } from "@/lib/quantities";
 
 export interface Draft {
   policy: string;
@@ -13,6 +14,7 @@ export interface Draft {
 }
 
 const HOUR_S = 3600;
+const DIGITS = 6; // of a length of time: a third of an hour stays one, there and back
 
 export function draftOf(settings: SchedulerSettings): Draft {
   return {
@@ -22,7 +24,7 @@ export function draftOf(settings: SchedulerSettings): Draft {
     shadow_policy: settings.shadow_policy ?? "",
     shadow_parameters: typed(settings.shadow_parameters),
     shares_fairly: settings.shares_fairly ?? false,
-    half_life_h: (settings.half_life_s ?? 0) / HOUR_S,
+    half_life_h: significant((settings.half_life_s ?? 0) / HOUR_S, DIGITS),
   };
 }
 
@@ -34,7 +36,7 @@ export function changeOf(draft: Draft, settings: SchedulerSettings): SchedulerCh
     shadow_policy: draft.shadow_policy,
     shadow_parameters: read(draft.shadow_parameters),
     shares_fairly: draft.shares_fairly,
-    half_life_s: draft.half_life_h * HOUR_S,
+    half_life_s: significant(draft.half_life_h * HOUR_S, DIGITS),
     version: settings.version,
   };
 }

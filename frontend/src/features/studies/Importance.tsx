@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each hyperparameter matters by itself, as bars with numbers, and how that is computed.
 import { plural, t } from "@lingui/core/macro";
-import { Box, Group, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Study } from "@/api/types";
+import { ShareBars } from "@/components/chart/ShareBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { importanceQuery } from "@/features/studies/queries";
-
-import classes from "./studies.module.css";
 
 export function Importance({ study }: { study: Study }) {
   return (
     <QueryResult of={useQuery(importanceQuery(study))}>
       {({ parameters, method, n_trials, needed, epochs }) => (
         <Stack gap="xs">
-          {parameters.map(({ name, share }) => (
-            <Box key={name}>
-              <Group justify="space-between" gap="xs" wrap="nowrap">
-                <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-                  {name}
-                </Text>
-                <Text size="sm" style={{ whiteSpace: "nowrap" }}>
-                  {Math.round(100 * share)} %
-                </Text>
-              </Group>
-              <div className={classes.bar} style={{ width: `${100 * share}%` }} aria-hidden />
-            </Box>
-          ))}
+          <ShareBars shares={parameters} />
           <Text size="xs" c="dimmed">
             {n_trials < needed
               ? t`Needs the results of ${needed} trials; there are ${n_trials}.`

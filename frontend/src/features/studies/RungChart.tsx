@@ -2,20 +2,22 @@
 // The rungs of a study: what every trial had reached when it came to each of them, joined by a line for each trial.
 import { plural, t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
+import { useElementSize } from "@mantine/hooks";
 
 import type { Study, Trial } from "@/api/types";
 import { shown } from "@/features/studies/values";
 
 import classes from "./studies.module.css";
 
-const WIDTH = 640;
 const HEIGHT = 220;
 const LEFT = 56;
 const BOTTOM = 26;
 const TOP = 12;
 /** Of its numbers to be read: a narrower screen scrolls it, a wider one does not stretch it. */
-const LEAST_WIDTH = 520;
+const LEAST_WIDTH = 280;
+const USUAL_WIDTH = 640; // until it is measured
 const MOST_WIDTH = 860;
+const LEAST_RUNG_PX = 56; // of its words below
 /** More trials than these are drawn fainter, so that it shows where most of them are, and without their points. */
 const WHOLE_TRIALS = 40;
 
@@ -24,12 +26,15 @@ function lengthText({ unit }: Study, length: number): string {
 }
 
 export function RungChart({ study, trials }: { study: Study; trials: readonly Trial[] }) {
+  const { ref: frame, width: measured } = useElementSize<HTMLDivElement>();
+  const least = Math.max(LEAST_WIDTH, LEFT + study.rungs.length * LEAST_RUNG_PX);
+  const width = Math.max(least, measured > 0 ? Math.min(measured, MOST_WIDTH) : USUAL_WIDTH);
   const isSteps = study.unit === "steps";
   const values = trials.flatMap(({ results }) => results.map(({ value }) => value));
   if (values.length === 0) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (rung: number) =>
-    study.rungs.length === 1 ? (LEFT + WIDTH) / 2 : LEFT + 16 + (rung / (study.rungs.length - 1)) * (WIDTH - LEFT - 40);
+    study.rungs.length === 1 ? (LEFT + width) / 2 : LEFT + 16 + (rung / (study.rungs.length - 1)) * (width - LEFT - 40);
   const y = (value: number) => TOP + (high === low ? 0.5 : (high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const isBest = ({ id }: Trial) => id === study.best?.id;
   const inOrder = [...trials.filter((trial) => !isBest(trial)), ...trials.filter(isBest)]; // the best one on top
@@ -39,8 +44,8 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
     .map((length, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${lengthText(study, length)}`)
     .join(", ")}.`;
   return (
-    <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH, maxWidth: MOST_WIDTH }} role="img" aria-label={label}>
+    <div ref={frame} className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} className={classes.chart} role="img" aria-label={label}>
         {[high, low].map((value, i) => (
           <text key={i} x={LEFT - 4} y={y(value) + 4} textAnchor="end">
             {shown(value)}

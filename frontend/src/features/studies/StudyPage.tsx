@@ -21,9 +21,9 @@ import { STUDY_STATES } from "@/domain/studyState";
 import { BestCurve } from "@/features/studies/BestCurve";
 import { ExtendStudy } from "@/features/studies/ExtendStudy";
 import { Importance } from "@/features/studies/Importance";
-import { ParallelCoordinates } from "@/features/studies/ParallelCoordinates";
 import { deleteStudy, studyQuery, trialsQuery, useStudyAction } from "@/features/studies/queries";
 import { RungChart } from "@/features/studies/RungChart";
+import { TrialCoordinates } from "@/features/studies/TrialCoordinates";
 import { TrialsTable } from "@/features/studies/TrialsTable";
 import { lastValue, parametersText, shown } from "@/features/studies/values";
 
@@ -76,13 +76,13 @@ function Shown({ study }: { study: Study }) {
             </SectionCard>
             <SimpleGrid cols={{ base: 1, md: 2 }}>
               <SectionCard title={t`Hyperparameters and result`}>
-                <ParallelCoordinates study={study} trials={found} />
+                <TrialCoordinates study={study} trials={found} />
               </SectionCard>
               <SectionCard title={t`Importance`}>
                 <Importance study={study} />
               </SectionCard>
             </SimpleGrid>
-            <TrialsTable study={study} trials={found} />
+            {found.length > 0 && <TrialsTable study={study} trials={found} />}
           </>
         )}
       </QueryResult>

@@ -2,6 +2,7 @@
 // Trials in numbers: what they reached, who is the best, and where a value lies on an axis.
 import { isRecord } from "@/api/client";
 import type { Study, Trial } from "@/api/types";
+import { type Scale, scaleOf } from "@/components/chart/scale";
 import { number } from "@/lib/quantities";
 
 /** What the trial reached last; undefined before its first result. */
@@ -32,24 +33,19 @@ export function parametersText(parameters: Record<string, unknown>): string {
 
 export interface Axis {
   name: string;
-  /** The label of each end, the lower one first. */
-  ends: [string, string];
-  /** 0 at the lower end, 1 at the upper one; undefined where the trial has no such value. */
-  at: (trial: Trial) => number | undefined;
+  scale: Scale;
+  /** Of a choice: its options, whose places are its values. */
+  options?: string[];
+  /** null: the trial has no such value. */
+  valueOf: (trial: Trial) => number | null;
 }
 
 /** An axis for each hyperparameter of the space, and one for the metric at the first rung. */
 export function axesOf(study: Study, trials: readonly Trial[]): Axis[] {
   const own = Object.entries(study.space).map(([name, values]) => axisOf(name, isRecord(values) ? values : {}));
-  const found = trials.map((trial) => trial.results[0]?.value).filter((value) => value !== undefined);
-  const [low, high] = [Math.min(...found), Math.max(...found)];
-  if (found.length === 0) return own;
-  const metric: Axis = {
-    name: study.metric,
-    ends: [shown(low), shown(high)],
-    at: (trial) => (trial.results[0] ? part(trial.results[0].value, low, high) : undefined),
-  };
-  return [...own, metric];
+  const valueOf = (trial: Trial) => trial.results[0]?.value ?? null;
+  const metric = { name: study.metric, scale: scaleOf(trials.map(valueOf), false), valueOf };
+  return trials.some(({ results }) => results.length > 0) ? [...own, metric] : own;
 }
 
 function axisOf(name: string, values: Record<string, unknown>): Axis {
@@ -57,24 +53,22 @@ function axisOf(name: string, values: Record<string, unknown>): Axis {
     const options: unknown[] = values.choice;
     return {
       name,
-      ends: [shown(options[0]), shown(options.at(-1))],
-      at: (trial) => part(options.indexOf(trial.parameters[name]), 0, options.length - 1),
+      options: options.map(shown),
+      scale: scaleOf([0, options.length - 1], false),
+      valueOf: (trial) => {
+        const place = options.indexOf(trial.parameters[name]);
+        return place < 0 ? null : place;
+      },
     };
   }
   const range = [values.uniform, values.log_uniform, values.int].find(Array.isArray) as number[] | undefined;
-  const [low = 0, high = 1] = range ?? [];
-  const isLog = values.log_uniform !== undefined || values.log === true;
-  const scale = (x: number) => (isLog ? Math.log(x) : x);
+  const { low, high, isLog } = scaleOf(range ?? [0, 1], values.log_uniform !== undefined || values.log === true);
   return {
     name,
-    ends: [shown(low), shown(high)],
-    at: (trial) => {
+    scale: { low, high, isLog },
+    valueOf: (trial) => {
       const value = trial.parameters[name];
-      return typeof value === "number" ? part(scale(value), scale(low), scale(high)) : undefined;
+      return typeof value === "number" ? Math.min(high, Math.max(low, value)) : null;
     },
   };
-}
-
-function part(x: number, low: number, high: number): number {
-  return high === low ? 0.5 : Math.min(1, Math.max(0, (x - low) / (high - low)));
 }

@@ -58,7 +58,7 @@ function PolicyRow({ policy, baseline, isFirst, isTrace }: PolicyRowProps) {
   const search = new URLSearchParams({ policy: policy.policy, parameters: JSON.stringify(parameters) });
   return (
     <Table.Tr style={NUMERIC}>
-      <Table.Th scope="row">
+      <Table.Th scope="row" style={{ whiteSpace: "normal", overflowWrap: "anywhere", minWidth: 130, maxWidth: 200 }}>
         {policy.label}
         <Text size="xs" c="dimmed" fw={400}>
           {[isFirst && (isTrace ? t`decides now` : t`ran, simulated`), ...given].filter(Boolean).join(" · ")}

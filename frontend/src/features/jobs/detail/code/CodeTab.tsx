@@ -28,7 +28,7 @@ export function CodeTab({ job }: { job: JobDetail }) {
         <Group gap="xs" mt="md">
           {version.kind !== "builtin" && <DownloadButton href={`/api/v1/model-versions/${version.id}/download?what=package`}>{t`Code package`}</DownloadButton>}
           {job.cloned_from !== null && (
-            <Button variant="default" component={Link} to={`/compare?jobs=${job.cloned_from},${job.id}`}>
+            <Button variant="default" component={Link} to={`/compare?jobs=${job.cloned_from},${job.id}`} h="auto" mih={36} py={6} styles={{ label: { whiteSpace: "normal" } }}>
               {t`Compare code and settings with the job it was cloned from`}
             </Button>
           )}

@@ -5,6 +5,7 @@ import { Table, Text } from "@mantine/core";
 
 import type { Event } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { ScrollTable } from "@/components/table/ScrollTable";
 
 import { describeEvent } from "./describeEvent";
 
@@ -17,17 +18,7 @@ export function EventTable({ events }: { events: readonly Event[] }) {
     );
   }
   return (
-    <Table.ScrollContainer minWidth={480} maxHeight={360} type="native" tabIndex={0} role="region" aria-label={t`Events`}>
-      <Table verticalSpacing={4} aria-label={t`Events`}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{t`When`}</Table.Th>
-            <Table.Th>{t`What`}</Table.Th>
-            <Table.Th>{t`By`}</Table.Th>
-            <Table.Th>{t`Details`}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
+    <ScrollTable label={t`Events`} head={[t`When`, t`What`, t`By`, t`Details`]} minWidth={480}>
           {events.toReversed().map((event) => ({ event, text: describeEvent(event) })).map(({ event, text }) => (
             <Table.Tr key={event.id}>
               <Table.Td style={{ whiteSpace: "nowrap" }}>
@@ -42,8 +33,6 @@ export function EventTable({ events }: { events: readonly Event[] }) {
               </Table.Td>
             </Table.Tr>
           ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    </ScrollTable>
   );
 }

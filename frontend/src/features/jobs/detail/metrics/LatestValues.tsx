@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Table } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { number } from "@/lib/quantities";
 import { summary } from "@/lib/curves/series";
 
@@ -21,25 +22,13 @@ export function LatestValues({ id, names, keys }: Props) {
     queries: keys.map((key) => ({ ...curveQuery(id, key, MAX_POINTS), enabled: false })),
   });
   return (
-    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label={t`Latest values`}>
-      <Table verticalSpacing={4} captionSide="top">
-        <Table.Caption ta="left">{t`Latest value of each of these metrics`}</Table.Caption>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{t`Metric`}</Table.Th>
-            <Table.Th>{t`Latest`}</Table.Th>
-            <Table.Th>{t`Step`}</Table.Th>
-            <Table.Th>{t`Lowest`}</Table.Th>
-            <Table.Th>{t`Highest`}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
+    <ScrollTable label={t`Latest values`} head={[t`Metric`, t`Latest`, t`Step`, t`Lowest`, t`Highest`]} minWidth={420}>
           {keys.map((key, place) => {
             const name = names.get(key);
             const values = summary(curves[place]?.data ?? []);
             return (
               <Table.Tr key={key}>
-                <Table.Th scope="row">{key}</Table.Th>
+                <Table.Th scope="row" style={{ overflowWrap: "anywhere" }}>{key}</Table.Th>
                 <Table.Td>{number(name?.last_value)}</Table.Td>
                 <Table.Td>{name?.last_step}</Table.Td>
                 <Table.Td>{number(values?.lowest)}</Table.Td>
@@ -47,8 +36,6 @@ export function LatestValues({ id, names, keys }: Props) {
               </Table.Tr>
             );
           })}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    </ScrollTable>
   );
 }

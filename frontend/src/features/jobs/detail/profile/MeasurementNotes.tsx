@@ -28,7 +28,7 @@ export function Slowdowns({ rows }: { rows: Speeds["slowdowns"] }) {
 export function RefusedMeasurements({ rows }: { rows: Speeds["refused"] }) {
   if (rows.length === 0) return null;
   return (
-    <Alert color="orange" title={t`Measurements that were refused`}>
+    <Alert color="orange" mb="sm" title={t`Measurements that were refused`}>
       {rows.map((row) => (
         <Text size="sm" key={`${row.attempt_number} ${row.field}`}>
           <Trans>

@@ -17,9 +17,17 @@ import classes from "./JobTabs.module.css";
 export function JobTabs({ job, shown }: { job: JobDetail; shown: TabName }) {
   const row = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const place = row.current?.querySelector<HTMLElement>("[aria-current]");
-    // on a phone the tab may be outside the row; the page itself stays where it is
-    if (row.current && place) row.current.scrollLeft = place.offsetLeft - row.current.clientWidth / 2 + place.clientWidth / 2;
+    const element = row.current;
+    if (element === null) return;
+    // on a phone, also one that is turned, the tab may be outside the row; the page itself stays where it is
+    const showTab = () => {
+      const place = element.querySelector<HTMLElement>("[aria-current]");
+      if (place) element.scrollLeft = place.offsetLeft - element.clientWidth / 2 + place.clientWidth / 2;
+    };
+    showTab();
+    const observer = new ResizeObserver(showTab);
+    observer.observe(element);
+    return () => observer.disconnect();
   }, [shown]);
   return (
     <div className={classes.bar}>

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel coordinates: one vertical axis a quantity, one line a thing. A range on an axis keeps the lines that cross it there.
+import { t } from "@lingui/core/macro";
+import { Button, Group, Text, UnstyledButton, useComputedColorScheme } from "@mantine/core";
+import { type Ref, useId, useMemo, useState } from "react";
+
+import { shareOf, ticksOf } from "@/components/chart/scale";
+import { number } from "@/lib/quantities";
+
+import { AxisRange } from "./AxisRange";
+import classes from "./parallel.module.css";
+import { type ParallelAxis, type ParallelLine, type Range, type Ranges, keptBy } from "./ranges";
+
+interface Props {
+  axes: readonly ParallelAxis[];
+  lines: readonly ParallelLine[];
+  /** What is drawn, in words. */
+  label: string;
+  /** On some of the axes, by their names. */
+  ranges: Ranges;
+  onRanges: (ranges: Ranges) => void;
+  /** The axis shall be logarithmic, or linear again; left out: the axes stay as they are. */
+  onScale?: (name: string, isLog: boolean) => void;
+  /** The drawing, to make a picture of. */
+  drawing?: Ref<SVGSVGElement>;
+}
+
+const HEIGHT = 340;
+const TOP = 34;
+const BOTTOM = HEIGHT - 44;
+const GAP = 150;
+const SIDE = 76;
+const INK = { light: "#495057", dark: "#c9c9c9" };
+const PAPER = { light: "#ffffff", dark: "#242424" };
+const MOST_LETTERS = 22; // of an axis's name
+const MOST_OPTION_LETTERS = 16; // these stand between two axes
+const N_TICKS = 5;
+const MOST_OPTIONS_NAMED = 12;
+const LEAST_TICK_GAP = 0.06; // of the axis: nearer places would be written over each other
+
+export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onScale, drawing }: Props) {
+  const [dragged, setDragged] = useState<{ name: string; range: Range | null } | null>(null);
+  const hintId = useId();
+  const scheme = useComputedColorScheme("light");
+  const width = 2 * SIDE + GAP * Math.max(0, axes.length - 1);
+  const shownRanges = dragged === null ? ranges : withRange(ranges, dragged.name, dragged.range);
+  const kept = keptBy(axes, lines, shownRanges);
+  const values = useMemo(() => axes.map((_, index) => rising(lines.map((line) => line.values[index] ?? null))), [axes, lines]);
+  const x = (index: number) => SIDE + GAP * index;
+  const y = (value: number, index: number) => {
+    const scale = axes[index]?.scale;
+    return scale === undefined ? BOTTOM : BOTTOM - shareOf(scale, value) * (BOTTOM - TOP);
+  };
+  const inOrder = [...lines.filter(({ isEmphasised }) => !isEmphasised), ...lines.filter(({ isEmphasised }) => isEmphasised)];
+  const usualOpacity = lines.length > 200 ? 0.5 : 0.85;
+  return (
+    <div>
+      <Group justify="space-between" mih={26} gap="xs">
+        <Text size="xs" c="dimmed" role="status">
+          {Object.keys(shownRanges).length === 0 ? t`Drag along an axis to keep the lines that cross it there.` : t`${kept.size} of ${lines.length} lines kept`}
+        </Text>
+        {Object.keys(ranges).length > 0 && (
+          <Button size="compact-xs" variant="light" onClick={() => onRanges({})}>
+            {t`Keep all lines`}
+          </Button>
+        )}
+      </Group>
+      <span id={hintId} className={classes.hint}>
+        {t`Arrow keys move this end from value to value, Page up and Page down further; Escape keeps all lines of the axis.`}
+      </span>
+      <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
+        <div className={classes.frame} style={{ width, height: HEIGHT }} dir="ltr">
+          <svg ref={drawing} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={label}>
+            {inOrder.map((line) => (
+              <path
+                key={line.id}
+                d={pathOf(line.values, x, y)}
+                fill="none"
+                stroke={line.colour}
+                strokeWidth={line.isEmphasised ? 3.5 : lines.length > 100 ? 1 : 1.6}
+                opacity={kept.has(line.id) ? (line.isEmphasised ? 1 : (line.opacity ?? usualOpacity)) : 0.06}
+              >
+                <title>{line.label}</title>
+              </path>
+            ))}
+            {axes.map((axis, index) => (
+              <AxisDrawing key={axis.name} axis={axis} left={x(index)} scheme={scheme} range={shownRanges[axis.name]} y={(value) => y(value, index)} />
+            ))}
+          </svg>
+          {axes.map((axis, index) => (
+            <AxisRange
+              key={axis.name}
+              axis={axis}
+              values={values[index] ?? []}
+              range={shownRanges[axis.name]}
+              place={{ left: x(index), top: TOP, height: BOTTOM - TOP }}
+              hintId={hintId}
+              textOf={(value) => textOf(axis, value)}
+              onDrag={(range) => setDragged({ name: axis.name, range })}
+              onChange={(range) => {
+                setDragged(null);
+                onRanges(withRange(ranges, axis.name, range));
+              }}
+            />
+          ))}
+          {onScale !== undefined &&
+            axes.map(({ name, scale, allowsLog }, index) =>
+              allowsLog ? (
+                <UnstyledButton
+                  key={name}
+                  className={classes.scale}
+                  style={{ left: x(index), top: BOTTOM + 18 }}
+                  aria-pressed={scale.isLog}
+                  aria-label={t`${name}, log`}
+                  onClick={() => onScale(name, !scale.isLog)}
+                >
+                  {t`log`}
+                </UnstyledButton>
+              ) : null,
+            )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface AxisProps {
+  axis: ParallelAxis;
+  left: number;
+  scheme: "light" | "dark";
+  range: Range | undefined;
+  y: (value: number) => number;
+}
+
+function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
+  const { name, scale } = axis;
+  const ink = INK[scheme];
+  const written = { fill: ink, stroke: PAPER[scheme], strokeWidth: 3, paintOrder: "stroke" } as const;
+  return (
+    <g transform={`translate(${left} 0)`} fill={ink} fontSize={11} fontFamily="Inter, system-ui, sans-serif" textAnchor="middle">
+      <text y={12} fontWeight={600}>
+        <title>{name}</title>
+        {cut(name)}
+      </text>
+      {axis.options === undefined && (
+        <>
+          <text y={TOP - 6}>{number(scale.high)}</text>
+          <text y={BOTTOM + 14}>{number(scale.low)}</text>
+        </>
+      )}
+      <line y1={TOP} y2={BOTTOM} stroke={ink} />
+      {range !== undefined && <rect x={-6} width={12} y={y(range.high)} height={Math.max(2, y(range.low) - y(range.high))} opacity={0.3} />}
+      {placesOf(axis).map((value) => (
+        <g key={value} transform={`translate(0 ${y(value)})`}>
+          <line x2={4} stroke={ink} />
+          <text x={7} y={-4} textAnchor="start" {...written}>
+            {textOf(axis, value)}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** Those that are written beside the axis: its options, or round values that are not at its ends, where these are written. */
+function placesOf({ scale, options }: ParallelAxis): number[] {
+  if (options !== undefined) return options.length > MOST_OPTIONS_NAMED ? [scale.low, scale.high] : options.map((_, index) => index);
+  if (scale.low === scale.high) return [];
+  return ticksOf(scale, N_TICKS).filter((value) => {
+    const share = shareOf(scale, value);
+    return share > LEAST_TICK_GAP && share < 1 - LEAST_TICK_GAP;
+  });
+}
+
+function textOf({ options }: ParallelAxis, value: number): string {
+  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "", MOST_OPTION_LETTERS);
+}
+
+/** The middle of long names goes: both ends tell them apart. */
+function cut(text: string, most = MOST_LETTERS): string {
+  return text.length > most ? `${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}` : text;
+}
+
+function withRange(ranges: Ranges, name: string, range: Range | null): Ranges {
+  const others = Object.fromEntries(Object.entries(ranges).filter(([axis]) => axis !== name));
+  return range === null ? others : { ...others, [name]: range };
+}
+
+function rising(values: readonly (number | null)[]): number[] {
+  return [...new Set(values.filter((value) => value !== null))].sort((a, b) => a - b);
+}
+
+function pathOf(values: readonly (number | null)[], x: (index: number) => number, y: (value: number, index: number) => number): string {
+  let path = "";
+  let isOpen = false;
+  for (const [index, value] of values.entries()) {
+    if (value === null) isOpen = false;
+    else {
+      path += `${isOpen ? "L" : "M"}${x(index)} ${y(value, index).toFixed(1)}`;
+      isOpen = true;
+    }
+  }
+  return path;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings against results: what matters, parallel coordinates of those that are chosen, and a scatter plot of two.
+import { t } from "@lingui/core/macro";
+import { Button, Group, MultiSelect, NativeSelect, Switch, Text, useComputedColorScheme } from "@mantine/core";
+import { useMemo, useRef } from "react";
+
+import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
+import { keptBy } from "@/components/chart/parallel/ranges";
+import { ScatterPlot } from "@/components/chart/ScatterPlot";
+import { colourOf } from "@/components/chart/colours";
+import { Section } from "@/components/layout/Section";
+import { saveDrawing } from "@/lib/download";
+
+import { ImportanceSection } from "./ImportanceSection";
+import { type Column, type Compared, columnsOf, valuesOf } from "../settings";
+import { useRanges } from "./useRanges";
+import { useScales } from "./useScales";
+import { listOf, textOfList, useSetting } from "../useSetting";
+
+const MOST_AXES = 16;
+const USUAL_SETTINGS = 7;
+const USUAL_RESULTS = 3;
+
+interface Props {
+  compared: readonly Compared[];
+  /** The id of the row that others are compared with. */
+  baseline: string;
+}
+
+export function PicturesSection({ compared, baseline }: Props) {
+  const scheme = useComputedColorScheme("light");
+  const rows = useMemo(() => compared.map(valuesOf), [compared]);
+  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const results = useMemo(() => new Set(compared.flatMap((row) => [...row.results.keys()])), [compared]);
+  const [chosenX, setX] = useSetting("x", "");
+  const [chosenY, setY] = useSetting("y", "");
+  const [axesText, setAxes] = useSetting("axes", "");
+  const [ranges, setRanges] = useRanges();
+  const { scaleFor, allowsLog, choose } = useScales();
+  const parallel = useRef<SVGSVGElement>(null);
+  const scatter = useRef<SVGSVGElement>(null);
+  const numbers = columns.filter(({ options }) => options === undefined);
+  const [first, second] = numbers;
+  if (first === undefined || columns.length < 2) {
+    return (
+      <Section title={t`Settings and results`}>
+        <Text size="sm" c="dimmed">
+          {t`These jobs differ in fewer than two numbers.`}
+        </Text>
+      </Section>
+    );
+  }
+  const chosen = listOf(axesText).flatMap((name) => columns.find((column) => column.name === name) ?? []);
+  const drawn = chosen.length > 0 ? chosen.slice(0, MOST_AXES) : usualAxes(columns, results);
+  const axes = drawn.map((column) => ({ ...column, scale: scaleFor(column), allowsLog: allowsLog(column) }));
+  const things = compared.map(({ id, name: label }, index) => ({ id, label, colour: colourOf(index, scheme), isEmphasised: id === baseline }));
+  const lines = things.map((thing, index) => ({ ...thing, values: drawn.map(({ values }) => values[index] ?? null) }));
+  const kept = keptBy(axes, lines, ranges);
+  const named = (name: string, usual: Column) => numbers.find((column) => column.name === name) ?? usual;
+  const xColumn = named(chosenX, first);
+  const yColumn = named(chosenY, numbers.find(({ name }) => results.has(name)) ?? second ?? first);
+  const names = numbers.map(({ name }) => name);
+  return (
+    <>
+      <ImportanceSection compared={compared} results={names.filter((name) => results.has(name))} />
+      <Section title={t`Settings and results`}>
+        <Group gap="sm" align="end">
+          <MultiSelect
+            size="xs"
+            miw={240}
+            maw="100%"
+            label={t`Axes`}
+            searchable
+            clearable
+            maxValues={MOST_AXES}
+            value={drawn.map(({ name }) => name)}
+            onChange={(list) => setAxes(textOfList(list))}
+            data={columns.map(({ name }) => name)}
+            nothingFoundMessage={t`No such setting or result in which they differ`}
+          />
+          <SaveButtons label={t`Parallel coordinates`} name="parallel-coordinates" of={parallel} />
+        </Group>
+        <ParallelCoordinates
+          axes={axes}
+          lines={lines}
+          label={t`${lines.length} lines over ${axes.map(({ name }) => name).join(", ")}`}
+          ranges={ranges}
+          onRanges={setRanges}
+          onScale={(name, isLog) => {
+            const column = columns.find((each) => each.name === name);
+            if (column !== undefined) choose(column, isLog);
+          }}
+          drawing={parallel}
+        />
+        <Group gap="sm" align="end">
+          <NativeSelect size="xs" label={t`Across`} value={xColumn.name} onChange={(event) => setX(event.currentTarget.value)} data={names} />
+          <LogSwitch label={t`Logarithmic across`} column={xColumn} isLog={scaleFor(xColumn).isLog} isAllowed={allowsLog(xColumn)} onChange={choose} />
+          <NativeSelect size="xs" label={t`Up`} value={yColumn.name} onChange={(event) => setY(event.currentTarget.value)} data={names} />
+          <LogSwitch label={t`Logarithmic up`} column={yColumn} isLog={scaleFor(yColumn).isLog} isAllowed={allowsLog(yColumn)} onChange={choose} />
+          <SaveButtons label={t`Scatter plot`} name="scatter" of={scatter} />
+        </Group>
+        <ScatterPlot
+          xLabel={xColumn.name}
+          yLabel={yColumn.name}
+          xScale={scaleFor(xColumn)}
+          yScale={scaleFor(yColumn)}
+          drawing={scatter}
+          points={things.flatMap((thing, index) => {
+            const [x, y] = [xColumn.values[index] ?? null, yColumn.values[index] ?? null];
+            return x === null || y === null || !kept.has(thing.id) ? [] : [{ ...thing, x, y }];
+          })}
+        />
+      </Section>
+    </>
+  );
+}
+
+/** Settings, then results: these are what the lines are read towards. */
+function usualAxes(columns: readonly Column[], results: ReadonlySet<string>): Column[] {
+  const settings = columns.filter(({ name }) => !results.has(name)).slice(0, USUAL_SETTINGS);
+  return [...settings, ...columns.filter(({ name }) => results.has(name)).slice(0, USUAL_RESULTS)];
+}
+
+interface LogSwitchProps {
+  label: string;
+  column: Column;
+  isLog: boolean;
+  isAllowed: boolean;
+  onChange: (column: Column, isLog: boolean) => void;
+}
+
+function LogSwitch({ label, column, isLog, isAllowed, onChange }: LogSwitchProps) {
+  return <Switch size="xs" mb={6} label={label} checked={isLog} disabled={!isAllowed} onChange={(event) => onChange(column, event.currentTarget.checked)} />;
+}
+
+function SaveButtons({ label, name, of }: { label: string; name: string; of: { current: SVGSVGElement | null } }) {
+  const save = (type: "svg" | "png") => {
+    if (of.current !== null) saveDrawing(`${name}.${type}`, of.current, type);
+  };
+  return (
+    <Group gap="xs" role="group" aria-label={label}>
+      <Button size="xs" variant="default" onClick={() => save("png")}>
+        {t`Save as PNG`}
+      </Button>
+      <Button size="xs" variant="default" onClick={() => save("svg")}>
+        {t`Save as SVG`}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel coordinates of a study: an axis for each hyperparameter and one for the metric, a line for each trial, the better the clearer.
+import { plural, t } from "@lingui/core/macro";
+import { Text, useComputedColorScheme } from "@mantine/core";
+import { useState } from "react";
+
+import type { Study, Trial } from "@/api/types";
+import { colourOf } from "@/components/chart/colours";
+import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
+import type { Ranges } from "@/components/chart/parallel/ranges";
+import { axesOf } from "@/features/studies/values";
+
+const FAINTEST = 0.15;
+const CLEAREST = 0.9;
+
+export function TrialCoordinates({ study, trials }: { study: Study; trials: readonly Trial[] }) {
+  const [ranges, setRanges] = useState<Ranges>({});
+  const scheme = useComputedColorScheme("light");
+  const measured = trials.filter(({ results }) => results.length > 0);
+  if (measured.length === 0) return <Text size="sm" c="dimmed">{t`No trial has a result yet.`}</Text>;
+  const axes = axesOf(study, measured);
+  const sign = study.direction === "maximize" ? 1 : -1;
+  const worstFirst = [...measured].sort((a, b) => sign * ((a.results[0]?.value ?? 0) - (b.results[0]?.value ?? 0)));
+  const lines = worstFirst.map((trial, index) => {
+    const isBest = trial.id === study.best?.id;
+    return {
+      id: trial.id,
+      label: t`Trial ${trial.number}`,
+      colour: colourOf(isBest ? 1 : 0, scheme),
+      opacity: FAINTEST + ((CLEAREST - FAINTEST) * (index + 1)) / worstFirst.length,
+      isEmphasised: isBest,
+      values: axes.map(({ valueOf }) => valueOf(trial)),
+    };
+  });
+  const label = t`${plural(measured.length, { one: "# trial", other: "# trials" })} over ${axes.map(({ name }) => name).join(", ")}.`;
+  return <ParallelCoordinates axes={axes} lines={lines} label={label} ranges={ranges} onRanges={setRanges} />;
+}
