@@ -54,9 +54,9 @@ def _rounds() -> list[str]:
 
     from mlhub.backends.fake import FakeBackend
     from mlhub.backends.protocol import NodeStatus
-    from mlhub.control.deciders import SubprocessDecider
-    from mlhub.control.loop import Loop
+    from mlhub.control.deciding.deciders import SubprocessDecider
     from mlhub.control.models import Round
+    from mlhub.control.rounds.loop import Loop
     from mlhub.jobs.models import Job
     from tests.cast import make_cast
     from tests.jobs.builders import job

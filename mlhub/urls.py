@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from mlhub.control import exporter, probes
+from mlhub.control.monitoring import exporter, probes
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
 from mlhub.core.headers import API_DOCUMENTATION_POLICY

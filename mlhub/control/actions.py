@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from mlhub.control.memory import MemoryOwner, load_memory, store_memory
+from mlhub.control.deciding.memory import MemoryOwner, load_memory, store_memory
 from mlhub.control.models import SchedulerSettings
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append

@@ -7,12 +7,12 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from mlhub.control.budget_alerts import report_reached, report_reached_by_users
 from mlhub.control.models import PolicyReplay, ReplayState
+from mlhub.control.monitoring.round_health import publish_stop
 from mlhub.control.policy_lab.actions import RUN, claim_next, fail_abandoned
 from mlhub.control.policy_lab.forgetting import forget_deleted
 from mlhub.control.policy_lab.running import run_replay
-from mlhub.control.round_health import publish_stop
+from mlhub.control.quotas.budget_alerts import report_reached, report_reached_by_users
 from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.tenants.actions import record_ended_boosts

@@ -20,7 +20,7 @@ from mlhub.tenants.models import Project
 from mlhub.wire.launch import Resources
 
 GIB = 2**30
-DEFAULT_POD_RESOURCES = "mlhub.control.pod_resources.least_resources"
+DEFAULT_POD_RESOURCES = "mlhub.control.pods.pod_resources.least_resources"
 
 
 def check_host_limits(project: Project, request: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpcore
 
-from mlhub.control.backends import notebook_socket
+from mlhub.control.pods.backends import notebook_socket
 from mlhub.notebooks.access import NotebookTarget
 from mlhub.notebooks.headers import headers_for_browser, headers_for_pod
 from mlhub.storage.streamed_uploads import Receive, Scope, Send

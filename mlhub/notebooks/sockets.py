@@ -9,7 +9,7 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
-from mlhub.control.backends import notebook_socket
+from mlhub.control.pods.backends import notebook_socket
 from mlhub.notebooks.access import NotebookTarget
 from mlhub.notebooks.headers import OF_SOCKETS, header_of, headers_for_pod
 from mlhub.storage.streamed_uploads import Receive, Scope, Send

@@ -33,7 +33,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
         "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
-        "StopCause": "mlhub.control.round_health.STOP_CAUSES",
+        "StopCause": "mlhub.control.monitoring.round_health.STOP_CAUSES",
         "KeptKind": "mlhub.jobs.retention_rules.KIND_CHOICES",
         "RuleOwner": "mlhub.retention.api.serializers.OWNERS",
         "BoundSide": "mlhub.retention.api.serializers.SIDES",

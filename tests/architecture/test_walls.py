@@ -55,7 +55,7 @@ def test_what_starts_a_pod_loads_no_torch() -> None:
 
 def test_what_decides_loads_no_simulator_and_the_simulator_s_reports_load_no_part_of_scipy() -> None:
     code = (
-        "import sys, mlhub.control.decision_process\n"
+        "import sys, mlhub.control.deciding.decision_process\n"
         "assert 'scheduler.simulator' not in sys.modules\n"
         "import scheduler.simulator.reports.policy_lab\n"  # which the web server needs
         "assert not {'scipy.interpolate', 'scipy.optimize', 'scipy.linalg'}.intersection(sys.modules)"

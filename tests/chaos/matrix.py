@@ -64,7 +64,7 @@ _PLATFORM, _GOES_ON = "tests/chaos/test_platform.py", "test_training_goes_on_wit
 _SANDBOX, _AROUND = "tests/chaos/test_sandbox_processes.py", "tests/backends/test_sandbox_processes.py"
 _BACKUPS, _BACKUP_KILLS = "tests/recovery/test_backups.py", "tests/recovery/test_kills.py"
 _LOOP, _INGEST, _LAUNCHER = (
-    "tests/control/test_loop.py",
+    "tests/control/rounds/test_loop.py",
     "tests/metrics/test_ingest.py",
     "tests/runtime/launcher/test_launcher.py",
 )

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.utils import timezone
 
-from mlhub.control.reconcile import ask_to_stop
+from mlhub.control.observation.reconcile import ask_to_stop
 from mlhub.jobs.actions import cancel_job
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.wire.exits import Cause

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mlhub.backends.fake import FakeBackend
-from mlhub.control.loop import Loop
 from mlhub.control.models import SchedulerSettings
+from mlhub.control.rounds.loop import Loop
 from mlhub.events.models import Event
 from tests.cast import Cast, make_cast
 from tests.control.worlds import node

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import StateApps
 
-from mlhub.control.memory import MemoryOwner, load_memory, store_memory
+from mlhub.control.deciding.memory import MemoryOwner, load_memory, store_memory
 from mlhub.control.models import SchedulerMemory, SchedulerSettings
 from scheduler import RoundMemory
 from tests.cast import make_cast

@@ -9,8 +9,8 @@ from typing import Any
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.protocol import NodeStatus
-from mlhub.control.loop import Loop
 from mlhub.control.models import Round, SchedulerSettings
+from mlhub.control.rounds.loop import Loop
 from mlhub.jobs.models import Job
 from tests.cast import Cast
 from tests.jobs.builders import job

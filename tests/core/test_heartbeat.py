@@ -16,8 +16,8 @@ from celery import signals
 from django.db import connection
 
 from mlhub.celery import record_heartbeat
-from mlhub.control import loop as control_loop
-from mlhub.control.loop import Loop
+from mlhub.control.rounds import loop as control_loop
+from mlhub.control.rounds.loop import Loop
 from mlhub.core import heartbeat
 from mlhub.core.locks import work_lock
 from tests.cast import make_cast

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
-from mlhub.control import reads
+from mlhub.control.monitoring import reads
 from mlhub.core import errors
 from mlhub.core.api import fallbacks
 from mlhub.core.problems import STATUS, of_domain_error

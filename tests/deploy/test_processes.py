@@ -274,7 +274,7 @@ def test_days_and_limits_of_the_values_reach_the_processes() -> None:
 
 
 def test_alerts_ask_for_metrics_that_there_are() -> None:
-    exporter = (Path(__file__).parents[2] / "mlhub" / "control" / "exporter.py").read_text()
+    exporter = (Path(__file__).parents[2] / "mlhub" / "control" / "monitoring" / "exporter.py").read_text()
     [rule] = [o for o in rendered("production") if o["kind"] == "PrometheusRule"]
     expressions = [one["expr"] for group in rule["spec"]["groups"] for one in group["rules"]]
     named = {name for expression in expressions for name in re.findall(r"mlhub_\w+", expression)}

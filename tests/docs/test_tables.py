@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mlhub.control import exporter
+from mlhub.control.monitoring import exporter
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.runtime.model.hyperparameters import NAMES
 from mlhub.runtime.strategies.catalogue.schema import AUTO, PRESETS, STRATEGIES

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from mlhub.control.launch_specs import launch_spec
+from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.environments.models import ProjectSecret
 from mlhub.environments.secrets import secret_values
 from mlhub.events.models import Event

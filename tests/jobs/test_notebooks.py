@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from mlhub.control.launch_specs import launch_spec
-from mlhub.control.snapshots import take_snapshot
+from mlhub.control.pods.launch_specs import launch_spec
+from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job, NotebookActivity

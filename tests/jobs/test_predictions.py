@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.launch_specs import launch_spec
+from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Artifact, Attempt, Job

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
-from mlhub.control.stalls import limit_s
+from mlhub.control.observation.stalls import limit_s
+from mlhub.control.pods.pod_resources import requested_servers, server_resources, worker_resources
 from mlhub.jobs.models import Job
 from tests.cast import Cast, make_cast
 from tests.jobs import builders

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from mlhub.control.launch_specs import launch_spec
+from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.families import family_of
 from mlhub.jobs.inputs import inputs_of

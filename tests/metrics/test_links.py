@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from mlhub.backends.protocol import NodeStatus
 from mlhub.clusters.models import LinkEstimate, Node, Rack
-from mlhub.control.snapshots import take_snapshot
+from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.links import LEAST_REPORTS

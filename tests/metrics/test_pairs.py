@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from mlhub.clusters.models import Node, Rack
-from mlhub.control.learned_pairs import learned_pairs, learned_slowdowns
+from mlhub.control.learning.learned_pairs import learned_pairs, learned_slowdowns
 from mlhub.jobs import attempts
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.protocol import NodeStatus
-from mlhub.control.loop import Loop
 from mlhub.control.models import SchedulerSettings
+from mlhub.control.rounds.loop import Loop
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from scheduler import Launch, Plan, Preempt, Resize, policy_named

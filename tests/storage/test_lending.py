@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from mlhub.control.launch_specs import launch_spec
+from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held, token_of

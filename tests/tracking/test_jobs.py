@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from mlflow.exceptions import MlflowException
 
-from mlhub.control.launch_specs import launch_spec
+from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job
 from mlhub.metrics.curves import curves

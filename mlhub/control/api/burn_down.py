@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.control.api.quota_serializers import BudgetUseSerializer
-from mlhub.control.budgets import as_rows
-from mlhub.control.burn_down import burn_downs
+from mlhub.control.quotas.budgets import as_rows
+from mlhub.control.quotas.burn_down import burn_downs
 from mlhub.tenants.models import Organisation, Project, Team
 
 if TYPE_CHECKING:

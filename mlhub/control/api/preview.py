@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.control.advice.preview import preview
 from mlhub.control.api.whatif import ProspectSerializer, hypothetical_job
-from mlhub.control.preview import preview
 from mlhub.core.api.views import read_body
 from mlhub.jobs.api.requests import JobSubmitSerializer
 from mlhub.tenants.authentication import caller

@@ -11,9 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import quota_history, quota_tree, reads
 from mlhub.control.api import quota_serializers as s
-from mlhub.control.budgets import as_rows, budgets_now
+from mlhub.control.monitoring import reads
+from mlhub.control.quotas import quota_history, quota_tree
+from mlhub.control.quotas.budgets import as_rows, budgets_now
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import set_quota
 from mlhub.tenants.actions.quotas import require_quota_right

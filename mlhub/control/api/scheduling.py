@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSettings, ShadowDecision
-from mlhub.control.round_health import STOP_CAUSES
+from mlhub.control.monitoring.round_health import STOP_CAUSES
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.api.serializers import ExplanationSerializer, JobSerializer

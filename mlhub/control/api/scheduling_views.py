@@ -12,13 +12,19 @@ from rest_framework import generics
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import actions, status
+from mlhub.control import actions
 from mlhub.control.api import scheduling as s
 from mlhub.control.api.insight import InsightSerializer
 from mlhub.control.api.scheduling import MOST_QUEUE
-from mlhub.control.calibration import calibration, calibration_by_cause, calibration_by_organisation, newest_ends
+from mlhub.control.learning.restart_costs import costs_of_newest
 from mlhub.control.models import Round, SchedulerSettings
-from mlhub.control.restart_costs import costs_of_newest
+from mlhub.control.monitoring import status
+from mlhub.control.monitoring.calibration import (
+    calibration,
+    calibration_by_cause,
+    calibration_by_organisation,
+    newest_ends,
+)
 from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control.timeline import WINDOWS, timeline_as_seen_by, window_of
+from mlhub.control.monitoring.timeline import WINDOWS, timeline_as_seen_by, window_of
 from mlhub.core.api.fields import CalendarTimeField
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.control.api.quota_serializers import BudgetSerializer, BudgetUseSerializer
 from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT
-from mlhub.control.user_limits import limits_in, use_of
+from mlhub.control.quotas.user_limits import limits_in, use_of
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import InvalidInputError

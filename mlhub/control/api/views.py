@@ -11,8 +11,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import maintenance, reads
 from mlhub.control.api import serializers as s
+from mlhub.control.monitoring import reads
+from mlhub.control.observation import maintenance
 from mlhub.core.api.views import read_body
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.permissions import require_administrator

@@ -13,12 +13,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.clusters.models import Node
-from mlhub.control import quota_tree, whatif
 from mlhub.control.actions import check_policy
+from mlhub.control.advice import whatif
+from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
-from mlhub.control.budgets import budgets_now
-from mlhub.control.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.models import DECISIONS
+from mlhub.control.quotas import quota_tree
+from mlhub.control.quotas.budgets import budgets_now
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError

@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import status
+from mlhub.control.advice.counterfactuals import Counterfactuals, counterfactuals_of
 from mlhub.control.api.scheduling import CostsSerializer, DecisionSerializer
-from mlhub.control.counterfactuals import Counterfactuals, counterfactuals_of
+from mlhub.control.monitoring import status
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer

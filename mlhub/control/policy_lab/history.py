@@ -14,11 +14,11 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.control.learned_models import LearnedModels, learned_models_of
+from mlhub.control.fault_isolation.soundness import sound_job
+from mlhub.control.learning.learned_models import LearnedModels, learned_models_of
 from mlhub.control.policy_lab.period import RecordedPeriod, recorded_period
-from mlhub.control.quota_tree import tree_of
-from mlhub.control.snapshots import READ, job_snapshot
-from mlhub.control.soundness import sound_job
+from mlhub.control.quotas.quota_tree import tree_of
+from mlhub.control.rounds.snapshots import READ, job_snapshot
 from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.models import Trial
 from mlhub.jobs.families import family_of

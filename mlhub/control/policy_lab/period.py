@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db.models import F, Func, JSONField, Max, Min
 
+from mlhub.control.advice.whatif import nodes_as_recorded
 from mlhub.control.models import Round, SchedulerSettings
-from mlhub.control.snapshots import node_snapshot
-from mlhub.control.whatif import nodes_as_recorded
+from mlhub.control.rounds.snapshots import node_snapshot
 from scheduler.api.records import snapshot_from_json
 from scheduler.api.snapshot import ClusterSnapshot, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot

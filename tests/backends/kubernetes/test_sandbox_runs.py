@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from mlhub.backends.kubernetes import names, sandbox_jobs, sandbox_runs
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError, SandboxRunPhase, SandboxRunStatus
-from mlhub.control.sandbox_runs import tend_sandbox_runs
+from mlhub.control.observation.sandbox_runs import tend_sandbox_runs
 from mlhub.storage import sandbox_runs as rows
 from mlhub.storage.inspection import Verdict, inspect
 from mlhub.storage.models import Blob, SandboxRun

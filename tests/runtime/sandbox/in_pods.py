@@ -23,7 +23,7 @@ from pathlib import Path
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.warm_pool import WarmPool
-from mlhub.control.enclosures import enclose
+from mlhub.control.pods.enclosures import enclose
 from mlhub.runtime.sandbox import pods
 from mlhub.runtime.sandbox.runner import PROJECT
 from mlhub.wire.launch import PodRole

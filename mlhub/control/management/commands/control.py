@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mlhub.backends.local import ClusterFileError
-from mlhub.control.backends import configured_backend
-from mlhub.control.deciders import SubprocessDecider
-from mlhub.control.loop import Loop
+from mlhub.control.deciding.deciders import SubprocessDecider
+from mlhub.control.deciding.shadow import Shadow
 from mlhub.control.models import Round
-from mlhub.control.shadow import Shadow
+from mlhub.control.pods.backends import configured_backend
+from mlhub.control.rounds.loop import Loop
 from mlhub.core.secret_key import require_secret_key
 
 SHADOW_NICENESS = 10

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from mlhub.control import maintenance
+from mlhub.control.observation import maintenance
 from mlhub.core.errors import NotFoundError
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a job from running, who is ahead, and which actions would help: for the caller, without others' names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mlhub.control.advice.preview import present_snapshot
+from mlhub.control.advice.whatif import LIMIT_S, answers_to
+from mlhub.control.deciding.deciders import DecisionError
+from mlhub.control.deciding.decision_process import DecisionRequest
+from mlhub.control.deciding.policy_selection import choose
+from mlhub.control.models import SchedulerSettings, SchedulerState
+from mlhub.control.rounds.explanations import ExplanationWriter, moment
+from mlhub.core.errors import InvalidInputError
+from mlhub.jobs.models import Intent, Job
+from mlhub.jobs.priorities import check_priority
+from mlhub.jobs.states import ENDED, JobState
+from mlhub.tenants.actions.quotas import owners_above, raised_by
+from mlhub.tenants.models import User
+from scheduler import ClusterSnapshot
+from scheduler.api.plan import filled_in
+from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, BlockerKind, Counsel
+
+MOST_AHEAD = 20  # jobs that are named; all are counted
+VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
+BY_ADMINISTRATOR = frozenset(
+    {
+        ActionKind.LARGER_QUOTA,
+        ActionKind.LARGER_QUOTA_OF_TYPE,
+        ActionKind.LARGER_QUOTA_OF_CPUS,
+        ActionKind.LARGER_QUOTA_OF_MEMORY,
+        ActionKind.MORE_RUNNING_JOBS,
+    }
+)
+BLOCKERS: Mapping[BlockerKind, str] = {
+    BlockerKind.FREE_GPUS: "Free GPUs{types}: {have} of {total}; it needs {need}.",
+    BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
+    BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs{types}; it needs {need}.",
+    BlockerKind.QUOTA_RUNNING_JOBS: "{tenant} may run {have} more of its {total} jobs.",
+    BlockerKind.QUOTA_CPUS: "CPUs of the quota of {tenant} are enough for {have} more of its workers; it needs {need}.",
+    BlockerKind.QUOTA_MEMORY: "Memory of the quota of {tenant} is enough for {have} more of its workers; it needs "
+    "{need}.",
+    BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
+    "{need}.",
+    BlockerKind.USER_RUNNING_JOBS: "{user} may run {have} more of {total} jobs in {tenant}, as one person.",
+    BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
+}
+ACTIONS: Mapping[ActionKind, str] = {
+    ActionKind.FEWER_WORKERS: "Start with {min_workers} GPUs instead of {need}.",
+    ActionKind.MORE_WORKERS: "Allow up to {max_workers} GPUs.",
+    ActionKind.ANY_GPU_TYPE: "Allow every type of GPU.",
+    ActionKind.HIGHER_PRIORITY: "Raise its priority to {priority}.",
+    ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_TYPE: "Raise the quota of {tenant} to {of_types}; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_CPUS: "Raise the quota of {tenant} to {max_cpus:,} CPUs; {raised_by} can.",
+    ActionKind.LARGER_QUOTA_OF_MEMORY: "Raise the quota of {tenant} to {memory_gib:,.12g} GiB of memory; {raised_by} "
+    "can.",
+    ActionKind.MORE_RUNNING_JOBS: "Let {tenant} run {max_running_jobs} jobs at once; {raised_by} can.",
+    ActionKind.PAUSE_JOB: "Pause {job}.",
+}
+GIB = 1 << 30
+# fields of a job's snapshot, as the API names them
+FIELDS = {"requested_workers": "n_workers"}
+
+
+@dataclass(frozen=True)
+class Counterfactuals:
+    """analysis: None where there is none, and note says why."""
+
+    analysis: dict[str, Any] | None
+    note: str = ""
+
+
+def counterfactuals_of(job: Job, *, user: User, now: datetime) -> Counterfactuals:
+    """Asks the live policy. Where a job neither waits nor runs, or the policy fails, there is a note instead."""
+    note = _unavailable(job)
+    if note:
+        return Counterfactuals(None, note)
+    settings, _ = SchedulerSettings.objects.get_or_create(pk=1)
+    state, _ = SchedulerState.objects.get_or_create(pk=1)
+    chosen = choose(settings, state, now=now)
+    try:
+        snapshot = present_snapshot(now=now)
+        if all(one.id != str(job.id) for one in snapshot.jobs):
+            return Counterfactuals(None, "The scheduler does not consider it now.")
+        task = DecisionRequest(snapshot, chosen.policy(), chosen.memory, LIMIT_S, counsel_for=str(job.id))
+        (answer,) = answers_to([task])
+    except (DecisionError, ValueError, TypeError) as error:
+        if isinstance(error, DecisionError) and error.kind == "busy":
+            return Counterfactuals(None, str(error))
+        return Counterfactuals(None, f"The policy {chosen.name} has no answer; platform administrators see why.")
+    if answer.counsel is None:
+        return Counterfactuals(None, "The scheduler does not consider it now.")
+    reader = _Reader(snapshot, job, user)
+    return Counterfactuals(reader.analysis(answer.counsel, now=now, took_s=answer.took_s))
+
+
+def _unavailable(job: Job) -> str:
+    if job.state in ENDED:
+        return "It has ended: nothing would change that. Clone it to run it again."
+    if job.state == JobState.PAUSED or job.intent == Intent.PAUSE:
+        return "It is paused: it waits for nothing but to be resumed."
+    if job.intent == Intent.CANCEL:
+        return "It is being cancelled."
+    return ""
+
+
+class _Reader:
+    """Reads the counsel as the caller may: jobs that the caller does not see are counted, not named."""
+
+    def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User) -> None:
+        self._job_id, self._project, self._user = str(job.id), job.project, user
+        present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
+        self._names = {str(id): name for id, name in present.values_list("id", "name")}
+        self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
+        self._raised_by = {str(owner.pk): raised_by(owner) for owner in owners_above(job.project)}
+        names = {one.id: (self._names.get(one.id, ""), self._side(one.id)) for one in snapshot.jobs}
+        self._writer = ExplanationWriter(names)
+
+    def _side(self, job_id: str) -> str:
+        return VISIBLE if job_id in self._names else HIDDEN
+
+    def analysis(self, counsel: Counsel, *, now: datetime, took_s: float) -> dict[str, Any]:
+        decision = counsel.plan.of(self._job_id)
+        actions = [self._action(advice, counsel.need) for advice in counsel.advice]
+        return {
+            "policy": counsel.plan.policy,
+            "as_of": now,
+            "compute_ms": 1000 * took_s,
+            "n_workers": counsel.need,
+            "start_at": moment(decision.prediction.start_p50_s),
+            "finish_at": moment(decision.prediction.finish_p50_s),
+            "blockers": [self._blocker(blocker) for blocker in counsel.blockers],
+            "ahead": self._ahead(counsel),
+            "awaited": self._awaited(counsel),
+            "actions": [action for action in actions if action is not None],
+            "n_tried": counsel.n_tried,
+            "n_untried": counsel.n_candidates - counsel.n_tried,
+        }
+
+    def _blocker(self, blocker: Blocker) -> dict[str, Any]:
+        tenant = self._tenants.get(blocker.tenant, "")
+        types = f" of type {' or '.join(blocker.gpu_types)}" if blocker.gpu_types else ""
+        facts = {"have": blocker.have, "need": blocker.need, "total": blocker.total}
+        return {
+            **facts,
+            "kind": blocker.kind.value,
+            "is_blocking": blocker.is_blocking,
+            "tenant": tenant,
+            "gpu_types": list(blocker.gpu_types),
+            "guarantee": blocker.guarantee,
+            "sentence": filled_in(
+                BLOCKERS[blocker.kind], {**facts, "tenant": tenant, "types": types, "user": blocker.user}
+            ),
+        }
+
+    def _ahead(self, counsel: Counsel) -> dict[str, Any]:
+        shown = [one for one in counsel.ahead if one.job in self._names]
+        return {
+            "n_jobs": len(counsel.ahead),
+            "n_others": len(counsel.ahead) - len(shown),
+            "jobs": [
+                {
+                    "id": one.job,
+                    "name": self._names[one.job],
+                    "n_workers": one.n_workers,
+                    "explanation": self._writer.for_readers(VISIBLE, [one.explanation])[0],
+                    "predicted_start_at": moment(one.predicted_start_s),
+                }
+                for one in shown[:MOST_AHEAD]
+            ],
+        }
+
+    def _awaited(self, counsel: Counsel) -> dict[str, Any] | None:
+        """The job at whose end this one is predicted to start; without its name where the caller may not see it."""
+        if counsel.awaited is None:
+            return None
+        job_id, end_s = counsel.awaited
+        name = self._names.get(job_id)
+        return {"id": job_id if name is not None else None, "name": name, "finish_at": moment(end_s)}
+
+    def _is_for_administrators(self, action: Action) -> bool:
+        """Quotas are; and priorities above what the caller may give."""
+        try:
+            check_priority(self._project, action.changes.get("priority", 0), actor=self._user)
+        except InvalidInputError:
+            return True
+        return action.kind in BY_ADMINISTRATOR
+
+    def _action(self, advice: Advice, need: int) -> dict[str, Any] | None:
+        action, prediction = advice.action, advice.prediction
+        is_pause = action.kind is ActionKind.PAUSE_JOB
+        if is_pause and action.job not in self._names:
+            return None
+        changes = {} if is_pause else {FIELDS.get(field, field): value for field, value in action.changes.items()}
+        tenant = self._tenants.get(action.tenant, "")
+        by_type = dict(changes.get("gpus_by_type", ()))
+        facts = {
+            **changes,
+            "need": need,
+            "tenant": tenant,
+            "job": self._names.get(action.job, ""),
+            "raised_by": self._raised_by.get(action.tenant, ""),
+            "of_types": " and ".join(f"{n} GPUs of type {gpu_type}" for gpu_type, n in by_type.items()),
+            "memory_gib": changes.get("max_memory_bytes", 0) / GIB,
+        }
+        own = [job_id for job_id in advice.delays_s if job_id in self._names]
+        return {
+            "kind": action.kind.value,
+            "sentence": filled_in(ACTIONS[action.kind], facts),
+            "by": "administrator" if self._is_for_administrators(action) else "member",
+            "job": action.job or None,
+            "tenant": tenant,
+            "changes": {name: _written(name, value) for name, value in changes.items()},
+            "starts_now": advice.starts_now,
+            "start_at": moment(prediction.start_p50_s),
+            "start_p90_at": moment(prediction.start_p90_s),
+            "finish_at": moment(prediction.finish_p50_s),
+            "finish_p90_at": moment(prediction.finish_p90_s),
+            "gain_s": advice.gain_s,
+            "n_delayed": len(advice.delays_s),
+            "n_delayed_others": len(advice.delays_s) - len(own),
+            "delayed_s": sum(advice.delays_s.values()),
+        }
+
+
+def _written(name: str, value: Any) -> Any:
+    """A new value as the API writes it."""
+    if name == "gpus_by_type":
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

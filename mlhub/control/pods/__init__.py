@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pods are made of: the backend that makes them, their specification, resources and enclosure."""

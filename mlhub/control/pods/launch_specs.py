@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an attempt's rows to the LaunchSpec that a backend gets; the same rows always give the same specification."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.conf import settings
+
+from mlhub.control.pods.pod_resources import server_resources, worker_resources
+from mlhub.environments.secrets import secret_values
+from mlhub.jobs import inputs
+from mlhub.jobs.credentials import gang_secret_of, key_of, notebook_token_of, token_of
+from mlhub.jobs.models import Attempt, Job, JobKind
+from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.tracking.pods import tracking_secrets, tracking_variables
+from mlhub.wire.environment import NOTEBOOK_TOKEN
+from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
+
+
+def launch_spec(attempt: Attempt) -> LaunchSpec:
+    """attempt: with job, allocations and the job's versions."""
+    key = key_of(attempt)
+    job, pods = attempt.job, pods_of(attempt)
+    return LaunchSpec(
+        attempt_id=AttemptId(str(attempt.id)),
+        job_id=str(job.id),
+        attempt_number=attempt.number,
+        mode=SyncMode(attempt.mode),
+        data_plane=data_plane_of(pods),
+        pods=pods,
+        inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
+        dataset=inputs.dataset_spec(job),
+        model=inputs.model_spec_of(job),
+        training=inputs.training_spec(job, batch=attempt.batch_decision),
+        prediction=inputs.prediction_spec(job),
+        variables={**tracking_variables(attempt, api_url=settings.PUBLIC_URL), **job.environment},
+        secrets={
+            **tracking_secrets(attempt, key=key),
+            **secret_values(job.project_id, job.secrets),
+            **_notebook_secrets(attempt, key=key),
+        },
+        api_url=settings.PUBLIC_URL,
+        token=token_of(attempt.id, key=key),
+        gang_secret=gang_secret_of(attempt.id, key=key),
+        survives_lost_workers=attempt.n_workers > 1 and _survives(job),
+        checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
+        labels={
+            "organisation": job.project.organisation.name,
+            "project": job.project.name,
+            "project_id": str(job.project_id),
+            "job": job.name,
+            "job_id": str(job.id),
+        },
+    )
+
+
+def _notebook_secrets(attempt: Attempt, *, key: str) -> dict[str, str]:
+    """After the user's own, which cannot take its place."""
+    is_notebook = attempt.job.kind == JobKind.NOTEBOOK
+    return {NOTEBOOK_TOKEN: notebook_token_of(attempt.id, key=key)} if is_notebook else {}
+
+
+def _survives(job: Job) -> bool:
+    """Workers of a prediction take over what others leave."""
+    return job.kind != JobKind.TRAIN or parse(job.strategy).declaration.survives
+
+
+def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
+    """The cluster's choice, not the tenant's; auto: encrypted where a gang's bytes leave their node."""
+    if settings.DATA_PLANE == "auto":
+        return DataPlane.TLS if len({pod.node for pod in pods}) > 1 else DataPlane.HMAC
+    return DataPlane(settings.DATA_PLANE)
+
+
+def _reachable(item: Input, attempt: Attempt) -> Input:
+    """What is on no disk that pods share is fetched over the ingest API, with the attempt's token."""
+    address = f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{item.sha256}"
+    return item if item.uri else replace(item, uri=address)
+
+
+def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
+    """Workers by rank, then servers by shard."""
+    placement, job = attempt.placement(), attempt.job
+    workers = [
+        PodPlacement(PodRole.WORKER, rank, node, worker_resources(job), (slot,))
+        for rank, (node, slot) in enumerate(placement.workers)
+    ]
+    servers = [
+        PodPlacement(PodRole.SERVER, shard, node, server_resources(job)) for shard, node in enumerate(placement.servers)
+    ]
+    return (*workers, *servers)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of users as the scheduler sees them, and what users have of them now, for pages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from mlhub.clusters.models import Node
+from mlhub.control.quotas.budgets import BudgetBooks, as_rows
+from mlhub.jobs.models import Allocation, Job
+from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
+from mlhub.storage.actions import used_bytes_of_user
+from mlhub.tenants.actions.quotas import Owner, within
+from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
+from mlhub.tenants.user_quotas import UserQuotaIndex, user_quotas_of
+from scheduler.api.user_limits import UserLimit
+
+
+@dataclass(frozen=True)
+class UserLimitBooks:
+    """Knows the limits of users who have jobs. names: of these users. limited: (organisation, user) that have any."""
+
+    quotas: UserQuotaIndex
+    users: Collection[tuple[UUID, UUID]]
+    names: dict[UUID, str]
+    budgets: BudgetBooks
+
+    @classmethod
+    def read(
+        cls, organisations: Collection[UUID], users: Collection[tuple[UUID, UUID]], budgets: BudgetBooks
+    ) -> UserLimitBooks:
+        """Reads them: one query, and one for names where there are limits. users: as (organisation, user)."""
+        quotas = user_quotas_of(organisations) if users else UserQuotaIndex({})
+        limiting = {row.organisation_id for row in quotas.rows.values()}
+        relevant = sorted((each for each in users if each[0] in limiting), key=str)
+        found = User.objects.filter(pk__in={user for _, user in relevant}).values_list("id", "username")
+        return cls(quotas, relevant, dict(found) if relevant else {}, budgets)
+
+    @property
+    def owners(self) -> set[UUID]:
+        """Returns the ids of organisations, teams and projects that limit users."""
+        return self.quotas.owners if self.users else set()
+
+    @property
+    def limited(self) -> set[tuple[UUID, UUID]]:
+        """Returns the users, each with an organisation, for whom it or a part of it has limits."""
+        by_organisation: defaultdict[UUID, set[UUID]] = defaultdict(set)
+        for (owner, _), row in self.quotas.rows.items():
+            by_organisation[row.organisation_id].add(owner)
+        return {
+            (organisation, user)
+            for organisation, user in self.users
+            if any(self.quotas.of(owner, user) is not None for owner in by_organisation[organisation])
+        }
+
+    def limits_of(self, owner: Owner) -> tuple[UserLimit, ...]:
+        """Returns the owner's limits of each user who has jobs in its organisation."""
+        if owner.pk not in self.owners:
+            return ()
+        organisation = owner.pk if isinstance(owner, Organisation) else owner.organisation_id
+        found = []
+        for of, user in self.users:
+            row = self.quotas.of(owner.pk, user) if of == organisation else None
+            if row is not None:
+                found.append(
+                    UserLimit(
+                        user=str(user),
+                        name=self.names.get(user, ""),
+                        max_gpus=row.max_gpus,
+                        gpus_by_type=tuple(sorted((str(t), int(n)) for t, n in row.gpus_by_type.items())),
+                        max_running_jobs=row.max_running_jobs,
+                        budgets=self.budgets.budgets_of(owner, row.budgets, user=user),
+                    )
+                )
+        return tuple(found)
+
+
+def use_of(owner: Owner, user: User, row: UserQuota, *, now: datetime) -> dict[str, Any]:
+    """What the user has of the owner now, next to the limits that hold."""
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    gpus = _gpus_by_type(owner, user)
+    jobs = Job.objects.filter(created_by=user, **within(owner))
+    budgets = BudgetBooks(now, frozenset({organisation.pk})).budgets_of(owner, row.budgets, user=user.pk)
+    return {
+        "gpus": sum(gpus.values()),
+        "gpus_by_type": dict(gpus),
+        "running_jobs": jobs.filter(state__in=HOLDING_GPUS).count(),
+        "waiting_jobs": jobs.filter(state=JobState.QUEUED, intent=Intent.RUN).count(),
+        "storage_bytes": used_bytes_of_user(organisation, user) if isinstance(owner, Organisation) else None,
+        "budgets": as_rows(budgets),
+    }
+
+
+def limits_in(organisations: Iterable[Organisation], user: User) -> list[tuple[Owner, UserQuota]]:
+    """Returns what limits the user in these organisations, their teams and projects: each owner with its limits."""
+    found: list[tuple[Owner, UserQuota]] = []
+    by_id = {organisation.pk: organisation for organisation in organisations}
+    quotas = user_quotas_of(list(by_id))
+    owners: Sequence[Owner] = [
+        *by_id.values(),
+        *Team.objects.filter(pk__in=quotas.owners).select_related("organisation").order_by("name"),
+        *Project.objects.filter(pk__in=quotas.owners).select_related("organisation").order_by("name"),
+    ]
+    for owner in owners:
+        row = quotas.of(owner.pk, user.pk)
+        if row is not None:
+            found.append((owner, row))
+    return found
+
+
+def _gpus_by_type(owner: Owner, user: User) -> dict[str, int]:
+    paths = {f"attempt__job__{path}": value for path, value in within(owner).items()}
+    held = Allocation.objects.filter(released_at=None, attempt__ended_at=None, attempt__job__created_by=user, **paths)
+    types = dict(Node.objects.values_list("name", "gpu_type"))
+    found: defaultdict[str, int] = defaultdict(int)
+    for node, slots in held.values_list("node", "slots"):
+        found[types.get(node, "")] += len(slots)
+    return dict(found)

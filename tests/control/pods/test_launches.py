@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an attempt becomes the specification of a gang."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlhub.control.pods.launch_specs import data_plane_of
+from mlhub.wire.launch import DataPlane, PodPlacement, PodRole, Resources
+
+SIZE = Resources(gpus=1, cpus=1.0, memory_bytes=1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "nodes", "plane"),
+    [
+        ("auto", ["a", "a"], DataPlane.HMAC),
+        ("auto", ["a", "b"], DataPlane.TLS),
+        ("tls", ["a", "a"], DataPlane.TLS),
+        ("hmac", ["a", "b"], DataPlane.HMAC),
+    ],
+)
+def test_the_cluster_decides_who_speaks_encrypted(
+    setting: str, nodes: list[str], plane: DataPlane, settings: Any
+) -> None:
+    settings.DATA_PLANE = setting
+    pods = tuple(PodPlacement(PodRole.WORKER, i, node, SIZE) for i, node in enumerate(nodes))
+    assert data_plane_of(pods) is plane
