@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.defaults [--sklearn PYTHON]: how well what names only data and model is trained.
 
-Real data as people bring it goes through inspection, the defaults of mlhub/jobs/training_defaults.py and a trainer,
+Real data as people bring it goes through inspection, defaults (jobs/submission/training_defaults.py) and a trainer,
 with no hyperparameter at all. On the same held-out fifth: scikit-learn's own defaults, and a torch loop with a
 rate and a length chosen by hand. PYTHON: an interpreter with scikit-learn; without it those columns stay empty.
 Writes benchmarks/results/defaults.md.
@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.defaults_sets import SETS, Set
 from benchmarks.defaults_tuned import tuned
-from mlhub.jobs.training_defaults import training_defaults
+from mlhub.jobs.submission.training_defaults import training_defaults
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.data.validation_split import ValidationSplit

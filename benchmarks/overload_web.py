@@ -108,7 +108,7 @@ def _pass_dry_runs() -> None:
     """As if each tenant's first job had passed its dry run: on the whole platform it has, soon after it was sent."""
     from django.db import connections
 
-    from mlhub.jobs import validations
+    from mlhub.jobs.execution import validations
     from mlhub.jobs.models import Job
 
     for job in Job.objects.select_related("project"):

@@ -16,9 +16,9 @@ from mlhub.experiments.algorithms.space import IntegerRange, Options, SearchSpac
 from mlhub.experiments.algorithms.space_files import read_space
 from mlhub.experiments.lengths import LENGTHS, length_of, rungs_within, script_metric
 from mlhub.experiments.models import Study
-from mlhub.jobs.admission import check_request, check_versions
-from mlhub.jobs.priorities import check_priority
-from mlhub.jobs.training_defaults import with_training_defaults
+from mlhub.jobs.limits.priorities import check_priority
+from mlhub.jobs.submission.admission import check_request, check_versions
+from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.tenants.models import Organisation, Project, User
 

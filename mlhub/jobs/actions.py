@@ -16,20 +16,21 @@ from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.secrets import check_secrets
 from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
-from mlhub.jobs import notebooks, startup, validations
-from mlhub.jobs.admission import check_request, check_versions
-from mlhub.jobs.capacity import check_capacity, check_resources, types_of
-from mlhub.jobs.further_datasets import check_further, described, further_of, protect
-from mlhub.jobs.host_limits import check_host_limits
+from mlhub.jobs.execution import startup, validations
 from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.limits.capacity import check_capacity, check_resources, types_of
+from mlhub.jobs.limits.host_limits import check_host_limits
+from mlhub.jobs.limits.priorities import check_priority
+from mlhub.jobs.limits.profile_limits import misfit
+from mlhub.jobs.limits.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
+from mlhub.jobs.limits.user_limits import check_user_room
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
-from mlhub.jobs.predictions import ASKED, check_prediction
-from mlhub.jobs.priorities import check_priority
-from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
-from mlhub.jobs.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
-from mlhub.jobs.training_defaults import with_training_defaults
-from mlhub.jobs.user_limits import check_user_room
+from mlhub.jobs.submission import notebooks
+from mlhub.jobs.submission.admission import check_request, check_versions
+from mlhub.jobs.submission.further_datasets import check_further, described, further_of, protect
+from mlhub.jobs.submission.predictions import ASKED, check_prediction
+from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
 from mlhub.tenants.actions import require_open

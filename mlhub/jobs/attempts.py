@@ -17,9 +17,9 @@ from django.db.models import F, Max
 from mlhub.core.installation import first_attempt_number
 from mlhub.events.actions import append
 from mlhub.events.models import Event
-from mlhub.jobs.attempt_ends import attempt_closed
-from mlhub.jobs.causes import failure, judge_failure
-from mlhub.jobs.credentials import token_of
+from mlhub.jobs.execution.attempt_ends import attempt_closed
+from mlhub.jobs.execution.causes import failure, judge_failure
+from mlhub.jobs.execution.credentials import token_of
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger

@@ -14,8 +14,8 @@ from django.db import models
 from mlhub.core.errors import DomainError, InvalidInputError, NotFoundError
 from mlhub.jobs.actions import cancel_job, pause_job, resume_job
 from mlhub.jobs.annotations import retag_job
-from mlhub.jobs.deletion import delete_job
 from mlhub.jobs.models import Job
+from mlhub.jobs.retention.deletion import delete_job
 from mlhub.tenants.models import User
 
 MAX_JOBS = 200  # of one request

@@ -17,11 +17,13 @@ from django.utils import timezone
 
 from mlhub.core.locks import work_lock
 from mlhub.environments.models import EnvironmentState
-from mlhub.jobs import actions, checkpoint_files, environments, inputs, startup, validations
-from mlhub.jobs.causes import failure
-from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
+from mlhub.jobs import actions
+from mlhub.jobs.artifacts import checkpoint_files
+from mlhub.jobs.execution import environments, inputs, startup, validations
+from mlhub.jobs.execution.causes import failure
+from mlhub.jobs.limits.profile_limits import misfit
 from mlhub.jobs.models import Checkpoint, DeletedJob, Job, PassedValidation, Preflight
-from mlhub.jobs.profile_limits import misfit
+from mlhub.jobs.retention.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.states import ENDED
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect

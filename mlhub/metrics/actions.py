@@ -16,9 +16,9 @@ from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
+from mlhub.jobs.execution.startup import mark_attempt
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
-from mlhub.jobs.notebooks import record_activity
-from mlhub.jobs.startup import mark_attempt
+from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor

@@ -9,7 +9,7 @@ class MetricsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mlhub.jobs.attempt_ends import attempt_closed
+        from mlhub.jobs.execution.attempt_ends import attempt_closed
         from mlhub.metrics.profiles import end_recordings_of_attempt
 
         attempt_closed.connect(end_recordings_of_attempt, dispatch_uid="profiles")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.jobs.batch_ranges import batch_range_of
 from mlhub.jobs.models import Job
+from mlhub.jobs.submission.batch_ranges import batch_range_of
 from mlhub.metrics.models import SpeedSample
 from mlhub.wire.report import ProgressReport
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from mlhub.jobs.ingest_limits import IngestLimit
+from mlhub.jobs.limits.ingest_limits import IngestLimit
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import LogLine, StreamCursor
 

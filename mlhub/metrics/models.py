@@ -15,7 +15,7 @@ from mlhub.wire.profiles import MAX_TEXT
 class StreamCursor(models.Model):
     """The last seq given out for a job. Locked while a batch is stored, so seq rises in commit order.
 
-    It also counts what the job has stored, and what was dropped by which limit (jobs/ingest_limits.py).
+    It also counts what the job has stored, and what was dropped by which limit (jobs/limits/ingest_limits.py).
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="stream_cursor")
@@ -95,7 +95,7 @@ class LogLine(models.Model):
 
 class SpeedSample(models.Model):
     """What an attempt measured of itself: a mean step time on a real allocation, for the scheduler's speed model, and
-    the newest of everything else. family: see jobs/families.py."""
+    the newest of everything else. family: see jobs/execution/families.py."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="speed_sample")

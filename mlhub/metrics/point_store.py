@@ -13,7 +13,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import connection
 
-from mlhub.jobs.ingest_limits import IngestLimit
+from mlhub.jobs.limits.ingest_limits import IngestLimit
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import Series, StreamCursor
 from mlhub.metrics.reports import at

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from mlhub.jobs.execution.startup import FIRST_STEP, mark_attempt
 from mlhub.jobs.models import Attempt, Job
-from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 
 OF_LOOP = "gang_ready"  # a mark that only MLHub's own loops make
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.batch_sizes import PARTS, keep_noise_scale, learn_other_batch, may_use_batch
 from mlhub.metrics.colocation import colocation_of

@@ -14,9 +14,9 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 
 from mlhub.core.errors import NotFoundError
-from mlhub.jobs.credentials import key_of, notebook_token_of
+from mlhub.jobs.execution.credentials import key_of, notebook_token_of
 from mlhub.jobs.models import Job
-from mlhub.jobs.notebooks import require_right, serving_attempt
+from mlhub.jobs.submission.notebooks import require_right, serving_attempt
 from mlhub.notebooks.actions import COOKIE_S
 from mlhub.notebooks.models import NotebookAccess
 from mlhub.tenants.authentication import acting, hash_token, lacks_second_factor

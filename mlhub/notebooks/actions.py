@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mlhub.events.actions import append
 from mlhub.jobs.models import Job
-from mlhub.jobs.notebooks import require_right, serving_attempt
+from mlhub.jobs.submission.notebooks import require_right, serving_attempt
 from mlhub.notebooks.addresses import origin_of
 from mlhub.notebooks.models import NotebookAccess
 from mlhub.tenants.authentication import hash_token

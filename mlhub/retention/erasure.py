@@ -29,9 +29,9 @@ from mlhub.datasets.models import Dataset
 from mlhub.environments.actions import OWNER_KIND as ENVIRONMENT
 from mlhub.environments.models import PythonEnvironment
 from mlhub.experiments.models import Study
-from mlhub.jobs import checkpoint_files
-from mlhub.jobs.deletion import REMOVE_DETACHED, remove_job
+from mlhub.jobs.artifacts import checkpoint_files
 from mlhub.jobs.models import DeletedJob, Job
+from mlhub.jobs.retention.deletion import REMOVE_DETACHED, remove_job
 from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import OWNER_KIND as MODEL
 from mlhub.registry.models import Model, ModelVersion

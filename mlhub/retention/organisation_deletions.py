@@ -20,8 +20,8 @@ from mlhub.environments.models import PythonEnvironment
 from mlhub.experiments.models import Study
 from mlhub.experiments.states import ENDED_STUDIES
 from mlhub.jobs.models import Job
-from mlhub.jobs.retention_holds import hold_on
-from mlhub.jobs.retention_rules import organisation_rules
+from mlhub.jobs.retention.retention_holds import hold_on
+from mlhub.jobs.retention.retention_rules import organisation_rules
 from mlhub.jobs.states import ENDED
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.models import OrganisationDeletion

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mlhub.jobs.models import ProjectRetention
-from mlhub.jobs.retention_bounds import EffectiveDays, OrganisationRule
-from mlhub.jobs.retention_rules import KINDS, effective_of
+from mlhub.jobs.retention.retention_bounds import EffectiveDays, OrganisationRule
+from mlhub.jobs.retention.retention_rules import KINDS, effective_of
 from mlhub.retention.stored import StoredAmount, reclaimable
 from mlhub.tenants.models import Organisation, Project
 

@@ -22,7 +22,7 @@ from mlhub.environments.models import PythonEnvironment
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
-from mlhub.jobs.retention_rules import Cutoffs
+from mlhub.jobs.retention.retention_rules import Cutoffs
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series, UsageSample
 from mlhub.metrics.profiles import due_for_removal, remove_recording

@@ -13,10 +13,10 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
-from mlhub.jobs import checkpoint_files
-from mlhub.jobs.checkpoint_retention import jobs_over
+from mlhub.jobs.artifacts import checkpoint_files
 from mlhub.jobs.models import RESULTS, Artifact, Checkpoint, Job
-from mlhub.jobs.retention_rules import CHECKPOINTS, FAILED_CHECKPOINTS, Cutoffs, cutoffs
+from mlhub.jobs.retention.checkpoint_retention import jobs_over
+from mlhub.jobs.retention.retention_rules import CHECKPOINTS, FAILED_CHECKPOINTS, Cutoffs, cutoffs
 from mlhub.metrics.models import LogLine, MetricPoint, UsageSample
 from mlhub.retention.rules import due_attempts, due_results
 from mlhub.tenants.models import Project

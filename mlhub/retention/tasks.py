@@ -14,7 +14,7 @@ from django.utils import timezone
 from mlhub.core.dispatch import send
 from mlhub.core.errors import ConflictError
 from mlhub.core.locks import work_lock
-from mlhub.jobs.retention_rules import cutoffs
+from mlhub.jobs.retention.retention_rules import cutoffs
 from mlhub.metrics.detached import remove_piece
 from mlhub.retention.erasure import erase
 from mlhub.retention.models import OrganisationDeletion

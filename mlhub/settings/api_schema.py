@@ -34,7 +34,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
         "StopCause": "mlhub.control.monitoring.round_health.STOP_CAUSES",
-        "KeptKind": "mlhub.jobs.retention_rules.KIND_CHOICES",
+        "KeptKind": "mlhub.jobs.retention.retention_rules.KIND_CHOICES",
         "RuleOwner": "mlhub.retention.api.serializers.OWNERS",
         "BoundSide": "mlhub.retention.api.serializers.SIDES",
         "BudgetPeriod": "mlhub.tenants.budgets.PERIODS",

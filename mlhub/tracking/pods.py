@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlhub.jobs.credentials import tracking_token_of
-from mlhub.jobs.inputs import code_of
+from mlhub.jobs.execution.credentials import tracking_token_of
+from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Kind
 
@@ -32,5 +32,5 @@ def tracking_variables(attempt: Attempt, *, api_url: str) -> Mapping[str, str]:
 
 
 def tracking_secrets(attempt: Attempt, *, key: str) -> Mapping[str, str]:
-    """key: of jobs/credentials.py. The log shows the credential as little as the user's secrets."""
+    """key: of jobs/execution/credentials.py. The log shows the credential as little as the user's secrets."""
     return {TOKEN: tracking_token_of(attempt.id, key=key)} if is_tracked(attempt.job) else {}

@@ -8,7 +8,7 @@ class UsageConfig(AppConfig):
     name = "mlhub.usage"
 
     def ready(self) -> None:
-        from mlhub.jobs.attempt_ends import attempt_closed
+        from mlhub.jobs.execution.attempt_ends import attempt_closed
         from mlhub.usage.ledger import enter_closed_attempt
 
         attempt_closed.connect(enter_closed_attempt, dispatch_uid="usage")

@@ -100,7 +100,7 @@ IN_PROCESS = _cases(
     ("G8", "backup", "writes meanwhile", "dumping", "one moment", f"{_BACKUPS}::test_what_is_written_while_a_backup_is_made_is_not_in_it"),
     ("G19", "database", "restored from a backup", "attempts live", "fenced, numbers move on", f"{_BACKUPS}::test_an_epoch_fences_live_attempts_and_gives_out_no_number_again"),
     ("G19", "store", "restored from a backup", "collection", "newer files stay", f"{_BACKUPS}::test_files_that_a_restored_database_does_not_know_are_not_removed_for_a_month"),
-    ("G19", "checkpoints", "restored from a backup", "collection", "of unknown jobs stay", "tests/jobs/test_checkpoints.py::test_only_checkpoints_of_jobs_that_ended_long_ago_are_removed"),
+    ("G19", "checkpoints", "restored from a backup", "collection", "of unknown jobs stay", "tests/jobs/artifacts/test_checkpoints.py::test_only_checkpoints_of_jobs_that_ended_long_ago_are_removed"),
     ("G8", "retention", "the database goes away", "in a batch", "neither removed nor recorded", f"{_RETENTION}::test_a_batch_that_fails_is_neither_removed_nor_recorded"),
     ("G3", "control", "killed between launch and its record", "launching", "repeated with the same token", f"{_LOOP}::test_a_launch_cut_short_by_a_crash_is_made_in_the_next_round_with_the_same_token"),
     ("G7", "node", "lost", "training", "back-off, then elsewhere", f"{_LOOP}::test_a_lost_node_puts_the_job_back_and_it_starts_elsewhere_after_a_back_off"),

@@ -14,7 +14,7 @@ from mlhub.cli.failures import CommandStatus
 from mlhub.jobs.models import Job
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
-from tests.jobs.test_checkpoint_api import trained
+from tests.jobs.artifacts.test_checkpoint_api import trained
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

@@ -19,7 +19,7 @@ from mlhub.tenants.models import Membership, Project, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
-from tests.jobs.test_differences import NEW, OLD, code, with_code
+from tests.jobs.submission.test_differences import NEW, OLD, code, with_code
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

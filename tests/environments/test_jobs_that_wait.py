@@ -8,7 +8,8 @@ import pytest
 from mlhub.environments import base
 from mlhub.environments.models import PythonEnvironment
 from mlhub.environments.tasks import build_environment
-from mlhub.jobs import inputs, tasks
+from mlhub.jobs import tasks
+from mlhub.jobs.execution import inputs
 from mlhub.jobs.models import Job
 from mlhub.jobs.tasks import hand_off_job
 from mlhub.storage.inspection import Verdict

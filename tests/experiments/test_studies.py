@@ -17,8 +17,8 @@ from mlhub.experiments.advance import advance_study
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.tasks import advance_studies, in_turn
 from mlhub.jobs.actions import resume_job
-from mlhub.jobs.deletion import delete_job
 from mlhub.jobs.models import Job
+from mlhub.jobs.retention.deletion import delete_job
 from mlhub.tenants.models import Membership
 from tests.cast import Cast, make_cast
 from tests.experiments.training import Trainer, entered, steps_of, study_of

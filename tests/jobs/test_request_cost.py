@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from mlhub.events.actions import append
-from mlhub.jobs import validations
+from mlhub.jobs.execution import validations
 from mlhub.jobs.models import Attempt, Job
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast

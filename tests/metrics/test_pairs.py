@@ -11,7 +11,7 @@ from django.utils import timezone
 from mlhub.clusters.models import Node, Rack
 from mlhub.control.learning.learned_pairs import learned_pairs, learned_slowdowns
 from mlhub.jobs import attempts
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.colocation import colocation_of
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample

@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.actions import cancel_job
-from mlhub.jobs.deletion import delete_job
 from mlhub.jobs.models import Artifact, Attempt, Job
+from mlhub.jobs.retention.deletion import delete_job
 from mlhub.metrics.models import PodStream, ProfileRecording, SpeedSample
 from mlhub.retention.rules import RULES
 from mlhub.storage.models import Holding

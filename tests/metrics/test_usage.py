@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
-from mlhub.jobs.retention_rules import Cutoffs
+from mlhub.jobs.retention.retention_rules import Cutoffs
 from mlhub.metrics.models import UsageSample
 from mlhub.metrics.usage import PODS_PER_ANSWER
 from mlhub.retention.rules import OWNED_RULES

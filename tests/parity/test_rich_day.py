@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import PairSample

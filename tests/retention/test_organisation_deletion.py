@@ -30,7 +30,7 @@ from tests.cast import Cast, make_cast
 from tests.datasets import files
 from tests.datasets.test_uploads import upload
 from tests.jobs.builders import job
-from tests.jobs.test_deletion import ended
+from tests.jobs.retention.test_deletion import ended
 
 PASSWORD = "correct horse battery"
 

@@ -11,9 +11,9 @@ import pytest
 from django.utils import timezone
 
 from mlhub.events.models import Event
-from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import Attempt, Checkpoint, Job, RemovedPart
-from mlhub.jobs.retention_actions import set_retention
+from mlhub.jobs.retention.checkpoint_retention import jobs_without_checkpoints
+from mlhub.jobs.retention.retention_actions import set_retention
 from mlhub.jobs.tasks import collect_checkpoints
 from mlhub.retention.tasks import remove_expired
 from mlhub.tenants.models import Project

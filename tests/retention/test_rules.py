@@ -17,7 +17,7 @@ from mlhub.events.models import Event
 from mlhub.events.verification import verify
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job, PassedValidation, RemovedPart
-from mlhub.jobs.retention_rules import cutoffs
+from mlhub.jobs.retention.retention_rules import cutoffs
 from mlhub.metrics.actions import ReportingPod, store_lines
 from mlhub.metrics.models import LogLine, MetricPoint
 from mlhub.retention import rules

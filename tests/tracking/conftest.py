@@ -27,7 +27,7 @@ def acting(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     pods. Returns mlflow."""
     import mlflow
 
-    from mlhub.jobs.credentials import tracking_token_of
+    from mlhub.jobs.execution.credentials import tracking_token_of
 
     def become(who: User | Attempt, **limits: Any) -> Client:
         while mlflow.active_run() is not None:

@@ -11,8 +11,8 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from mlhub.events.models import Event
-from mlhub.jobs import deletion
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
+from mlhub.jobs.retention import deletion
 from mlhub.usage import ledger
 from mlhub.usage.models import UsageEntry
 from mlhub.usage.tasks import check_ledger

@@ -16,8 +16,8 @@ from mlhub.control.deciding.policy_selection import choose
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.rounds.explanations import ExplanationWriter, moment
 from mlhub.core.errors import InvalidInputError
+from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.models import Intent, Job
-from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.actions.quotas import owners_above, raised_by
 from mlhub.tenants.models import User

@@ -9,12 +9,12 @@ from typing import Any
 
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.actions import usual_name
-from mlhub.jobs.admission import check_request, check_versions
-from mlhub.jobs.families import family_of
-from mlhub.jobs.further_datasets import check_further, described
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Job, JobKind, Preflight
 from mlhub.jobs.states import JobState
-from mlhub.jobs.training_defaults import with_training_defaults
+from mlhub.jobs.submission.admission import check_request, check_versions
+from mlhub.jobs.submission.further_datasets import check_further, described
+from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.metrics.models import SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User

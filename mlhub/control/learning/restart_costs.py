@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlhub.control.learning.learned_models import learned_costs
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from scheduler.models.cost import CostModel, Estimate
 

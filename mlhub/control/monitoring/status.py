@@ -13,9 +13,9 @@ from mlhub.control.deciding.policy_selection import FALLBACK_POLICY
 from mlhub.control.learning.restart_costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.monitoring.round_health import round_health
-from mlhub.jobs import notebooks
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
+from mlhub.jobs.submission import notebooks
 from mlhub.tenants.models import User
 
 N_HISTORY = 100

@@ -20,8 +20,8 @@ from mlhub.control.observation.stalls import FRESH as LAUNCHER_FRESH
 from mlhub.events.actions import append
 from mlhub.jobs.actions import pause_job
 from mlhub.jobs.models import Job, JobKind, NotebookActivity
-from mlhub.jobs.notebooks import idle_limit_s, stops_at, warns_at
 from mlhub.jobs.states import Intent, JobState
+from mlhub.jobs.submission.notebooks import idle_limit_s, stops_at, warns_at
 from mlhub.metrics.models import StallRecord
 
 FRESH = timedelta(seconds=60)  # pods report every few seconds

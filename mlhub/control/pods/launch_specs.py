@@ -9,8 +9,8 @@ from django.conf import settings
 
 from mlhub.control.pods.pod_resources import server_resources, worker_resources
 from mlhub.environments.secrets import secret_values
-from mlhub.jobs import inputs
-from mlhub.jobs.credentials import gang_secret_of, key_of, notebook_token_of, token_of
+from mlhub.jobs.execution import inputs
+from mlhub.jobs.execution.credentials import gang_secret_of, key_of, notebook_token_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.tracking.pods import tracking_secrets, tracking_variables

@@ -21,9 +21,9 @@ from mlhub.control.quotas.quota_tree import tree_of
 from mlhub.control.rounds.snapshots import READ, job_snapshot
 from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.models import Trial
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
+from mlhub.jobs.execution.startup import VALIDATED
 from mlhub.jobs.models import Allocation, Attempt, Job, Preflight
-from mlhub.jobs.startup import VALIDATED
 from mlhub.jobs.states import ENDED, JobState
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
 from scheduler.round.feasibility import EmptyCluster

@@ -14,9 +14,9 @@ import structlog
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.core.installation import is_restored_lately
-from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import DeletedJob
-from mlhub.jobs.retention_rules import CHECKPOINTS, cutoffs
+from mlhub.jobs.retention.checkpoint_retention import jobs_without_checkpoints
+from mlhub.jobs.retention.retention_rules import CHECKPOINTS, cutoffs
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)

@@ -29,10 +29,10 @@ from mlhub.control.pods.pod_resources import (
 )
 from mlhub.control.quotas.quota_tree import QuotaTree, tree_of
 from mlhub.experiments.models import Trial
-from mlhub.jobs.batch_ranges import batch_range_of
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
+from mlhub.jobs.submission.batch_ranges import batch_range_of
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
 from scheduler.api.plan import Reason

@@ -13,10 +13,10 @@ from rest_framework.response import Response
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
-from mlhub.jobs import checkpoint_files, checkpoints
 from mlhub.jobs.api.requests import JobCloneSerializer
 from mlhub.jobs.api.serializers import JobSerializer
 from mlhub.jobs.api.views import SUBMISSIONS, JobActionView, shown
+from mlhub.jobs.artifacts import checkpoint_files, checkpoints
 from mlhub.jobs.models import Checkpoint, Job
 from mlhub.storage.downloads import file_response
 from mlhub.tenants.authentication import caller

@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
-from mlhub.jobs.differences import difference_of
 from mlhub.jobs.models import Job
+from mlhub.jobs.submission.differences import difference_of
 from mlhub.registry.code_differences import FileChange
 from mlhub.tenants.authentication import caller
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.jobs.lineage import NodeKind, lineage_of
+from mlhub.jobs.artifacts.lineage import NodeKind, lineage_of
 from mlhub.registry.api.trained import MODEL, VERSION
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.authentication import caller

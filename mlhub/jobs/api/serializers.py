@@ -18,10 +18,10 @@ from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.jobs.api.further_datasets import FurtherDatasetSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
-from mlhub.jobs.deletion import Deletion
-from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
-from mlhub.jobs.inputs import code_of
+from mlhub.jobs.execution.inputs import code_of
+from mlhub.jobs.limits.ingest_limits import IngestLimit, dropped_reports
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
+from mlhub.jobs.retention.deletion import Deletion
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion

@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
 from mlhub.core.errors import NotFoundError
+from mlhub.jobs.execution.startup import PHASES, startup_of
 from mlhub.jobs.models import Job
-from mlhub.jobs.startup import PHASES, startup_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -28,12 +28,12 @@ from mlhub.jobs.api.further_datasets import further_datasets_of
 from mlhub.jobs.api.job_list import SORT_KEYS, JobFilter
 from mlhub.jobs.api.requests import JobChangeSerializer, JobCloneSerializer, JobSubmitSerializer
 from mlhub.jobs.api.strategy_serializers import StrategySerializer
-from mlhub.jobs.changes import change_job
 from mlhub.jobs.cursor import cursor_of
-from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
-from mlhub.jobs.predictions import model_version_of_job
-from mlhub.jobs.strategies import strategies
+from mlhub.jobs.retention.deletion import delete_job, deletion_of
+from mlhub.jobs.submission.changes import change_job
+from mlhub.jobs.submission.predictions import model_version_of_job
+from mlhub.jobs.submission.strategies import strategies
 from mlhub.registry.builtin_models import notebook_version
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.registry.querysets import of_notebook

@@ -20,7 +20,7 @@ from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.requests import charge_request
-from mlhub.jobs.inputs import readable_blobs
+from mlhub.jobs.execution.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s

@@ -5,7 +5,7 @@ import json
 
 from django.db import migrations
 
-# as mlhub/jobs/families.py had it when this migration was written
+# as mlhub/jobs/execution/families.py had it when this migration was written
 WITHOUT_EFFECT_ON_STEPS = frozenset({
     "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from", "final_learning_rate",
     "lr", "wd", "betas", "eps", "gamma", "dropout", "label_smoothing", "seed",

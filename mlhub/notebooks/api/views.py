@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.errors import ConflictError, NotFoundError
 from mlhub.jobs.models import Job, JobKind, NotebookActivity
-from mlhub.jobs.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
+from mlhub.jobs.submission.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
 from mlhub.metrics.models import StallRecord
 from mlhub.notebooks.actions import TICKET_S, open_notebook
 from mlhub.tenants.authentication import caller

@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import read_body
 from mlhub.jobs.models import OrganisationRetention
-from mlhub.jobs.organisation_retention import merged, set_organisation_retention
-from mlhub.jobs.retention_bounds import OrganisationRule
-from mlhub.jobs.retention_rules import KINDS, installation_rule, rules_of
+from mlhub.jobs.retention.organisation_retention import merged, set_organisation_retention
+from mlhub.jobs.retention.retention_bounds import OrganisationRule
+from mlhub.jobs.retention.retention_rules import KINDS, installation_rule, rules_of
 from mlhub.retention.api import serializers as s
 from mlhub.retention.previews import clamped, effects
 from mlhub.tenants.authentication import caller

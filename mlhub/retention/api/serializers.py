@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
-from mlhub.jobs.retention_bounds import BoundSide, RuleOwner
-from mlhub.jobs.retention_rules import KIND_CHOICES, MOST_DAYS
+from mlhub.jobs.retention.retention_bounds import BoundSide, RuleOwner
+from mlhub.jobs.retention.retention_rules import KIND_CHOICES, MOST_DAYS
 
 MAX_VERSION = 2**31 - 1
 OWNERS = [(owner.value, owner.value) for owner in RuleOwner]

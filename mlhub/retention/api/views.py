@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import read_body
 from mlhub.jobs.models import ProjectRetention
-from mlhub.jobs.retention_actions import check_days, set_retention
-from mlhub.jobs.retention_rules import (
+from mlhub.jobs.retention.retention_actions import check_days, set_retention
+from mlhub.jobs.retention.retention_rules import (
     KINDS,
     effective_of,
     installation_days,

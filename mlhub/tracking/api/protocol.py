@@ -20,7 +20,7 @@ from mlhub.core import errors
 from mlhub.core.problems import describe
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.requests import charge_request
-from mlhub.jobs.credentials import attempt_of_tracking_token
+from mlhub.jobs.execution.credentials import attempt_of_tracking_token
 from mlhub.jobs.models import Attempt
 from mlhub.tenants.authentication import ApiTokenAuthentication
 from mlhub.tenants.models import User

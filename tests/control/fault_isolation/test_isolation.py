@@ -16,7 +16,7 @@ from mlhub.control.fault_isolation.isolation import MOST_UNREACHABLE, FaultIsola
 from mlhub.control.models import JobDecision, QuarantineRecord, SchedulerState
 from mlhub.control.observation import reconcile as reconciliation
 from mlhub.jobs import actions
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.metrics.models import SpeedSample, StallRecord
 from mlhub.wire.launch import AttemptId, LaunchSpec

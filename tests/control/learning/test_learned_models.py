@@ -11,7 +11,7 @@ from mlhub.control.learning.learned_models import learned_models_of
 from mlhub.control.learning.restart_costs import costs_of, costs_of_newest
 from mlhub.control.learning.target_prediction import expected_steps
 from mlhub.control.rounds.snapshots import take_snapshot
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, SpeedSample
 from tests.cast import make_cast

@@ -11,7 +11,7 @@ from django.test import Client
 
 from mlhub.backends.protocol import GpuStatus
 from mlhub.control.rounds.snapshots import take_snapshot
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import SpeedSample
 from scheduler import ClusterSnapshot

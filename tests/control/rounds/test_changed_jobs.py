@@ -10,9 +10,9 @@ import pytest
 
 from mlhub.control.deciding.deciders import InProcessDecider
 from mlhub.control.deciding.decision_process import DecisionResult
-from mlhub.jobs.changes import change_job
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
+from mlhub.jobs.submission.changes import change_job
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 

@@ -12,7 +12,7 @@ from mlhub.backends.protocol import GpuStatus
 from mlhub.clusters.models import Node
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.core.ids import new_id
-from mlhub.jobs.families import family_of
+from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion

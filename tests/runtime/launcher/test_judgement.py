@@ -14,7 +14,7 @@ import pytest
 from mlhub.backends.kubernetes.gangs import KubePodState, PodMember, Record, gang_state
 from mlhub.backends.kubernetes.problems import Ending
 from mlhub.backends.protocol import GangPhase
-from mlhub.jobs.causes import judge_failure
+from mlhub.jobs.execution.causes import judge_failure
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.wire.exits import Cause, ExitCode, Fault, cause_of
