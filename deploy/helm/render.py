@@ -3,7 +3,7 @@
 
     python -m deploy.helm.render     needs `helm` on the PATH, or the Python package helm-python-sdk
 The first line of each file is a digest of what it was made from; a test recomputes it. The rules of access that the
-chart grants are written from mlhub/backends/kubernetes/access.py first.
+chart grants are written from mlhub/backends/kubernetes/client/access.py first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.client.access import RULES
 
 FOLDER = Path(__file__).parent
 CHART, RENDERED = FOLDER / "mlhub", FOLDER / "rendered"
@@ -29,7 +29,7 @@ def access_rules() -> str:
     listed = [
         {"group": rule.group, "resource": rule.resource, "verbs": list(rule.verbs), "why": rule.why} for rule in RULES
     ]
-    head = "# Written by deploy/helm/render.py from mlhub/backends/kubernetes/access.py.\n"
+    head = "# Written by deploy/helm/render.py from mlhub/backends/kubernetes/client/access.py.\n"
     return head + yaml.safe_dump(listed, sort_keys=False, default_flow_style=None, width=120)
 
 

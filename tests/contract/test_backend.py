@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mlhub.backends.fake import FakeBackend
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError

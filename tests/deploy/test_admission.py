@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from deploy.helm.render import RENDERED
-from mlhub.backends.kubernetes import claims, manifests, names, tenancy
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.operations.sweeping import sweep_pod
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.sandbox_jobs import sandbox_job, token_secret
-from mlhub.backends.kubernetes.sweeping import sweep_pod
+from mlhub.backends.kubernetes.specs import claims, manifests, tenancy
+from mlhub.backends.kubernetes.specs.sandbox_jobs import sandbox_job, token_secret
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
 from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, Object, WriteRequest

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from deploy.helm.render import ACCESS_RULES, CHART, RENDERED, access_rules, digest
-from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.schema import problems
 

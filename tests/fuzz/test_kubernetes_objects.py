@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError
 from mlhub.control.models import SchedulerState

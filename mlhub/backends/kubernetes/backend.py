@@ -10,29 +10,30 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubernetesApi
-from mlhub.backends.kubernetes.batches import LaunchBatches
-from mlhub.backends.kubernetes.catalogue import Catalogue, FoundGang, catalogue
-from mlhub.backends.kubernetes.claiming import ClaimRequests
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.containers import MAIN
-from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
-from mlhub.backends.kubernetes.gangs import Record, Stop, by_member
-from mlhub.backends.kubernetes.gpus import Device
-from mlhub.backends.kubernetes.launching import GangLauncher
-from mlhub.backends.kubernetes.mirror import Mirror
-from mlhub.backends.kubernetes.nodes import node_status, requests_by_node
-from mlhub.backends.kubernetes.objects import Object
-from mlhub.backends.kubernetes.observation import GangObserver
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.errors import ApiError, KubeConflictError, KubeNotFoundError
+from mlhub.backends.kubernetes.client.mirror import Mirror
+from mlhub.backends.kubernetes.client.objects import Object
+from mlhub.backends.kubernetes.operations.batches import LaunchBatches
+from mlhub.backends.kubernetes.operations.claiming import ClaimRequests
+from mlhub.backends.kubernetes.operations.launching import GangLauncher
+from mlhub.backends.kubernetes.operations.observation import GangObserver
+from mlhub.backends.kubernetes.operations.projects import Projects
+from mlhub.backends.kubernetes.operations.removal import Remover
+from mlhub.backends.kubernetes.operations.sandbox_runs import SandboxRuns
+from mlhub.backends.kubernetes.operations.sweeping import Sweeper
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.ownership import attempt_of
-from mlhub.backends.kubernetes.pod_events import PodEvents
-from mlhub.backends.kubernetes.projects import Projects
 from mlhub.backends.kubernetes.quarantine import DAMAGES, Quarantine
-from mlhub.backends.kubernetes.removal import Remover
-from mlhub.backends.kubernetes.sandbox_runs import SandboxRuns
-from mlhub.backends.kubernetes.sweeping import Sweeper
+from mlhub.backends.kubernetes.specs.containers import MAIN
+from mlhub.backends.kubernetes.specs.gpus import Device
+from mlhub.backends.kubernetes.status.catalogue import Catalogue, FoundGang, catalogue
+from mlhub.backends.kubernetes.status.gangs import Record, Stop, by_member
+from mlhub.backends.kubernetes.status.nodes import node_status, requests_by_node
+from mlhub.backends.kubernetes.status.pod_events import PodEvents
 from mlhub.backends.protocol import (
     AttemptStatus,
     BackendUnavailableError,

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlhub.backends.kubernetes import names
-from mlhub.backends.kubernetes.objects import Object
+from mlhub.backends.kubernetes.client.objects import Object
 from mlhub.wire.launch import AttemptId, PodRole
 
 

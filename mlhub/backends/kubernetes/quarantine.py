@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
-from mlhub.backends.kubernetes.errors import ApiError
+from mlhub.backends.kubernetes.client.errors import ApiError
 from mlhub.backends.protocol import BackendUnavailableError, ItemKind, QuarantinedItem
 
 logger = logging.getLogger(__name__)

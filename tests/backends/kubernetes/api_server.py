@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlparse
 
 import yaml
 
-from mlhub.backends.kubernetes.access import AccessRule
+from mlhub.backends.kubernetes.client.access import AccessRule
 from tests.backends.kubernetes.admission import check_change, validated
 from tests.backends.kubernetes.store import Object, RefusedError, Store
 

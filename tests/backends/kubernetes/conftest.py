@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
@@ -19,7 +19,7 @@ from tests.backends.kubernetes.kubelet import Kubelet, node
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are repeated as often as ever, after a fifth of a second at most."""
     for module in ("api", "mirror"):
-        monkeypatch.setattr(f"mlhub.backends.kubernetes.{module}.LONGEST_PAUSE_S", 0.2)
+        monkeypatch.setattr(f"mlhub.backends.kubernetes.client.{module}.LONGEST_PAUSE_S", 0.2)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.backends.kubernetes.quantities import quantity
+from mlhub.backends.kubernetes.client.quantities import quantity
 from tests.backends.kubernetes.store import Object, RefusedError, Store
 
 PROTECTION = "resource.kubernetes.io/delete-protection"

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from mlhub.backends.kubernetes.containers import MAIN
+from mlhub.backends.kubernetes.specs.containers import MAIN
 from tests.backends.kubernetes.store import Object, RefusedError, Store, stamp
 from tests.runtime.gang import ROOT
 

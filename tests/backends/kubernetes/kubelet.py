@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlhub.backends.kubernetes import names
-from mlhub.backends.kubernetes.containers import MAIN, PREPARE
+from mlhub.backends.kubernetes.specs.containers import MAIN, PREPARE
 from tests.backends.kubernetes.devices import Devices
 from tests.backends.kubernetes.store import Object, RefusedError, Store, stamp
 

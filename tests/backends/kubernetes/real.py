@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.installation import install, uninstall
 from mlhub.backends.kubernetes.check.report import CheckReport
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.containers import MAIN, PREPARE
-from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.specs.containers import MAIN, PREPARE
 from mlhub.backends.protocol import BackendUnavailableError
 from tests.backends.kubernetes.kubelet import node
 from tests.backends.kubernetes.store import Object, stamp

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from mlhub.backends.kubernetes.access import RULES
-from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.connection import connection
+from mlhub.backends.kubernetes.client.access import RULES
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.launch import PodRole

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes import paths
-from mlhub.backends.kubernetes.api import KubernetesApi
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.errors import ApiError, ExpiredError, ForbiddenError, KubeConflictError
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.errors import ApiError, ExpiredError, ForbiddenError, KubeConflictError
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import node
@@ -142,7 +142,7 @@ def test_a_list_whose_snapshot_was_forgotten_begins_anew(
     api: tuple[ApiServer, KubernetesApi], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, client = api
-    monkeypatch.setattr("mlhub.backends.kubernetes.api.PAGE", 2)
+    monkeypatch.setattr("mlhub.backends.kubernetes.client.api.PAGE", 2)
     for number in range(5):
         server.store.create("nodes", "", node(f"n{number}"))
     with pytest.raises(ExpiredError):

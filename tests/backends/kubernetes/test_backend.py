@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mlhub.backends.kubernetes import names
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodRole

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.check.__main__ import check
 from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ADMIN, ApiServer
 from tests.backends.kubernetes.devices import resource_slice
@@ -70,7 +70,7 @@ def test_without_nodes_it_is_reported_how_far_pods_got(tmp_path: Path) -> None:
 def test_pods_that_are_bound_to_a_node_without_a_kubelet_are_removed_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlhub.backends.kubernetes.problems.NO_ANSWER_AFTER_S", -5.0)
+    monkeypatch.setattr("mlhub.backends.kubernetes.status.problems.NO_ANSWER_AFTER_S", -5.0)
     server = ApiServer(rules=RULES)
 
     def bind(pod: Object) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes import api, mirror, paths
 from mlhub.backends.kubernetes import backend as backend_module
-from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.mirror import Mirror
+from mlhub.backends.kubernetes.client import api, mirror, paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.mirror import Mirror
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase
 from tests.backends.kubernetes.api_server import ApiServer
@@ -155,7 +155,7 @@ def test_a_removal_that_breaks_off_is_finished_the_next_time(server: ApiServer, 
 def test_long_lists_come_in_pages(
     server: ApiServer, backend: KubernetesBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlhub.backends.kubernetes.api.PAGE", 2)
+    monkeypatch.setattr("mlhub.backends.kubernetes.client.api.PAGE", 2)
     for number in range(3, 8):
         server.store.create("nodes", "", node(f"node-{number}"))
     assert [n.name for n in backend.inventory()] == [f"node-{i}" for i in range(1, 8)]

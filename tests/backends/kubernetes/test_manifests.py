@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mlhub.backends.kubernetes import claims, in_place, manifests, names, tenancy
-from mlhub.backends.kubernetes.gpus import gpu_offer
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.sandbox_jobs import sandbox_job, token_secret
+from mlhub.backends.kubernetes.specs import claims, in_place, manifests, tenancy
+from mlhub.backends.kubernetes.specs.gpus import gpu_offer
+from mlhub.backends.kubernetes.specs.sandbox_jobs import sandbox_job, token_secret
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
 from tests.backends.kubernetes.devices import DRIVER, resource_slice
 from tests.backends.kubernetes.kubelet import node

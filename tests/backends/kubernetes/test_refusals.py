@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.errors import ApiError, error_of
-from mlhub.backends.kubernetes.launching import refusal
+from mlhub.backends.kubernetes.client.errors import ApiError, error_of
+from mlhub.backends.kubernetes.operations.launching import refusal
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, ItemKind, LaunchError
 from mlhub.wire.exits import Cause
 from tests.backends.kubernetes.api_server import ApiServer

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mlhub.backends.kubernetes.access import AccessRule
-from mlhub.backends.kubernetes.api import KubernetesApi
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError
+from mlhub.backends.kubernetes.client.access import AccessRule
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.errors import ApiError, KubeConflictError
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.api_server import ADMIN, ApiServer
 

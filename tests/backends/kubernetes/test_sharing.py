@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from mlhub.backends.kubernetes import claims, names
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.gpus import Way, gpu_offer
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.specs import claims
+from mlhub.backends.kubernetes.specs.gpus import Way, gpu_offer
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from mlhub.backends.kubernetes import manifests, names
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.specs import manifests
 from mlhub.runtime.data import readers
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DatasetSpec, Input, LaunchSpec, TrainingSpec

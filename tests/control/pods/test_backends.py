@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.control.pods.backends import configured_backend
 from mlhub.control.rounds.loop import Loop
 from mlhub.jobs import actions

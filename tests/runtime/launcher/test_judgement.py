@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes.gangs import KubePodState, PodMember, Record, gang_state
-from mlhub.backends.kubernetes.problems import Ending
+from mlhub.backends.kubernetes.status.gangs import KubePodState, PodMember, Record, gang_state
+from mlhub.backends.kubernetes.status.problems import Ending
 from mlhub.backends.protocol import GangPhase
 from mlhub.jobs.execution.causes import judge_failure
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation

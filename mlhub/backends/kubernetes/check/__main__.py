@@ -10,16 +10,17 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from mlhub.backends.kubernetes import paths, tenancy
-from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check import surroundings
 from mlhub.backends.kubernetes.check.gangs import LABELS, GangCheck
 from mlhub.backends.kubernetes.check.installation import PREFIX, install, look_at_rights, uninstall
 from mlhub.backends.kubernetes.check.report import CheckReport
-from mlhub.backends.kubernetes.connection import connection
-from mlhub.backends.kubernetes.errors import ApiError
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.connection import connection
+from mlhub.backends.kubernetes.client.errors import ApiError
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.specs import tenancy
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError, NodeStatus
 
 STAND_IN = "mlhub-check-node"

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.api import KubernetesApi
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.problems import NO_ANSWER_AFTER_S
+from mlhub.backends.kubernetes.status.problems import NO_ANSWER_AFTER_S
 from mlhub.backends.protocol import AttemptStatus, GangPhase, NodeStatus
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec, ModelSpec, PodPlacement, PodRole, Resources, SyncMode, TrainingSpec

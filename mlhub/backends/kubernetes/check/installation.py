@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import time
 
-from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.access import RULES, AccessRule
-from mlhub.backends.kubernetes.api import KubernetesApi
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.check.report import CheckReport
-from mlhub.backends.kubernetes.claims import GROUP
-from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
-from mlhub.backends.kubernetes.objects import Object
+from mlhub.backends.kubernetes.client import paths
+from mlhub.backends.kubernetes.client.access import RULES, AccessRule
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.errors import ApiError, KubeConflictError, KubeNotFoundError
+from mlhub.backends.kubernetes.client.objects import Object
+from mlhub.backends.kubernetes.specs.claims import GROUP
 
 NAME = "mlhub-check"
 # of projects' namespaces: an MLHub that is at work on the cluster does not take them for its own

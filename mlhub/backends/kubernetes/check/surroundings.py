@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.check.report import CheckReport
-from mlhub.backends.kubernetes.claims import GROUP, best_version
-from mlhub.backends.kubernetes.errors import ApiError, ForbiddenError
-from mlhub.backends.kubernetes.nodes import CPU_SLOT
+from mlhub.backends.kubernetes.client.api import KubernetesApi
+from mlhub.backends.kubernetes.client.errors import ApiError, ForbiddenError
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.specs.claims import GROUP, best_version
+from mlhub.backends.kubernetes.status.nodes import CPU_SLOT
 from mlhub.backends.protocol import NodeStatus
 
 OLDEST = (1, 30)  # pods' scheduling gates are stable from here on

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From pods to their gang: the rules by which pods' starts and ends make a gang's phase. Pure; the same as locally."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from mlhub.backends.kubernetes import names
+from mlhub.backends.kubernetes.client.objects import Object
+from mlhub.backends.kubernetes.status.problems import (
+    KILLED_CODE,
+    Ending,
+    Obstacle,
+    is_running,
+    running_since,
+    when,
+)
+from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
+from mlhub.wire.exits import Cause
+from mlhub.wire.launch import AttemptId, PodRole
+
+FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
+SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a gang was asked to leave. why: asked, done, failed or start. cause: for a gang that could not start."""
+
+    why: str
+    at: datetime
+    grace_s: float
+    cause: Cause | None = None
+    message: str = ""
+
+    def to_json(self) -> str:
+        fields = {"why": self.why, "at": self.at.isoformat(), "grace_s": self.grace_s}
+        return json.dumps({**fields, "cause": self.cause, "message": self.message})
+
+    @classmethod
+    def from_json(cls, text: str) -> Stop:
+        raw = json.loads(text)
+        cause = Cause(raw["cause"]) if raw["cause"] else None
+        return cls(raw["why"], datetime.fromisoformat(raw["at"]), raw["grace_s"], cause, raw["message"])
+
+
+@dataclass(frozen=True)
+class PodMember:
+    role: PodRole
+    index: int
+    node: str
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.index} on {self.node}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A gang as its Service remembers it. launched_at: None while it is half made."""
+
+    attempt_id: AttemptId
+    namespace: str
+    name: str
+    uid: str
+    created_at: datetime
+    launched_at: datetime | None
+    start_timeout_s: float
+    members: tuple[PodMember, ...]
+    stop: Stop | None
+    survives_lost_workers: bool = False
+
+    @classmethod
+    def of(cls, service: Object) -> Record:
+        metadata = service["metadata"]
+        annotations = metadata.get("annotations") or {}
+        gang = json.loads(annotations[names.GANG])
+        created_at = when(metadata["creationTimestamp"])
+        assert created_at is not None
+        return cls(
+            attempt_id=AttemptId(metadata["labels"][names.ATTEMPT]),
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            created_at=created_at,
+            launched_at=when(annotations.get(names.LAUNCHED)),
+            start_timeout_s=gang["start_timeout_s"],
+            members=tuple(PodMember(PodRole(role), index, node) for role, index, node in gang["pods"]),
+            stop=Stop.from_json(annotations[names.STOP]) if names.STOP in annotations else None,
+            survives_lost_workers=gang.get("survives_lost_workers", False),
+        )
+
+
+@dataclass(frozen=True)
+class KubePodState:
+    """One member as it is. pod: None when it was removed behind our back."""
+
+    member: PodMember
+    pod: Object | None
+    ending: Ending | None
+    obstacle: Obstacle | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        return self.ending is not None and self.ending.code != 0
+
+    @property
+    def has_started(self) -> bool:
+        return self.ending is not None or (self.pod is not None and is_running(self.pod))
+
+
+@dataclass(frozen=True)
+class GangState:
+    """wanted: that the gang be asked to leave, because of what its pods show. started_at: when the last pod began."""
+
+    status: AttemptStatus
+    wanted: Stop | None = None
+    pods: tuple[KubePodState, ...] = field(default=())
+
+
+def vanished(member: PodMember, *, lost_node: str | None, now: datetime) -> Ending:
+    if lost_node is not None:
+        return Ending(KILLED_CODE, Cause.NODE_LOST, lost_node, now, is_confirmed=False)
+    return Ending(KILLED_CODE, Cause.KILLED, f"The pod of {member} was removed behind MLHub's back.", now)
+
+
+def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> GangState:
+    """The gang's status, and whether the rest must be asked to leave: a pod failed, only servers are left, no start."""
+    workers = [p for p in pods if p.member.role is PodRole.WORKER]
+    has_ended = all(p.ending is not None for p in pods)
+    lost = [p for p in workers if record.survives_lost_workers and p.member.index > 0 and p.has_failed]
+    done = all(p.ending is not None and (p.ending.code == 0 or p in lost) for p in workers)
+    stop, wanted = record.stop, None
+    cause: Cause | None = None
+    message = ""
+    if done:
+        phase = GangPhase.SUCCEEDED if has_ended else GangPhase.RUNNING
+        wanted = Stop("done", now, SERVER_GRACE_S)
+    elif stop is not None and stop.why == "asked":
+        phase = GangPhase.STOPPED if has_ended else GangPhase.STOPPING
+        saved = [p.ending is None or p.ending.cause is Cause.PREEMPTED or p in lost for p in workers]
+        if has_ended and not all(saved):
+            cause, message = first_failure(pods)
+    elif stop is not None or any(p.has_failed for p in pods if p not in lost):
+        phase = GangPhase.FAILED if has_ended else GangPhase.STOPPING
+        cause, message = first_failure(pods)
+        wanted = Stop("failed", now, FAILURE_GRACE_S, cause, message)
+        # once all were asked to leave, a pod that a user deleted looks like the others
+        if stop is not None and stop.cause and (stop.why == "start" or cause is Cause.PREEMPTED):
+            cause, message = stop.cause, stop.message
+    elif all(p.has_started for p in pods):
+        phase, message = GangPhase.RUNNING, words_on_lost_workers(len(lost), *first_failure(lost))
+    else:
+        phase = GangPhase.STARTING
+        wanted = _start_is_hopeless(record, pods, now=now)
+    return GangState(
+        AttemptStatus(
+            attempt_id=record.attempt_id,
+            phase=phase,
+            pods=tuple(_pod_status(p) for p in pods),
+            cause=cause,
+            message=message,
+            started_at=_started_at(pods) or record.launched_at,
+            ended_at=max((p.ending.at for p in pods if p.ending is not None), default=now) if has_ended else None,
+        ),
+        wanted=wanted if stop is None and not has_ended else None,
+        pods=tuple(pods),
+    )
+
+
+def first_failure(pods: Sequence[KubePodState]) -> tuple[Cause, str]:
+    """The cause of the pod that failed first; what others report because of it counts only for want of better."""
+    failed = [(p, p.ending) for p in pods if p.ending is not None and p.has_failed]
+    failed.sort(key=lambda f: (f[1].cause.precedence if f[1].cause else 0, f[1].at))
+    if not failed:
+        return Cause.UNKNOWN, "The gang was stopped."
+    pod, end = failed[0]
+    return end.cause or Cause.UNKNOWN, f"{pod.member}: {end.message or f'it ended with status {end.code}.'}"
+
+
+def _start_is_hopeless(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> Stop | None:
+    for pod in pods:
+        if pod.obstacle is not None:
+            message = f"{pod.obstacle.problem}: {pod.member}: {pod.obstacle.message}"
+            return Stop("start", now, FAILURE_GRACE_S, pod.obstacle.problem.cause, message)
+    began_at = record.launched_at or record.created_at
+    if now - began_at > timedelta(seconds=record.start_timeout_s):
+        late = ", ".join(str(p.member) for p in pods if not p.has_started)
+        message = f"The gang did not start within {record.start_timeout_s:.0f} s; not running: {late}."
+        return Stop("start", now, FAILURE_GRACE_S, Cause.TIMEOUT, message)
+    return None
+
+
+def _started_at(pods: Sequence[KubePodState]) -> datetime | None:
+    began = [running_since(p.pod) if p.pod is not None else None for p in pods]
+    known = [at for at in began if at is not None]
+    return max(known) if known and len(known) == len(began) else None
+
+
+def _pod_status(pod: KubePodState) -> PodStatus:
+    member = pod.member
+    return PodStatus(
+        role=member.role,
+        index=member.index,
+        node=member.node,
+        is_running=pod.ending is None and pod.has_started,
+        exit_code=pod.ending.code if pod.ending else None,
+    )
+
+
+def is_record(service: Object) -> bool:
+    """Whether it is one of ours, and not another owner's that bears our label."""
+    return names.GANG in (service["metadata"].get("annotations") or {})
+
+
+def is_member(pod: Object) -> bool:
+    labels = pod["metadata"]["labels"]
+    return labels.get(names.ROLE) in tuple(PodRole) and labels.get(names.INDEX, "").isdigit()
+
+
+def by_member(pods: Sequence[Object]) -> Mapping[tuple[str, int], Object]:
+    return {(p["metadata"]["labels"][names.ROLE], int(p["metadata"]["labels"][names.INDEX])): p for p in pods}
