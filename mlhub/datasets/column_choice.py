@@ -12,9 +12,9 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets import actions
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.storage import actions as storage
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.wire.formats import taking
 

@@ -18,8 +18,8 @@ from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.environments.models import ProjectSecret
 from mlhub.environments.variables import check_name
 from mlhub.events.actions import append
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.wire.masking import LEAST_LENGTH
 

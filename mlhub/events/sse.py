@@ -19,9 +19,9 @@ from rest_framework.views import APIView
 
 from mlhub.core.errors import DomainError
 from mlhub.core.problems import problem, problem_of
-from mlhub.tenants.authentication import ApiTokenAuthentication
 from mlhub.tenants.models import ApiToken, User
-from mlhub.tenants.rate_limits import charge_user
+from mlhub.tenants.sign_in.authentication import ApiTokenAuthentication
+from mlhub.tenants.sign_in.rate_limits import charge_user
 
 if TYPE_CHECKING:
     from mlhub.events.hub import Listener

@@ -20,9 +20,9 @@ from mlhub.experiments.algorithms.search import OVER, TrialStatus
 from mlhub.experiments.models import Study
 from mlhub.experiments.states import ENDED_STUDIES, StudyState
 from mlhub.registry.models import ModelVersion
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 STUDY_ENDED = "study_ended"  # code of a trial that was stopped with its study

@@ -33,11 +33,11 @@ from mlhub.jobs.submission.predictions import ASKED, check_prediction
 from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
+from mlhub.tenants.quota_terms.user_quotas import quotas_above
 from mlhub.tenants.roles import Role
-from mlhub.tenants.user_quotas import quotas_above
 
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
 CONTINUED: dict[str, Any] = {

@@ -12,8 +12,8 @@ from django.db.models import Count, F, Func, TextField
 from mlhub.core.tags import checked_tags
 from mlhub.events.actions import append
 from mlhub.jobs.models import Job
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_NOTES_LENGTH = 10_000

@@ -24,7 +24,7 @@ from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger
 from mlhub.registry.actions import register_trained
-from mlhub.tenants.authentication import hash_token
+from mlhub.tenants.sign_in.authentication import hash_token
 from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import BatchDecision
 

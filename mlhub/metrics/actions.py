@@ -34,7 +34,7 @@ from mlhub.metrics.usage import store_usage
 from mlhub.metrics.worker_steps import record_worker_steps
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
-from mlhub.tenants.authentication import hash_token
+from mlhub.tenants.sign_in.authentication import hash_token
 from mlhub.wire.exits import Cause
 from mlhub.wire.profiles import PHASE as PROFILE_PHASE
 from mlhub.wire.profiles import is_trace

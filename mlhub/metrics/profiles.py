@@ -21,8 +21,8 @@ from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
 from mlhub.storage import actions as storage
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.wire.profiles import MAX_TEXT, ProfileRequest, poll_s
 

@@ -19,9 +19,9 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.submission.notebooks import require_right, serving_attempt
 from mlhub.notebooks.actions import COOKIE_S
 from mlhub.notebooks.models import NotebookAccess
-from mlhub.tenants.authentication import acting, hash_token, lacks_second_factor
+from mlhub.tenants.access_control.permissions import require_scope
 from mlhub.tenants.models import ApiToken, User
-from mlhub.tenants.permissions import require_scope
+from mlhub.tenants.sign_in.authentication import acting, hash_token, lacks_second_factor
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.submission.notebooks import require_right, serving_attempt
 from mlhub.notebooks.addresses import origin_of
 from mlhub.notebooks.models import NotebookAccess
-from mlhub.tenants.authentication import hash_token
 from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.sign_in.authentication import hash_token
 
 ENTER = "/_mlhub/enter"
 TICKET_S = 60.0

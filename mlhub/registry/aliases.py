@@ -12,9 +12,9 @@ from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 from mlhub.datasets.models import VersionState
 from mlhub.events.actions import append
 from mlhub.registry.models import Model, ModelAlias, ModelVersion
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_ALIASES = 50  # of a model

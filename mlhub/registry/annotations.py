@@ -12,9 +12,9 @@ from mlhub.core.errors import NotAllowedError
 from mlhub.core.tags import checked_tags
 from mlhub.events.actions import append
 from mlhub.registry.models import ModelVersion
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_NOTES_LENGTH = 50_000

@@ -18,9 +18,9 @@ from mlhub.registry.actions import OWNER_KIND, own_project
 from mlhub.registry.models import Kind, Model, ModelFile, ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 LOGGED = "logged"  # the source of such versions

@@ -13,8 +13,8 @@ from mlhub.registry.export.archive import check_exportable
 from mlhub.registry.models import ModelVersion
 from mlhub.registry.predictors.pool import prediction_seats, predictor_pool
 from mlhub.storage.inspection import refusal_of_weak_sandbox
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_ROWS = 256

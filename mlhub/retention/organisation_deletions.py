@@ -26,9 +26,9 @@ from mlhub.jobs.states import ENDED
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.models import OrganisationDeletion
 from mlhub.storage.models import Holding, ResumableUpload
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, Project, Team, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.tracking.models import LoggedModel, Run
 

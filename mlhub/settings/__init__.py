@@ -145,7 +145,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the wait that is shown to people is the real one
 AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
-AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
+AXES_USERNAME_CALLABLE = "mlhub.tenants.sign_in.lockout.counted_name"
 # Administrators of the platform have its rights in a browser only with a second factor
 REQUIRE_SECOND_FACTOR = env.bool("MLHUB_REQUIRE_SECOND_FACTOR", default=False)
 SINGLE_SIGN_ON = read_single_sign_on(env)
@@ -187,11 +187,11 @@ MAX_JSON_DEPTH = env.int("MLHUB_MAX_JSON_DEPTH", default=32)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "mlhub.tenants.authentication.ApiTokenAuthentication",
-        "mlhub.tenants.authentication.SessionAuthentication",
+        "mlhub.tenants.sign_in.authentication.ApiTokenAuthentication",
+        "mlhub.tenants.sign_in.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.permissions.IsAuthenticatedInScope"],
-    "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.rate_limits.RequestThrottle"],
+    "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.access_control.permissions.IsAuthenticatedInScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.sign_in.rate_limits.RequestThrottle"],
     "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",

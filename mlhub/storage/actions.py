@@ -24,7 +24,7 @@ from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above, within
 from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
-from mlhub.tenants.user_quotas import RAISED_BY, quota_of_user
+from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, quota_of_user
 
 StoragePlace = Organisation | Project  # where bytes are stored: quotas of all above a project count
 logger = structlog.stdlib.get_logger(__name__)

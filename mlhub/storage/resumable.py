@@ -25,9 +25,9 @@ from mlhub.storage import actions
 from mlhub.storage.models import ResumableUpload, UploadPart
 from mlhub.storage.spools import BytesMissingError
 from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 KIND = "uploads"  # of what expires

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from mlhub.tenants.actions.password_sign_in import may_use_password
 from mlhub.tenants.actions.second_factor import has_second_factor
-from mlhub.tenants.authentication import lacks_second_factor
+from mlhub.tenants.sign_in.authentication import lacks_second_factor
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

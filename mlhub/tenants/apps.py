@@ -10,6 +10,6 @@ class TenantsConfig(AppConfig):
 
     def ready(self) -> None:
         from mlhub.tenants.api import schema  # noqa: F401 (drf-spectacular finds its extensions by import)
-        from mlhub.tenants.sign_ins import connect
+        from mlhub.tenants.sign_in.sign_ins import connect
 
         connect()

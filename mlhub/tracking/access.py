@@ -14,9 +14,9 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.querysets import JobQuerySet
 from mlhub.registry.models import Model
 from mlhub.registry.querysets import ModelQuerySet
-from mlhub.tenants.assignments import Assignment, allows, role_assignments
+from mlhub.tenants.access_control.assignments import Assignment, allows, role_assignments
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.querysets import ProjectQuerySet
 from mlhub.tenants.roles import Role
 from mlhub.tracking.models import LoggedModel, Run

@@ -17,9 +17,9 @@ from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.jobs.models import Job
 from mlhub.storage import actions as storage
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.tracking.access import Caller
 from mlhub.tracking.job_runs import store_job_points

@@ -18,8 +18,8 @@ from mlhub.core.ids import new_id
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.models import Event
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.webhooks import topics
 from mlhub.webhooks.destinations import allowed_inside

@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from mlhub.core.secret_key import require_secret_key
 from mlhub.jobs.execution.credentials import gang_secret_of, key_of, token_of
 from mlhub.settings.secret_values import OLD_DEFAULT, secret_value, signing_keys
-from mlhub.tenants.lockout import COOKIE
+from mlhub.tenants.sign_in.lockout import COOKIE
 from tests.cast import make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import opened

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlhub.tenants.boosts import Extra, OwnerRules, first_excess, raised
+from mlhub.tenants.quota_terms.boosts import Extra, OwnerRules, first_excess, raised
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOP, LEFT, RIGHT, LEAF = (UUID(int=number) for number in range(4))

@@ -11,8 +11,8 @@ from django.apps import apps
 from rest_framework.test import APIClient
 
 from mlhub.core.addresses import networks
-from mlhub.tenants.lockout import COOKIE
 from mlhub.tenants.models import UserSession
+from mlhub.tenants.sign_in.lockout import COOKIE
 
 PASSWORD = "correct horse battery"
 LOGIN, LOGOUT, ME = "/api/v1/auth/login", "/api/v1/auth/logout", "/api/v1/auth/me"

@@ -7,9 +7,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.datasets.models import Dataset
-from mlhub.tenants.authentication import hash_token
 from mlhub.tenants.models import ApiToken, Membership, Project, User
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import hash_token
 
 API = "/api/v1"
 

@@ -15,7 +15,7 @@ from mlhub.control.advice.preview import preview
 from mlhub.control.api.whatif import ProspectSerializer, hypothetical_job
 from mlhub.core.api.views import read_body
 from mlhub.jobs.api.requests import JobSubmitSerializer
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -11,8 +11,8 @@ from mlhub.control.api.boosts import QuotaBoostSerializer
 from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
-from mlhub.tenants.budgets import MOST_BUDGETS, MOST_GPU_HOURS, ON_EXHAUSTED, PERIODS
 from mlhub.tenants.models import Quota, QuotaRules
+from mlhub.tenants.quota_terms.budgets import MOST_BUDGETS, MOST_GPU_HOURS, ON_EXHAUSTED, PERIODS
 
 
 class BudgetSerializer(StrictSerializer):

@@ -16,14 +16,14 @@ from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
 from mlhub.control.quotas.budgets import as_rows, budgets_now
 from mlhub.core.api.views import read_body
+from mlhub.tenants.access_control.assignments import administered_by
+from mlhub.tenants.access_control.permissions import require_administrator
 from mlhub.tenants.actions import set_quota
 from mlhub.tenants.actions.quotas import require_quota_right
-from mlhub.tenants.assignments import administered_by
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.boosts import BoostAmounts
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
-from mlhub.tenants.permissions import require_administrator
+from mlhub.tenants.quota_terms.boosts import BoostAmounts
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -19,8 +19,8 @@ from mlhub.control.api import replay_serializers as s
 from mlhub.control.models import PolicyReplay
 from mlhub.control.policy_lab import actions
 from mlhub.core.api.views import AnyAccept, read_body
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.permissions import IsPlatformAdministrator
+from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.usage.api.views import cell
 
 if TYPE_CHECKING:

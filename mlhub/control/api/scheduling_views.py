@@ -28,8 +28,8 @@ from mlhub.control.monitoring.calibration import (
 from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.permissions import IsPlatformAdministrator, require_administrator
+from mlhub.tenants.access_control.permissions import IsPlatformAdministrator, require_administrator
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,7 +15,7 @@ from mlhub.control.monitoring.timeline import WINDOWS, timeline_as_seen_by, wind
 from mlhub.core.api.fields import CalendarTimeField
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -17,14 +17,14 @@ from mlhub.control.quotas.user_limits import limits_in, use_of
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import InvalidInputError
+from mlhub.tenants.access_control.permissions import role_of
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.actions.user_quotas import limit_user, remove_user_quota
 from mlhub.tenants.api.serializers import UserBriefSerializer
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.budgets import MOST_BUDGETS
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
-from mlhub.tenants.permissions import role_of
+from mlhub.tenants.quota_terms.budgets import MOST_BUDGETS
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

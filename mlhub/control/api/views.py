@@ -15,8 +15,8 @@ from mlhub.control.api import serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.observation import maintenance
 from mlhub.core.api.views import read_body
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.permissions import require_administrator
+from mlhub.tenants.access_control.permissions import require_administrator
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -18,7 +18,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer
 from mlhub.jobs.models import Job
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 from scheduler.counterfactuals import ActionKind, BlockerKind
 
 if TYPE_CHECKING:

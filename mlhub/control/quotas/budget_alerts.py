@@ -16,7 +16,7 @@ from mlhub.control.quotas.budgets import BudgetBooks, QuotaRow, owners_with_budg
 from mlhub.events.actions import append
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
-from mlhub.tenants.user_quotas import user_quotas_of
+from mlhub.tenants.quota_terms.user_quotas import user_quotas_of
 from scheduler.api.gpu_budgets import GpuHourBudget, period_of
 
 AlertsHolder = QuotaRow | UserBudgetAlerts

@@ -26,8 +26,8 @@ from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.boosts import amounts_of
 from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger

@@ -17,7 +17,7 @@ from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_of_user
 from mlhub.tenants.actions.quotas import Owner, within
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
-from mlhub.tenants.user_quotas import UserQuotaIndex, user_quotas_of
+from mlhub.tenants.quota_terms.user_quotas import UserQuotaIndex, user_quotas_of
 from scheduler.api.user_limits import UserLimit
 
 

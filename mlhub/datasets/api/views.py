@@ -26,9 +26,9 @@ from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.models import Blob
 from mlhub.storage.uploads import UploadMixin, uploaded
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

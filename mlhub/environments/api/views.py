@@ -15,9 +15,9 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.environments import secrets
 from mlhub.environments.api import serializers as s
 from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

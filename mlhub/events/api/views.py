@@ -35,9 +35,9 @@ from mlhub.events.models import Event
 from mlhub.events.querysets import job_is_seen_by
 from mlhub.events.verification import verify
 from mlhub.events.wakeups import EVENTS
+from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
 from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.named import NamedFilter
-from mlhub.tenants.permissions import IsPlatformAdministrator
 
 BATCH = 200
 MAX_ID_DIGITS = 19

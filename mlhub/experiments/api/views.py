@@ -22,9 +22,9 @@ from mlhub.experiments.extension import Addition, extend_study
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.records import rules_of
 from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_of, project_of
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

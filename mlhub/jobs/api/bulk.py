@@ -15,7 +15,7 @@ from mlhub.core.api.tags import TagField
 from mlhub.core.api.views import read_body
 from mlhub.jobs.annotations import tags_in_use
 from mlhub.jobs.bulk import MAX_JOBS, BulkAction, act_on_jobs
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

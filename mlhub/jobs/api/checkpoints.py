@@ -19,7 +19,7 @@ from mlhub.jobs.api.views import SUBMISSIONS, JobActionView, shown
 from mlhub.jobs.artifacts import checkpoint_files, checkpoints
 from mlhub.jobs.models import Checkpoint, Job
 from mlhub.storage.downloads import file_response
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,7 +15,7 @@ from mlhub.core.api.views import read_query
 from mlhub.jobs.models import Job
 from mlhub.jobs.submission.differences import difference_of
 from mlhub.registry.code_differences import FileChange
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from mlhub.jobs.artifacts.lineage import NodeKind, lineage_of
 from mlhub.registry.api.trained import MODEL, VERSION
 from mlhub.registry.models import ModelVersion
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

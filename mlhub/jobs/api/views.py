@@ -38,8 +38,8 @@ from mlhub.registry.builtin_models import notebook_version
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.registry.querysets import of_notebook
 from mlhub.storage.downloads import blob_response
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project, User
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -25,8 +25,8 @@ from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.staging import copy_into
 from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_LISTED = 200  # in one answer, unless more are asked for

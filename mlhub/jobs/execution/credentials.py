@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from mlhub.jobs.models import Attempt
-from mlhub.tenants.authentication import hash_token
+from mlhub.tenants.sign_in.authentication import hash_token
 
 
 def token_of(attempt_id: UUID, *, key: str = "") -> str:

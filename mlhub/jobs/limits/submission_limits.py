@@ -23,7 +23,7 @@ from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.actions.quotas import raised_by, rules_above, within
 from mlhub.tenants.models import Project, User, UserQuota
-from mlhub.tenants.user_quotas import RAISED_BY, of_organisation, quotas_above
+from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, of_organisation, quotas_above
 
 
 def check_resumption(job: Job, *, actor: User) -> None:

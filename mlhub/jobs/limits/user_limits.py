@@ -14,7 +14,7 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
 from mlhub.tenants.actions.quotas import within
 from mlhub.tenants.models import User, UserQuota
-from mlhub.tenants.user_quotas import RAISED_BY, owner_name
+from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, owner_name
 
 
 def check_user_room(

@@ -18,8 +18,8 @@ from mlhub.jobs.states import ENDED
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 COLLECT = "mlhub.jobs.tasks.collect_checkpoints"

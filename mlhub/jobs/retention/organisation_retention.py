@@ -14,8 +14,8 @@ from mlhub.jobs.models import OrganisationRetention
 from mlhub.jobs.retention.retention_actions import out_of_bound, require_kind
 from mlhub.jobs.retention.retention_bounds import BoundSide, OrganisationRule
 from mlhub.jobs.retention.retention_rules import MOST_DAYS, installation_rule
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 FIELDS = ("least_days", "most_days", "default_days")

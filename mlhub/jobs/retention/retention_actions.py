@@ -13,8 +13,8 @@ from mlhub.events.actions import append
 from mlhub.jobs.models import ProjectRetention
 from mlhub.jobs.retention.retention_bounds import Bound, BoundSide, RuleOwner
 from mlhub.jobs.retention.retention_rules import KINDS, MOST_DAYS, installation_rule, organisation_rules
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 

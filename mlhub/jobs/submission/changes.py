@@ -19,10 +19,10 @@ from mlhub.jobs.models import Job, JobKind, Preflight
 from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent
 from mlhub.jobs.submission.admission import check_request
 from mlhub.jobs.submission.predictions import ASKED, check_prediction
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import require_role
+from mlhub.tenants.quota_terms.user_quotas import quotas_above
 from mlhub.tenants.roles import Role
-from mlhub.tenants.user_quotas import quotas_above
 
 OF_RESOURCES = ("n_workers", "gpu_types")
 WORKERS = ("min_workers", "max_workers")

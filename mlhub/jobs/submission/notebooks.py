@@ -15,8 +15,8 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.jobs.limits.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.models import Attempt, Job, JobKind, ModeChoice, NotebookActivity
 from mlhub.jobs.states import JobState
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.wire.report import PhaseReport
 

@@ -18,7 +18,7 @@ from mlhub.jobs.api.parts import JobPartView
 from mlhub.metrics import profiles
 from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
 from mlhub.storage.downloads import blob_response
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.wire.profiles import MAX_RANKS, MAX_STEPS
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from mlhub.jobs.models import Job, JobKind, NotebookActivity
 from mlhub.jobs.submission.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
 from mlhub.metrics.models import StallRecord
 from mlhub.notebooks.actions import TICKET_S, open_notebook
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

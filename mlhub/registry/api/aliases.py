@@ -15,7 +15,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.registry.aliases import delete_alias, set_alias
 from mlhub.registry.models import Model, ModelAlias
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -20,7 +20,7 @@ from mlhub.registry import row_predictions
 from mlhub.registry.export.archive import check_bytes, model_folder, zipped
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.downloads import stream_response
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -18,10 +18,10 @@ from mlhub.jobs.retention.retention_bounds import OrganisationRule
 from mlhub.jobs.retention.retention_rules import KINDS, installation_rule, rules_of
 from mlhub.retention.api import serializers as s
 from mlhub.retention.previews import clamped, effects
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.access_control.permissions import role_of
 from mlhub.tenants.models import Organisation
-from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -24,10 +24,10 @@ from mlhub.jobs.retention.retention_rules import (
 )
 from mlhub.retention.api import serializers as s
 from mlhub.retention.stored import reclaimable, stored
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.access_control.permissions import role_of
 from mlhub.tenants.models import Project
-from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

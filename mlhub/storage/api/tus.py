@@ -27,8 +27,8 @@ from mlhub.storage.api import tus_headers as headers
 from mlhub.storage.api.serializers import ResumableUploadSerializer
 from mlhub.storage.models import ResumableUpload
 from mlhub.storage.streamed_uploads import IS_CONTINUED, PIECE_TYPE
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -22,8 +22,8 @@ from mlhub.tenants.actions.quotas import (
     rules_above,
 )
 from mlhub.tenants.audit import record
-from mlhub.tenants.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, QuotaRequest, User
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 
 MOST_BOOSTS = 8  # of one owner at a time
 MOST_EXTRA = 100_000

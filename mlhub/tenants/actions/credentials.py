@@ -17,9 +17,9 @@ from mlhub.tenants.actions.lock import refuse_if_locked
 from mlhub.tenants.actions.password_sign_in import is_password_name, may_use_password, passwords_are_off
 from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.audit import record
-from mlhub.tenants.authentication import TOKEN_PREFIX, hash_token
 from mlhub.tenants.models import ApiToken, Organisation, Project, User
 from mlhub.tenants.passkeys.ceremonies import Assertion
+from mlhub.tenants.sign_in.authentication import TOKEN_PREFIX, hash_token
 
 SCOPES = ("read", "submit", "write", "admin")
 

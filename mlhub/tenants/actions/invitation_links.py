@@ -15,15 +15,15 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, NotAllowedError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import invitations
 from mlhub.tenants.actions.accounts import create_account
 from mlhub.tenants.actions.members import needed_role
 from mlhub.tenants.actions.password_sign_in import passwords_are_off
-from mlhub.tenants.authentication import hash_token
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Invitation, Organisation, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import hash_token
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 TEXT = """{sender} invites you to {organisation} on MLHub, as {role}.

@@ -6,10 +6,10 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.role_bindings import SERVICE_ROLES, withdraw_all
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 

@@ -24,9 +24,9 @@ from mlhub.tenants.actions.second_factor import (
 )
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
-from mlhub.tenants.authentication import METHOD
 from mlhub.tenants.models import Passkey, SignInMethod, User
 from mlhub.tenants.passkeys.ceremonies import Assertion, encoded_id, finish_creation
+from mlhub.tenants.sign_in.authentication import METHOD
 
 MAX_PASSKEYS = 20  # of an account
 BACKEND = "django.contrib.auth.backends.ModelBackend"

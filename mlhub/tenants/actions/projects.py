@@ -11,9 +11,10 @@ from django.db.models import DO_NOTHING
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.access_control.assignments import TenantNode
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.quotas import require_room_above, require_room_for_boosts
 from mlhub.tenants.actions.team_places import require_place
-from mlhub.tenants.assignments import TenantNode
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,
@@ -28,7 +29,6 @@ from mlhub.tenants.models import (
     UserQuota,
 )
 from mlhub.tenants.parts import OPENING_CHECKS, UNLISTED
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 # of an organisation, a team or a project: they go with it, as nobody can delete them by themselves

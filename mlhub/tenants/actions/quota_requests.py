@@ -12,14 +12,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.access_control.assignments import above, holders
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.boosts import boost_quota, check_end, checked_amounts, require_limits
 from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, set_quota
-from mlhub.tenants.assignments import above, holders
 from mlhub.tenants.audit import record
-from mlhub.tenants.boosts import BoostAmounts, raised_types
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User
-from mlhub.tenants.permissions import require_role
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_types
 from mlhub.tenants.roles import Role
 
 MOST_WAITING = 5  # of one user in one organisation

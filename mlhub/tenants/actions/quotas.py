@@ -11,12 +11,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
-from mlhub.tenants.assignments import above
+from mlhub.tenants.access_control.assignments import above
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.audit import record
-from mlhub.tenants.boosts import Extra, OwnerRules, first_excess
-from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, QuotaRules, Team, TeamQuota, User
-from mlhub.tenants.permissions import require_role
+from mlhub.tenants.quota_terms.boosts import Extra, OwnerRules, first_excess
+from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project

@@ -6,9 +6,9 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import BINDABLE, Role
 
 SERVICE_ROLES = (Role.MEMBER, Role.SUBMITTER, Role.VIEWER, Role.OUTSIDER)  # of service accounts

@@ -12,13 +12,13 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.accounts import SERVICE_SUFFIX
 from mlhub.tenants.actions.credentials import create_token
 from mlhub.tenants.actions.members import SERVICE_ROLES, change_role
 from mlhub.tenants.actions.users import change_user, delete_user
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 MAX_NAME, MAX_SLUG = 50, 60  # characters; the user name has at most 150

@@ -22,11 +22,11 @@ from mlhub.tenants.actions.identities import account_of_address, add_identity, l
 from mlhub.tenants.actions.provided_accounts import create_provided_account
 from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.audit import record
-from mlhub.tenants.authentication import METHOD
 from mlhub.tenants.models import ExternalIdentity, SignInMethod, User
 from mlhub.tenants.passkeys.ceremonies import Assertion
 from mlhub.tenants.roles import Role
-from mlhub.tenants.sign_ins import MAX_NAME
+from mlhub.tenants.sign_in.authentication import METHOD
+from mlhub.tenants.sign_in.sign_ins import MAX_NAME
 from mlhub.tenants.single_sign_on.options import SingleSignOn
 from mlhub.tenants.single_sign_on.provider import ProviderIdentity
 

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.quotas import Owner, checked_types
 from mlhub.tenants.audit import record
-from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Membership, Organisation, User, UserQuota
-from mlhub.tenants.permissions import require_role
+from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
 
 COUNTS = ("max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes")

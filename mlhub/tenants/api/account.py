@@ -16,9 +16,9 @@ from mlhub.core.errors import NotAllowedError
 from mlhub.tenants.actions import forgotten_passwords, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.api.serializers import MeSerializer
-from mlhub.tenants.authentication import SessionAuthentication, caller
-from mlhub.tenants.lockout import remember_browser
 from mlhub.tenants.models import ApiToken, UserSession
+from mlhub.tenants.sign_in.authentication import SessionAuthentication, caller
+from mlhub.tenants.sign_in.lockout import remember_browser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -16,8 +16,8 @@ from mlhub.tenants.actions.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.api.single_sign_on import ProviderAddressSerializer, begin
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ExternalIdentity
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.tenants.single_sign_on.begun import BegunSignIn
 
 if TYPE_CHECKING:

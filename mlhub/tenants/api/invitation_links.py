@@ -16,8 +16,8 @@ from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError, NotAllowedError
 from mlhub.tenants.actions import invitation_links
 from mlhub.tenants.api.serializers import MeSerializer, MyInvitationSerializer
-from mlhub.tenants.authentication import SessionAuthentication
 from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.sign_in.authentication import SessionAuthentication
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,12 +15,12 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import NotFoundError
 from mlhub.tenants import actions
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.invitation_links import invite_by_link
 from mlhub.tenants.api import serializers as s
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Invitation, Organisation
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -19,10 +19,10 @@ from mlhub.tenants.actions.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import MAX_SIGNED, AssertionSerializer, OwnerProofSerializer
 from mlhub.tenants.api.serializers import MeSerializer
-from mlhub.tenants.authentication import SessionAuthentication, caller
-from mlhub.tenants.lockout import remember_browser
 from mlhub.tenants.models import Passkey
 from mlhub.tenants.passkeys.ceremonies import begin_assertion, begin_creation, remember
+from mlhub.tenants.sign_in.authentication import SessionAuthentication, caller
+from mlhub.tenants.sign_in.lockout import remember_browser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

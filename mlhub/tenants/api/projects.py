@@ -14,8 +14,8 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
 from mlhub.tenants.api import serializers as s
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project, Team
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -16,15 +16,15 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import VisibleMixin, read_body, read_query
 from mlhub.core.errors import InvalidInputError
+from mlhub.tenants.access_control.assignments import TenantNode, bindings_in
+from mlhub.tenants.access_control.explained import TenantAction, permissions_of
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import role_bindings as actions
 from mlhub.tenants.api.serializers import ROLES, UserBriefSerializer
-from mlhub.tenants.assignments import TenantNode, bindings_in
-from mlhub.tenants.authentication import caller
-from mlhub.tenants.explained import TenantAction, permissions_of
 from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.role_models import ROLES as BOUND_ROLES
 from mlhub.tenants.roles import SEES_ALL, Role, greatest
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ApiTokenScheme(OpenApiAuthenticationExtension):
-    target_class = "mlhub.tenants.authentication.ApiTokenAuthentication"
+    target_class = "mlhub.tenants.sign_in.authentication.ApiTokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:  # noqa: ARG002
@@ -21,7 +21,7 @@ class ApiTokenScheme(OpenApiAuthenticationExtension):
 
 
 class SessionScheme(OpenApiAuthenticationExtension):
-    target_class = "mlhub.tenants.authentication.SessionAuthentication"
+    target_class = "mlhub.tenants.sign_in.authentication.SessionAuthentication"
     name = "session"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:  # noqa: ARG002

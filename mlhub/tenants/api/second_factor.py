@@ -17,7 +17,7 @@ from mlhub.tenants.actions.owner_checks import require_owner
 from mlhub.tenants.actions.password_sign_in import has_password
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -14,15 +14,15 @@ from rest_framework.response import Response
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotAllowedError, NotFoundError
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import service_accounts as actions
 from mlhub.tenants.actions import users
 from mlhub.tenants.actions.credentials import SCOPES, revoke_token
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.api.user_serializers import UserDeleteQuerySerializer, UserDeletionSerializer
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -16,8 +16,8 @@ from mlhub.core.api.views import read_body
 from mlhub.tenants import actions
 from mlhub.tenants.api.proofs import LoginSerializer
 from mlhub.tenants.api.serializers import MeSerializer
-from mlhub.tenants.authentication import SessionAuthentication, caller
-from mlhub.tenants.lockout import remember_browser
+from mlhub.tenants.sign_in.authentication import SessionAuthentication, caller
+from mlhub.tenants.sign_in.lockout import remember_browser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

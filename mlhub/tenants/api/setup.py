@@ -15,8 +15,8 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import setup
 from mlhub.tenants.api.serializers import MeSerializer
-from mlhub.tenants.authentication import SessionAuthentication
-from mlhub.tenants.lockout import remember_browser
+from mlhub.tenants.sign_in.authentication import SessionAuthentication
+from mlhub.tenants.sign_in.lockout import remember_browser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

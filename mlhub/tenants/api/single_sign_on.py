@@ -20,8 +20,8 @@ from mlhub.tenants.actions.single_sign_on import enter
 from mlhub.tenants.api import single_sign_on_callback as callback
 from mlhub.tenants.api.proofs import SecondFactorProofSerializer
 from mlhub.tenants.api.serializers import MeSerializer
-from mlhub.tenants.authentication import SessionAuthentication
 from mlhub.tenants.passkeys.relying_party import relying_party
+from mlhub.tenants.sign_in.authentication import SessionAuthentication
 from mlhub.tenants.single_sign_on.begun import BegunSignIn, remember
 from mlhub.tenants.single_sign_on.provider import authorization_url
 

@@ -20,9 +20,9 @@ from mlhub.core.errors import DomainError, NotFoundError
 from mlhub.core.rate_limits.requests import charge_address
 from mlhub.tenants.actions.identities import link_identity
 from mlhub.tenants.actions.single_sign_on import enter
-from mlhub.tenants.authentication import caller_of_session
-from mlhub.tenants.lockout import remember_browser
-from mlhub.tenants.secret_cookies import read_secret_cookie, set_secret_cookie
+from mlhub.tenants.sign_in.authentication import caller_of_session
+from mlhub.tenants.sign_in.lockout import remember_browser
+from mlhub.tenants.sign_in.secret_cookies import read_secret_cookie, set_secret_cookie
 from mlhub.tenants.single_sign_on.begun import BegunSignIn, forget, recall
 from mlhub.tenants.single_sign_on.options import SingleSignOn
 from mlhub.tenants.single_sign_on.provider import ProviderIdentity, identity_of_answer

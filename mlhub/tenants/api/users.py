@@ -12,12 +12,12 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotFoundError
+from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
 from mlhub.tenants.actions import accounts, members, passkeys, passwords, sessions, users
 from mlhub.tenants.api import user_serializers as s
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, User
-from mlhub.tenants.permissions import IsPlatformAdministrator
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -15,12 +15,12 @@ from rest_framework.response import Response
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
+from mlhub.tenants.access_control.permissions import IsAuthenticatedInScope, IsPlatformAdministrator, role_of
 from mlhub.tenants.api import serializers as s
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
 from mlhub.tenants.named import NamedFilter
-from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator, role_of
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from uuid import UUID

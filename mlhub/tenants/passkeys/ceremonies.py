@@ -39,7 +39,7 @@ from fido2.webauthn import (
 from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.tenants.models import Passkey, UsedChallenge, User
 from mlhub.tenants.passkeys.relying_party import relying_party
-from mlhub.tenants.secret_cookies import read_secret_cookie, set_secret_cookie
+from mlhub.tenants.sign_in.secret_cookies import read_secret_cookie, set_secret_cookie
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

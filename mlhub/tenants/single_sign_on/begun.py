@@ -12,7 +12,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlhub.tenants.secret_cookies import read_secret_cookie, set_secret_cookie
+from mlhub.tenants.sign_in.secret_cookies import read_secret_cookie, set_secret_cookie
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rest_framework.response import Response
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
+from mlhub.tenants.access_control.permissions import require_scope
 from mlhub.tenants.actions import create_project
 from mlhub.tenants.models import ApiToken, Membership, Organisation
-from mlhub.tenants.permissions import require_scope
 from mlhub.tenants.roles import Role
 from mlhub.tracking.access import Caller
 from mlhub.tracking.api.bodies import text

@@ -22,10 +22,10 @@ from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.requests import charge_request
 from mlhub.jobs.execution.credentials import attempt_of_tracking_token
 from mlhub.jobs.models import Attempt
-from mlhub.tenants.authentication import ApiTokenAuthentication
+from mlhub.tenants.access_control.permissions import IsAuthenticatedInScope
 from mlhub.tenants.models import User
-from mlhub.tenants.permissions import IsAuthenticatedInScope
-from mlhub.tenants.rate_limits import RequestThrottle
+from mlhub.tenants.sign_in.authentication import ApiTokenAuthentication
+from mlhub.tenants.sign_in.rate_limits import RequestThrottle
 from mlhub.tracking.access import Caller
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.storage.downloads import blob_response
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.api import serializers as s
 from mlhub.tracking.models import Run, RunStatus

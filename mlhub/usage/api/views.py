@@ -19,9 +19,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, read_query
-from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.named import id_of_named
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
 from mlhub.usage.reports import Dimension, UsageReport, UsageScope, Window, report

@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.tenants.authentication import caller
+from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, User
-from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.authentication import caller
 from mlhub.webhooks import actions, mail
 from mlhub.webhooks.api import serializers as s
 from mlhub.webhooks.models import Delivery, Webhook

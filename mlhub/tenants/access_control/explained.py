@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mlhub.tenants.assignments import (
+from mlhub.tenants.access_control.assignments import (
     Assignment,
     TenantNode,
     above,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.assignments import TenantNode, allows, described, granting, role_assignments
+from mlhub.tenants.access_control.assignments import TenantNode, allows, described, granting, role_assignments
 from mlhub.tenants.models import ApiToken, User
 from mlhub.tenants.roles import Role, greatest
 

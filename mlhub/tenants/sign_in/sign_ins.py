@@ -15,8 +15,8 @@ from django.http import HttpRequest
 
 from mlhub.core.origin import current_origin
 from mlhub.tenants.audit import record
-from mlhub.tenants.authentication import METHOD
 from mlhub.tenants.models import SignInMethod, User, UserSession
+from mlhub.tenants.sign_in.authentication import METHOD
 
 MAX_NAME = 150  # characters of a name that somebody tried
 
