@@ -40,7 +40,7 @@ from mlhub.retention.organisation_deletions import record_deletion
 from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
 from mlhub.storage.models import Blob, Holding, ResumableUpload
-from mlhub.tenants.actions.projects import contents_of
+from mlhub.tenants.actions.hierarchy.projects import contents_of
 from mlhub.tenants.models import Organisation, Project, Team
 from mlhub.tracking.actions import OWNER_KIND as RUN
 from mlhub.tracking.actions import lock_run

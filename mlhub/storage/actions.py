@@ -22,7 +22,7 @@ from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
-from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above, within
+from mlhub.tenants.actions.limits.quotas import Owner, raised_by, rules_above, within
 from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, quota_of_user
 

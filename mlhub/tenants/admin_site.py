@@ -9,8 +9,8 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 
-from mlhub.tenants.actions.password_sign_in import may_use_password
-from mlhub.tenants.actions.second_factor import has_second_factor
+from mlhub.tenants.actions.sign_in.password_sign_in import may_use_password
+from mlhub.tenants.actions.sign_in.second_factor import has_second_factor
 from mlhub.tenants.sign_in.authentication import lacks_second_factor
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from mlhub.tenants.actions import forgotten_passwords
+from mlhub.tenants.actions.sign_in import forgotten_passwords
 
 
 @shared_task

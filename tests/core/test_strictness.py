@@ -15,7 +15,7 @@ from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
 from mlhub.tenants.actions import bind_role
-from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.actions.administration.service_accounts import create_service_account
 from mlhub.tenants.models import Team
 from mlhub.tenants.roles import Role
 from mlhub.webhooks.models import Webhook

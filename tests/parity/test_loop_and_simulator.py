@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlhub.control.models import Round
 from mlhub.jobs.models import Job
-from mlhub.tenants.actions.user_quotas import limit_user
+from mlhub.tenants.actions.limits.user_quotas import limit_user
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.api.user_limits import UserLimit
 from scheduler.simulator.traces.clusters import uniform_cluster

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from mlhub.core.rate_limits.limits import read_rate_limits
 from mlhub.events.models import Event
-from mlhub.tenants.actions import forgotten_passwords
+from mlhub.tenants.actions.sign_in import forgotten_passwords
 from mlhub.tenants.models import ExternalIdentity, User
 from mlhub.tenants.tasks import send_password_links
 

@@ -16,8 +16,8 @@ from mlhub.experiments.models import Study
 from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.actions import bind_role, boost_quota, create_token, invite, request_quota, set_quota
-from mlhub.tenants.actions.service_accounts import create_service_account
-from mlhub.tenants.actions.user_quotas import limit_user
+from mlhub.tenants.actions.administration.service_accounts import create_service_account
+from mlhub.tenants.actions.limits.user_quotas import limit_user
 from mlhub.tenants.models import Membership, Organisation, Project, Team, User
 from mlhub.tenants.roles import Role
 from mlhub.tracking.models import Run

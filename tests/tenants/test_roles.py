@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
 from mlhub.tenants.actions import bind_role, remove_member, set_quota
-from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.actions.administration.service_accounts import create_service_account
 from mlhub.tenants.models import Membership, Project, RoleBinding, Team, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast

@@ -9,8 +9,8 @@ import pytest
 
 from mlhub.environments.models import ProjectSecret
 from mlhub.tenants.actions import invite
-from mlhub.tenants.actions.role_bindings import bind_role
-from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.actions.administration.service_accounts import create_service_account
+from mlhub.tenants.actions.membership.role_bindings import bind_role
 from mlhub.tenants.models import Invitation, Membership, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast

@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
-from mlhub.tenants.actions import second_factor
+from mlhub.tenants.actions.sign_in import second_factor
 from mlhub.tenants.models import SecondFactor, User
 
 AUTH, PASSWORD = "/api/v1/auth", "correct horse battery"

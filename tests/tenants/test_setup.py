@@ -12,7 +12,7 @@ from django.db import connections
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
-from mlhub.tenants.actions.setup import setup_code
+from mlhub.tenants.actions.administration.setup import setup_code
 from mlhub.tenants.models import User
 
 SETUP, ME = "/api/v1/auth/setup", "/api/v1/auth/me"

@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.tenants.actions import bind_role, invite
-from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.actions.administration.service_accounts import create_service_account
 from mlhub.tenants.api.urls import urlpatterns
 from mlhub.tenants.models import (
     ApiToken,

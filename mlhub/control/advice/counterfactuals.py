@@ -19,7 +19,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.states import ENDED, JobState
-from mlhub.tenants.actions.quotas import owners_above, raised_by
+from mlhub.tenants.actions.limits.quotas import owners_above, raised_by
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.plan import filled_in

@@ -15,7 +15,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import boost_quota, end_boost
-from mlhub.tenants.actions.boosts import MOST_EXTRA
+from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, Team
 from mlhub.tenants.sign_in.authentication import caller
 

@@ -17,7 +17,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.tenants.actions import approve_request, refuse_request, request_quota, withdraw_request
-from mlhub.tenants.actions.boosts import MOST_EXTRA
+from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
 from mlhub.tenants.models import Organisation, Project, QuotaRequest, Team
 from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.sign_in.authentication import caller

@@ -19,7 +19,7 @@ from mlhub.core.api.views import read_body
 from mlhub.tenants.access_control.assignments import administered_by
 from mlhub.tenants.access_control.permissions import require_administrator
 from mlhub.tenants.actions import set_quota
-from mlhub.tenants.actions.quotas import require_quota_right
+from mlhub.tenants.actions.limits.quotas import require_quota_right
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.quota_terms.boosts import BoostAmounts
 from mlhub.tenants.roles import Role

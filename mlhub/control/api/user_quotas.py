@@ -18,8 +18,8 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.permissions import role_of
-from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.actions.user_quotas import limit_user, remove_user_quota
+from mlhub.tenants.actions.limits.quotas import Owner
+from mlhub.tenants.actions.limits.user_quotas import limit_user, remove_user_quota
 from mlhub.tenants.api.serializers import UserBriefSerializer
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
 from mlhub.tenants.quota_terms.budgets import MOST_BUDGETS

@@ -30,7 +30,7 @@ from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_o
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.access_control.permissions import require_administrator
-from mlhub.tenants.actions.quotas import checked_types
+from mlhub.tenants.actions.limits.quotas import checked_types
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.sign_in.authentication import caller

@@ -14,7 +14,7 @@ from django.db.models import Manager
 from mlhub.control.models import UserBudgetAlerts
 from mlhub.control.quotas.budgets import BudgetBooks, QuotaRow, owners_with_budgets
 from mlhub.events.actions import append
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import user_quotas_of
 from scheduler.api.gpu_budgets import GpuHourBudget, period_of

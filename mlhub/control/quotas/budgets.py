@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, ProjectQuota, Quota, Team, TeamQuota
 from mlhub.usage.hours import LiveHolding, UsedHours, live_holdings, used_hours
 from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted, period_of

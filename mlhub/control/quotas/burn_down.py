@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
 from mlhub.control.quotas.budgets import BudgetBooks, BudgetRows
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, Team
 from mlhub.usage.hours import HoursFilter, LiveHolding, first_use, hours_by_section
 from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, period_of

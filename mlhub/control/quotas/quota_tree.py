@@ -24,8 +24,8 @@ from mlhub.control.quotas.user_limits import UserLimitBooks
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
-from mlhub.tenants.actions.boosts import amounts_of
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.limits.boosts import amounts_of
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.team_tree import TeamTree

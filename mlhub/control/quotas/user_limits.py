@@ -15,7 +15,7 @@ from mlhub.control.quotas.budgets import BudgetBooks, as_rows
 from mlhub.jobs.models import Allocation, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_of_user
-from mlhub.tenants.actions.quotas import Owner, within
+from mlhub.tenants.actions.limits.quotas import Owner, within
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import UserQuotaIndex, user_quotas_of
 from scheduler.api.user_limits import UserLimit

@@ -11,7 +11,7 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError, QuotaExceededError
 from mlhub.tenants.actions import gpu_limits_above, type_limits_above
-from mlhub.tenants.actions.quotas import Owner, raised_by
+from mlhub.tenants.actions.limits.quotas import Owner, raised_by
 from mlhub.tenants.models import Project
 
 GIB = 2**30

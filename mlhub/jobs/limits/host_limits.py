@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from mlhub.core.errors import QuotaExceededError
 from mlhub.jobs.models import Job, ModeChoice
-from mlhub.tenants.actions.quotas import raised_by, rules_above
+from mlhub.tenants.actions.limits.quotas import raised_by, rules_above
 from mlhub.tenants.models import Project
 from mlhub.wire.launch import Resources
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.permissions import role_of
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Project, QuotaRules, Team, User
 from mlhub.tenants.roles import Role
 

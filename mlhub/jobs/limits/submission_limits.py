@@ -21,7 +21,7 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
 from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
-from mlhub.tenants.actions.quotas import raised_by, rules_above, within
+from mlhub.tenants.actions.limits.quotas import raised_by, rules_above, within
 from mlhub.tenants.models import Project, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, of_organisation, quotas_above
 

@@ -12,7 +12,7 @@ from mlhub.core.errors import QuotaExceededError
 from mlhub.jobs.limits.capacity import usable_types
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
-from mlhub.tenants.actions.quotas import within
+from mlhub.tenants.actions.limits.quotas import within
 from mlhub.tenants.models import User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, owner_name
 

@@ -15,7 +15,7 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.retention.models import OrganisationDeletion
 from mlhub.retention.organisation_deletions import begin_deletion, contents_to_delete
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.owner_checks import require_owner
+from mlhub.tenants.actions.sign_in.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.models import Organisation

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
 
-from mlhub.tenants.actions.boosts import (
+from mlhub.tenants.actions.hierarchy.organisations import create_organisation, create_project, create_team
+from mlhub.tenants.actions.hierarchy.projects import delete, move, move_team, rename, require_open, set_archived
+from mlhub.tenants.actions.limits.boosts import (
     boost_quota,
     end_boost,
     gpu_limit_of,
@@ -9,14 +11,12 @@ from mlhub.tenants.actions.boosts import (
     record_ended_boosts,
     type_limits_above,
 )
-from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
-from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
-from mlhub.tenants.actions.members import add_member, change_role, remove_member
-from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
-from mlhub.tenants.actions.projects import delete, move, move_team, rename, require_open, set_archived
-from mlhub.tenants.actions.quota_requests import approve_request, refuse_request, request_quota, withdraw_request
-from mlhub.tenants.actions.quotas import quota_of, set_quota
-from mlhub.tenants.actions.role_bindings import bind_role, change_binding, withdraw_binding
+from mlhub.tenants.actions.limits.quota_requests import approve_request, refuse_request, request_quota, withdraw_request
+from mlhub.tenants.actions.limits.quotas import quota_of, set_quota
+from mlhub.tenants.actions.membership.invitations import answer_invitation, invite, withdraw_invitation
+from mlhub.tenants.actions.membership.members import add_member, change_role, remove_member
+from mlhub.tenants.actions.membership.role_bindings import bind_role, change_binding, withdraw_binding
+from mlhub.tenants.actions.sign_in.credentials import create_token, revoke_token, sign_in, sign_out
 
 __all__ = [
     "add_member",

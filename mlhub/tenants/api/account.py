@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.actions import forgotten_passwords, passwords, sessions
+from mlhub.tenants.actions.sign_in import forgotten_passwords, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.api.serializers import MeSerializer
 from mlhub.tenants.models import ApiToken, UserSession

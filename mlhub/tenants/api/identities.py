@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from mlhub.core.api.described import described
 from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.tenants.actions.identities import unlink_identity
-from mlhub.tenants.actions.owner_checks import require_owner
+from mlhub.tenants.actions.sign_in.identities import unlink_identity
+from mlhub.tenants.actions.sign_in.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.api.single_sign_on import ProviderAddressSerializer, begin

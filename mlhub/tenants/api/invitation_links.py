@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError, NotAllowedError
-from mlhub.tenants.actions import invitation_links
+from mlhub.tenants.actions.administration import invitation_links
 from mlhub.tenants.api.serializers import MeSerializer, MyInvitationSerializer
 from mlhub.tenants.models import ApiToken, User
 from mlhub.tenants.sign_in.authentication import SessionAuthentication

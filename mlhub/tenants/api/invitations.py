@@ -16,7 +16,7 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import NotFoundError
 from mlhub.tenants import actions
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.invitation_links import invite_by_link
+from mlhub.tenants.actions.administration.invitation_links import invite_by_link
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.models import Invitation, Organisation
 from mlhub.tenants.roles import Role

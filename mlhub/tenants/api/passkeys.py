@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.tenants.actions import passkeys as actions
-from mlhub.tenants.actions.owner_checks import require_owner
+from mlhub.tenants.actions.sign_in import passkeys as actions
+from mlhub.tenants.actions.sign_in.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import MAX_SIGNED, AssertionSerializer, OwnerProofSerializer
 from mlhub.tenants.api.serializers import MeSerializer

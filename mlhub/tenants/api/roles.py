@@ -19,7 +19,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode, bindings_in
 from mlhub.tenants.access_control.explained import TenantAction, permissions_of
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions import role_bindings as actions
+from mlhub.tenants.actions.membership import role_bindings as actions
 from mlhub.tenants.api.serializers import ROLES, UserBriefSerializer
 from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
 from mlhub.tenants.role_models import ROLES as BOUND_ROLES

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
-from mlhub.tenants.actions import second_factor as actions
-from mlhub.tenants.actions.owner_checks import require_owner
-from mlhub.tenants.actions.password_sign_in import has_password
+from mlhub.tenants.actions.sign_in import second_factor as actions
+from mlhub.tenants.actions.sign_in.owner_checks import require_owner
+from mlhub.tenants.actions.sign_in.password_sign_in import has_password
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.sign_in.authentication import caller

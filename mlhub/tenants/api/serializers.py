@@ -12,7 +12,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
 from mlhub.tenants.access_control.assignments import project_roles
-from mlhub.tenants.actions.credentials import SCOPES
+from mlhub.tenants.actions.sign_in.credentials import SCOPES
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
 

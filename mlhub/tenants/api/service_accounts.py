@@ -15,9 +15,9 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotAllowedError, NotFoundError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions import service_accounts as actions
-from mlhub.tenants.actions import users
-from mlhub.tenants.actions.credentials import SCOPES, revoke_token
+from mlhub.tenants.actions.administration import service_accounts as actions
+from mlhub.tenants.actions.administration import users
+from mlhub.tenants.actions.sign_in.credentials import SCOPES, revoke_token
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.api.user_serializers import UserDeleteQuerySerializer, UserDeletionSerializer
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, User

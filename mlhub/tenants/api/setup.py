@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
-from mlhub.tenants.actions import setup
+from mlhub.tenants.actions.administration import setup
 from mlhub.tenants.api.serializers import MeSerializer
 from mlhub.tenants.sign_in.authentication import SessionAuthentication
 from mlhub.tenants.sign_in.lockout import remember_browser

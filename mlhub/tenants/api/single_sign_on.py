@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.single_sign_on import enter
+from mlhub.tenants.actions.sign_in.single_sign_on import enter
 from mlhub.tenants.api import single_sign_on_callback as callback
 from mlhub.tenants.api.proofs import SecondFactorProofSerializer
 from mlhub.tenants.api.serializers import MeSerializer

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_GET
 
 from mlhub.core.errors import DomainError, NotFoundError
 from mlhub.core.rate_limits.requests import charge_address
-from mlhub.tenants.actions.identities import link_identity
-from mlhub.tenants.actions.single_sign_on import enter
+from mlhub.tenants.actions.sign_in.identities import link_identity
+from mlhub.tenants.actions.sign_in.single_sign_on import enter
 from mlhub.tenants.sign_in.authentication import caller_of_session
 from mlhub.tenants.sign_in.lockout import remember_browser
 from mlhub.tenants.sign_in.secret_cookies import read_secret_cookie, set_secret_cookie

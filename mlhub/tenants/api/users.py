@@ -13,7 +13,9 @@ from rest_framework.response import Response
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
-from mlhub.tenants.actions import accounts, members, passkeys, passwords, sessions, users
+from mlhub.tenants.actions.administration import users
+from mlhub.tenants.actions.membership import members
+from mlhub.tenants.actions.sign_in import accounts, passkeys, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.roles import Role

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 from mlhub.tenants.access_control.permissions import require_scope
-from mlhub.tenants.actions import projects
+from mlhub.tenants.actions.hierarchy import projects
 from mlhub.tenants.models import ApiToken, Project
 from mlhub.tracking.actions import set_experiment_tag
 from mlhub.tracking.api.bodies import entry, text

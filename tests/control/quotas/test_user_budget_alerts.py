@@ -15,7 +15,7 @@ from mlhub.control.quotas.budget_alerts import report_reached, report_reached_by
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt
 from mlhub.tenants.actions import create_team
-from mlhub.tenants.actions.user_quotas import limit_user, remove_user_quota
+from mlhub.tenants.actions.limits.user_quotas import limit_user, remove_user_quota
 from mlhub.tenants.models import Membership, Project, User, UserQuota
 from mlhub.usage.models import UsageEntry
 from mlhub.webhooks import delivery, mail

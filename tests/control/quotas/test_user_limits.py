@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt
-from mlhub.tenants.actions.user_quotas import limit_user
+from mlhub.tenants.actions.limits.user_quotas import limit_user
 from mlhub.tenants.models import UserQuota
 from tests.cast import Cast, make_cast
 from tests.control.worlds import World, state

@@ -16,7 +16,7 @@ from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion
-from mlhub.tenants.actions.user_quotas import limit_user
+from mlhub.tenants.actions.limits.user_quotas import limit_user
 from scheduler.api.snapshot import (
     ClusterSnapshot,
     JobSnapshot,

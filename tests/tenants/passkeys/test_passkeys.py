@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
-from mlhub.tenants.actions import passkeys
+from mlhub.tenants.actions.sign_in import passkeys
 from mlhub.tenants.models import ApiToken, Passkey, UsedChallenge, User, UserSession
 from tests.tenants.passkeys.authenticator import PRESENT, SYNCED, VERIFIED
 from tests.tenants.passkeys.conftest import AUTH, OWN, PASSWORD, Holder, enter, make_holder

@@ -9,7 +9,7 @@ import httpx
 import pyotp
 import pytest
 
-from mlhub.tenants.actions import second_factor
+from mlhub.tenants.actions.sign_in import second_factor
 from mlhub.tenants.models import SecondFactor, User
 from tests.tenants.single_sign_on.conftest import BEGIN, ME, METHODS
 

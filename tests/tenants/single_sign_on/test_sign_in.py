@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
-from mlhub.tenants.actions import second_factor
+from mlhub.tenants.actions.sign_in import second_factor
 from mlhub.tenants.models import ExternalIdentity, Invitation, Membership, User, UserSession
 from tests.tenants.passkeys.authenticator import SoftAuthenticator
 from tests.tenants.single_sign_on.conftest import BEGIN, ME, METHODS

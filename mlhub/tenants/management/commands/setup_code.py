@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mlhub.tenants.actions.setup import is_setup_needed, setup_code
+from mlhub.tenants.actions.administration.setup import is_setup_needed, setup_code
 
 
 class Command(BaseCommand):

@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.passkey_proofs import accept_passkey
-from mlhub.tenants.actions.password_sign_in import has_password
-from mlhub.tenants.actions.passwords import require_password
-from mlhub.tenants.actions.second_factor import require_second_factor
+from mlhub.tenants.actions.sign_in.passkey_proofs import accept_passkey
+from mlhub.tenants.actions.sign_in.password_sign_in import has_password
+from mlhub.tenants.actions.sign_in.passwords import require_password
+from mlhub.tenants.actions.sign_in.second_factor import require_second_factor
 from mlhub.tenants.models import User
 from mlhub.tenants.passkeys.ceremonies import Assertion
 

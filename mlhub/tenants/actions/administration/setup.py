@@ -18,9 +18,9 @@ from django.http import HttpRequest
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.core.installation import installation
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.accounts import create_account
-from mlhub.tenants.actions.organisations import create_organisation
-from mlhub.tenants.actions.password_sign_in import is_password_name
+from mlhub.tenants.actions.hierarchy.organisations import create_organisation
+from mlhub.tenants.actions.sign_in.accounts import create_account
+from mlhub.tenants.actions.sign_in.password_sign_in import is_password_name
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, User
 from mlhub.tenants.roles import Role

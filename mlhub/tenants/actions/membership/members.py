@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.role_bindings import SERVICE_ROLES, withdraw_all
+from mlhub.tenants.actions.membership.role_bindings import SERVICE_ROLES, withdraw_all
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.roles import Role

@@ -13,9 +13,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError
-from mlhub.tenants.actions.lock import refuse_if_locked
-from mlhub.tenants.actions.password_sign_in import is_password_name, may_use_password, passwords_are_off
-from mlhub.tenants.actions.second_factor import require_second_factor
+from mlhub.tenants.actions.sign_in.lock import refuse_if_locked
+from mlhub.tenants.actions.sign_in.password_sign_in import is_password_name, may_use_password, passwords_are_off
+from mlhub.tenants.actions.sign_in.second_factor import require_second_factor
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import ApiToken, Organisation, Project, User
 from mlhub.tenants.passkeys.ceremonies import Assertion

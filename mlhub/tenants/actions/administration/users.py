@@ -11,8 +11,8 @@ from django.db import models, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.role_bindings import withdraw_all
-from mlhub.tenants.actions.sessions import end_sessions
+from mlhub.tenants.actions.membership.role_bindings import withdraw_all
+from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.roles import Role

@@ -13,8 +13,8 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.quotas import require_room_above, require_room_for_boosts
-from mlhub.tenants.actions.team_places import require_place
+from mlhub.tenants.actions.hierarchy.team_places import require_place
+from mlhub.tenants.actions.limits.quotas import require_room_above, require_room_for_boosts
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,

@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.group_memberships import take_away
-from mlhub.tenants.actions.passkey_proofs import has_way_in_by_passkey
-from mlhub.tenants.actions.password_sign_in import has_password
-from mlhub.tenants.actions.second_factor import has_second_factor
-from mlhub.tenants.actions.sessions import end_sessions
+from mlhub.tenants.actions.membership.group_memberships import take_away
+from mlhub.tenants.actions.sign_in.passkey_proofs import has_way_in_by_passkey
+from mlhub.tenants.actions.sign_in.password_sign_in import has_password
+from mlhub.tenants.actions.sign_in.second_factor import has_second_factor
+from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import ApiToken, ExternalIdentity, Organisation, User
 from mlhub.tenants.single_sign_on.options import SingleSignOn

@@ -20,8 +20,8 @@ from mlhub.core.errors import ConflictError, UnavailableError
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.limiter import rate_limiter
 from mlhub.core.rate_limits.requests import network_of
-from mlhub.tenants.actions.password_sign_in import may_use_password
-from mlhub.tenants.actions.passwords import make_link
+from mlhub.tenants.actions.sign_in.password_sign_in import may_use_password
+from mlhub.tenants.actions.sign_in.passwords import make_link
 from mlhub.tenants.audit import record
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import User

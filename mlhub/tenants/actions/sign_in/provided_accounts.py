@@ -7,7 +7,7 @@ import re
 from itertools import chain, count
 
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.accounts import SERVICE_SUFFIX, create_account
+from mlhub.tenants.actions.sign_in.accounts import SERVICE_SUFFIX, create_account
 from mlhub.tenants.models import Invitation, User
 from mlhub.tenants.single_sign_on.provider import ProviderIdentity
 

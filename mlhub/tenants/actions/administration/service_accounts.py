@@ -13,10 +13,10 @@ from django.utils.text import slugify
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.accounts import SERVICE_SUFFIX
-from mlhub.tenants.actions.credentials import create_token
-from mlhub.tenants.actions.members import SERVICE_ROLES, change_role
-from mlhub.tenants.actions.users import change_user, delete_user
+from mlhub.tenants.actions.administration.users import change_user, delete_user
+from mlhub.tenants.actions.membership.members import SERVICE_ROLES, change_role
+from mlhub.tenants.actions.sign_in.accounts import SERVICE_SUFFIX
+from mlhub.tenants.actions.sign_in.credentials import create_token
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, User
 from mlhub.tenants.roles import Role

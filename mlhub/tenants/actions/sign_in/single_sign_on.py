@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from mlhub.core.errors import DomainError, NotAllowedError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.group_memberships import apply_roles, locked_organisations, roles_of_groups
-from mlhub.tenants.actions.identities import account_of_address, add_identity, label_of, take_over
-from mlhub.tenants.actions.provided_accounts import create_provided_account
-from mlhub.tenants.actions.second_factor import require_second_factor
+from mlhub.tenants.actions.membership.group_memberships import apply_roles, locked_organisations, roles_of_groups
+from mlhub.tenants.actions.sign_in.identities import account_of_address, add_identity, label_of, take_over
+from mlhub.tenants.actions.sign_in.provided_accounts import create_provided_account
+from mlhub.tenants.actions.sign_in.second_factor import require_second_factor
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import ExternalIdentity, SignInMethod, User
 from mlhub.tenants.passkeys.ceremonies import Assertion

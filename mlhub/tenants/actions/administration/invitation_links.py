@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions import invitations
-from mlhub.tenants.actions.accounts import create_account
-from mlhub.tenants.actions.members import needed_role
-from mlhub.tenants.actions.password_sign_in import passwords_are_off
+from mlhub.tenants.actions.membership import invitations
+from mlhub.tenants.actions.membership.members import needed_role
+from mlhub.tenants.actions.sign_in.accounts import create_account
+from mlhub.tenants.actions.sign_in.password_sign_in import passwords_are_off
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Invitation, Organisation, User
 from mlhub.tenants.roles import Role

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError
 from mlhub.tenants.access_control.permissions import require_role, role_of
-from mlhub.tenants.actions.members import needed_role
+from mlhub.tenants.actions.membership.members import needed_role
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Invitation, Membership, Organisation, User
 from mlhub.tenants.querysets import InvitationQuerySet

@@ -25,9 +25,9 @@ from django.utils import timezone
 
 from mlhub.core.encryption import cipher
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.lock import refuse_if_locked, refuse_while_locked
-from mlhub.tenants.actions.passkey_proofs import accept_passkey
-from mlhub.tenants.actions.sessions import end_sessions
+from mlhub.tenants.actions.sign_in.lock import refuse_if_locked, refuse_while_locked
+from mlhub.tenants.actions.sign_in.passkey_proofs import accept_passkey
+from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SecondFactor, User
 from mlhub.tenants.passkeys.ceremonies import Assertion

@@ -13,7 +13,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.tenants.actions.quotas import (
+from mlhub.tenants.actions.limits.quotas import (
     Owner,
     checked_types,
     quota_of,

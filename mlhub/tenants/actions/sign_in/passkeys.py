@@ -14,15 +14,15 @@ from django.http import HttpRequest
 
 from mlhub.core.errors import ConflictError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.passkey_proofs import accept_passkey
-from mlhub.tenants.actions.password_sign_in import has_password
-from mlhub.tenants.actions.second_factor import (
+from mlhub.tenants.actions.sign_in.passkey_proofs import accept_passkey
+from mlhub.tenants.actions.sign_in.password_sign_in import has_password
+from mlhub.tenants.actions.sign_in.second_factor import (
     drop_useless_codes,
     has_second_factor,
     remove_app,
     renew_recovery_codes,
 )
-from mlhub.tenants.actions.sessions import end_sessions
+from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Passkey, SignInMethod, User
 from mlhub.tenants.passkeys.ceremonies import Assertion, encoded_id, finish_creation

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from mlhub.core.errors import DomainError, InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.password_sign_in import may_use_password
+from mlhub.tenants.actions.sign_in.password_sign_in import may_use_password
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Passkey, SignInMethod, User
 from mlhub.tenants.passkeys.ceremonies import Assertion, finish_assertion

@@ -14,8 +14,8 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.access_control.assignments import above, holders
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.boosts import boost_quota, check_end, checked_amounts, require_limits
-from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, set_quota
+from mlhub.tenants.actions.limits.boosts import boost_quota, check_end, checked_amounts, require_limits
+from mlhub.tenants.actions.limits.quotas import Owner, quota_of, require_quota_right, set_quota
 from mlhub.tenants.audit import record
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User

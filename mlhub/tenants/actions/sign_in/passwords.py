@@ -18,11 +18,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
-from mlhub.tenants.actions.accounts import put_password
-from mlhub.tenants.actions.credentials import check_credentials
-from mlhub.tenants.actions.password_sign_in import may_use_password, passwords_are_off
-from mlhub.tenants.actions.second_factor import require_second_factor
-from mlhub.tenants.actions.sessions import end_sessions
+from mlhub.tenants.actions.sign_in.accounts import put_password
+from mlhub.tenants.actions.sign_in.credentials import check_credentials
+from mlhub.tenants.actions.sign_in.password_sign_in import may_use_password, passwords_are_off
+from mlhub.tenants.actions.sign_in.second_factor import require_second_factor
+from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import User, UserSession
 from mlhub.tenants.passkeys.ceremonies import Assertion

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
-from mlhub.tenants.actions.role_bindings import withdraw_all
+from mlhub.tenants.actions.membership.role_bindings import withdraw_all
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, SignInMethod, User
 from mlhub.tenants.roles import Role

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.quotas import Owner, checked_types
+from mlhub.tenants.actions.limits.quotas import Owner, checked_types
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User, UserQuota
 from mlhub.tenants.quota_terms.budgets import checked_budgets

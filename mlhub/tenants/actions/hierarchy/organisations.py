@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.projects import require_open_organisation
-from mlhub.tenants.actions.team_places import require_place
+from mlhub.tenants.actions.hierarchy.projects import require_open_organisation
+from mlhub.tenants.actions.hierarchy.team_places import require_place
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
