@@ -19,19 +19,19 @@ from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.execution.startup import mark_attempt
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.submission.notebooks import record_activity
-from mlhub.metrics.batch_changes import record_batch_change
-from mlhub.metrics.log_store import store_log
+from mlhub.metrics.logs.log_store import store_log
+from mlhub.metrics.measurements.batch_changes import record_batch_change
+from mlhub.metrics.measurements.plausibility import TIMES
+from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
+from mlhub.metrics.measurements.server_restarts import record_server_return
+from mlhub.metrics.measurements.speeds import as_gang, keep_staleness, learn
+from mlhub.metrics.measurements.stalls import record_stall
+from mlhub.metrics.measurements.usage import store_usage
+from mlhub.metrics.measurements.worker_steps import record_worker_steps
 from mlhub.metrics.models import PodStream, StreamCursor
-from mlhub.metrics.plausibility import TIMES
-from mlhub.metrics.point_store import PointBatch
-from mlhub.metrics.profile_reports import check_trace, record_profile
+from mlhub.metrics.points.point_store import PointBatch
+from mlhub.metrics.profiling.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
-from mlhub.metrics.script_steps import begin_training, record_first_step, record_steps
-from mlhub.metrics.server_restarts import record_server_return
-from mlhub.metrics.speeds import as_gang, keep_staleness, learn
-from mlhub.metrics.stalls import record_stall
-from mlhub.metrics.usage import store_usage
-from mlhub.metrics.worker_steps import record_worker_steps
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.sign_in.authentication import hash_token

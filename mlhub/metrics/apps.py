@@ -10,6 +10,6 @@ class MetricsConfig(AppConfig):
 
     def ready(self) -> None:
         from mlhub.jobs.execution.attempt_ends import attempt_closed
-        from mlhub.metrics.profiles import end_recordings_of_attempt
+        from mlhub.metrics.profiling.profiles import end_recordings_of_attempt
 
         attempt_closed.connect(end_recordings_of_attempt, dispatch_uid="profiles")

@@ -25,7 +25,7 @@ from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation,
 from mlhub.jobs.retention.retention_rules import Cutoffs
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series, UsageSample
-from mlhub.metrics.profiles import due_for_removal, remove_recording
+from mlhub.metrics.profiling.profiles import due_for_removal, remove_recording
 from mlhub.storage import actions as storage
 from mlhub.storage.resumable import remove_written_before
 from mlhub.tracking.actions import remove_run

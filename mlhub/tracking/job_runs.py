@@ -15,8 +15,8 @@ from uuid import UUID
 from mlhub.core.errors import ConflictError
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
-from mlhub.metrics.curves import curve_parts, exact_points, newest_points
-from mlhub.metrics.tracked_points import TrackedPoint, store_tracked_points
+from mlhub.metrics.points.curves import curve_parts, exact_points, newest_points
+from mlhub.metrics.points.tracked_points import TrackedPoint, store_tracked_points
 from mlhub.tracking.limits import LoggedPoint
 from mlhub.tracking.models import RunStatus
 from mlhub.wire.report import metric_name

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mlhub.jobs.models import Job
-from mlhub.metrics.curves import newest_values
+from mlhub.metrics.points.curves import newest_values
 from mlhub.tenants.models import Project
 from mlhub.tracking.access import Caller
 from mlhub.tracking.filters import Column, SearchRow, in_order, read_filter, read_orders

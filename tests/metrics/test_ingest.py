@@ -13,8 +13,8 @@ from rest_framework.test import APIClient
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.measurements.stalls import Waited, waited_for
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
-from mlhub.metrics.stalls import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 

@@ -37,7 +37,7 @@ def attempt(cast):
 def clock(monkeypatch):
     """The time at which lines come, moved by the test alone: on a slow machine a second passes between two posts."""
     found = SimpleNamespace(at=timezone.now())
-    monkeypatch.setattr("mlhub.metrics.log_store.timezone", SimpleNamespace(now=lambda: found.at))
+    monkeypatch.setattr("mlhub.metrics.logs.log_store.timezone", SimpleNamespace(now=lambda: found.at))
     return found
 
 

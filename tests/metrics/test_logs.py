@@ -13,8 +13,9 @@ from django.test import AsyncClient
 from django.test.utils import CaptureQueriesContext
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics import log_reads, reads
-from mlhub.metrics.log_overview import log_overview
+from mlhub.metrics import reads
+from mlhub.metrics.logs import log_reads
+from mlhub.metrics.logs.log_overview import log_overview
 from mlhub.metrics.models import LogLine, StreamCursor
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from mlhub.experiments.measurements import result_at
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series, StreamCursor
-from mlhub.metrics.tracked_points import TrackedPoint, store_tracked_points
+from mlhub.metrics.points.tracked_points import TrackedPoint, store_tracked_points
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.tracking.test_jobs import opened

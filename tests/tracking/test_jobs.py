@@ -14,9 +14,9 @@ from mlflow.exceptions import MlflowException
 from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job
-from mlhub.metrics.curves import curves
+from mlhub.metrics.measurements.stalls import record_stall
 from mlhub.metrics.models import MetricPoint, Series, StallRecord
-from mlhub.metrics.stalls import record_stall
+from mlhub.metrics.points.curves import curves
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tracking.models import Run
 from mlhub.wire.report import PhaseReport

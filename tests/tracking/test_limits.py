@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from rest_framework.test import APIClient
 
-from mlhub.metrics.tracked_points import TrackedPoint, store_tracked_points
+from mlhub.metrics.points.tracked_points import TrackedPoint, store_tracked_points
 from mlhub.tenants.models import Project
 from mlhub.tracking import actions, limits
 from mlhub.tracking.models import Run, RunParam

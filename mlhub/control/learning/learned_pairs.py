@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlhub.metrics.measurements.pairs import LEAST_STEPS
 from mlhub.metrics.models import PairSample
-from mlhub.metrics.pairs import LEAST_STEPS
 from scheduler.api.snapshot import PairObservation, PairResource
 
 LEAST_REPORTS = 3  # before a pair counts

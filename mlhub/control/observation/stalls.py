@@ -20,8 +20,8 @@ from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.jobs.states import JobState
+from mlhub.metrics.measurements.stalls import Waited, waited_for
 from mlhub.metrics.models import StallRecord
-from mlhub.metrics.stalls import Waited, waited_for
 from mlhub.registry.models import Kind
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId

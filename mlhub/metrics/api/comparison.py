@@ -14,7 +14,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.jobs.models import Job
 from mlhub.metrics.api.curve_serializers import MAX_NAME
-from mlhub.metrics.comparison import MAX_JOBS, MAX_POINTS, Axis, compared_curves, metrics_in_common
+from mlhub.metrics.points.comparison import MAX_JOBS, MAX_POINTS, Axis, compared_curves, metrics_in_common
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:

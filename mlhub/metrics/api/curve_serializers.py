@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.metrics.curves import MAX_ANSWER_POINTS, MAX_STEP
+from mlhub.metrics.points.curves import MAX_ANSWER_POINTS, MAX_STEP
 
 MAX_NAME = 250
 MAX_NAMES = 400

@@ -15,8 +15,8 @@ from mlhub.core.api.views import read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.cursor import cursor_of
-from mlhub.metrics import curves
 from mlhub.metrics.api import curve_serializers as s
+from mlhub.metrics.points import curves
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

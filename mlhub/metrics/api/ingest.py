@@ -24,7 +24,7 @@ from mlhub.jobs.execution.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s
-from mlhub.metrics.profile_reports import request_for
+from mlhub.metrics.profiling.profile_reports import request_for
 from mlhub.storage.downloads import blob_response
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 from mlhub.wire.profiles import ABILITIES, ABILITY, MAX_TRACE_BYTES, is_trace

@@ -20,9 +20,9 @@ from mlhub.events.access import DownloadAccess
 from mlhub.events.hub import hub
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.cursor import cursor_of
-from mlhub.metrics import log_reads
 from mlhub.metrics.api import log_serializers as s
-from mlhub.metrics.log_overview import log_overview
+from mlhub.metrics.logs import log_reads
+from mlhub.metrics.logs.log_overview import log_overview
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,8 +15,8 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import NotFoundError
 from mlhub.jobs.api.parts import JobPartView
-from mlhub.metrics import profiles
 from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
+from mlhub.metrics.profiling import profiles
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.sign_in.authentication import caller
 from mlhub.wire.profiles import MAX_RANKS, MAX_STEPS

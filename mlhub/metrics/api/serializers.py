@@ -11,8 +11,8 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.metrics.measurements.worker_steps import StepTimeBreakdown
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
-from mlhub.metrics.worker_steps import StepTimeBreakdown
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
 

@@ -14,7 +14,7 @@ from mlhub.core.api.views import read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.usage import PODS_PER_ANSWER, newest_sampled_attempt, pods_with_samples, read_usage
+from mlhub.metrics.measurements.usage import PODS_PER_ANSWER, newest_sampled_attempt, pods_with_samples, read_usage
 from mlhub.wire.measurements import MeasurementUnit
 from mlhub.wire.resource_usage import RESOURCES
 

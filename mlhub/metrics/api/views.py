@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.metrics.api import serializers as s
 from mlhub.metrics.family_labels import family_labels
+from mlhub.metrics.measurements.worker_steps import breakdown_by_worker
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
-from mlhub.metrics.worker_steps import breakdown_by_worker
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -9,8 +9,8 @@ from mlhub.jobs.models import Job
 from tests.cast import make_cast
 from tests.control.worlds import World
 from tests.jobs.builders import live_attempt
+from tests.metrics.measurements.test_pairs import Pod
 from tests.metrics.test_ingest import post
-from tests.metrics.test_pairs import Pod
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PERIOD_S = 2.0

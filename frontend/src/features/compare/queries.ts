@@ -13,7 +13,7 @@ export type ComparedCurve = components["schemas"]["ComparedCurve"];
 export const MOST_JOBS = 1000;
 const JOBS_OF_A_LIST = 50; // an address with more ids is too long for some proxies
 const JOBS_OF_AN_ANSWER = 200;
-const POINTS_OF_AN_ANSWER = 8000; // mlhub/metrics/comparison.py
+const POINTS_OF_AN_ANSWER = 8000; // mlhub/metrics/points/comparison.py
 const MOST_POINTS = 800; // of a curve: twice the pixels of a usual chart
 
 const FIELDS = [

@@ -8,7 +8,7 @@ import { type CurvePoint, type KeyedPoint, type StepRange, isNewer, mergePoints 
 
 import { liveKey, liveStartQuery } from "../liveParts";
 
-/** The most points that one answer has (mlhub/metrics/curves.py). */
+/** The most points that one answer has (mlhub/metrics/points/curves.py). */
 export const MAX_POINTS = 1600;
 const MAX_LIVE_POINTS = 2 * MAX_POINTS; // of a curve that grew: it is then read again, thinned
 const KEPT_CURRENT = { staleTime: Infinity, refetchOnWindowFocus: false, structuralSharing: false } as const;

@@ -14,8 +14,8 @@ from django.db import connection, models
 from django.db.models import Count
 
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.curves import last_steps
 from mlhub.metrics.models import Series
+from mlhub.metrics.points.curves import last_steps
 
 MAX_JOBS = 200  # of one answer
 MAX_POINTS = 8000  # of one answer, about 20 bytes of JSON each

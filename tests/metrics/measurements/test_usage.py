@@ -12,8 +12,8 @@ from django.utils import timezone
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.retention.retention_rules import Cutoffs
+from mlhub.metrics.measurements.usage import PODS_PER_ANSWER
 from mlhub.metrics.models import UsageSample
-from mlhub.metrics.usage import PODS_PER_ANSWER
 from mlhub.retention.rules import OWNED_RULES
 from mlhub.wire.resource_usage import MAX_SAMPLES, RESOURCES
 from tests.cast import Cast, make_cast

@@ -13,8 +13,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.curves import last_steps
 from mlhub.metrics.models import MetricPoint, Series
+from mlhub.metrics.points.curves import last_steps
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import metric, opened, post

@@ -13,12 +13,12 @@ from mlhub.clusters.models import LinkEstimate, Node, Rack
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.links import LEAST_REPORTS
+from mlhub.metrics.measurements.links import LEAST_REPORTS
 from scheduler.api.snapshot import ClusterSnapshot
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
+from tests.metrics.measurements.test_pairs import opened
 from tests.metrics.test_ingest import post, progress
-from tests.metrics.test_pairs import opened
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GBIT = 1e9

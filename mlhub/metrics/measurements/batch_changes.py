@@ -8,7 +8,7 @@ from typing import Any
 
 from mlhub.events.actions import append
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.batch_sizes import may_use_batch
+from mlhub.metrics.measurements.batch_sizes import may_use_batch
 from mlhub.wire.report import PhaseReport
 
 MOST = 10**9

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.colocation import ColocatedAttempts
+from mlhub.metrics.measurements.colocation import ColocatedAttempts
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample
 
 LEAST_STEPS = 10  # behind a mean that others are compared with

@@ -10,12 +10,12 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.batch_sizes import PARTS, keep_noise_scale, learn_other_batch, may_use_batch
-from mlhub.metrics.colocation import colocation_of
-from mlhub.metrics.links import observe_links
+from mlhub.metrics.measurements.batch_sizes import PARTS, keep_noise_scale, learn_other_batch, may_use_batch
+from mlhub.metrics.measurements.colocation import colocation_of
+from mlhub.metrics.measurements.links import observe_links
+from mlhub.metrics.measurements.pairs import learn_pair
+from mlhub.metrics.measurements.plausibility import record_refused, sound_measurements
 from mlhub.metrics.models import SharedResource, SpeedSample, Staleness
-from mlhub.metrics.pairs import learn_pair
-from mlhub.metrics.plausibility import record_refused, sound_measurements
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.report import ProgressReport, StalenessReport
 

@@ -13,7 +13,7 @@ from mlhub.control.learning.learned_pairs import learned_pairs, learned_slowdown
 from mlhub.jobs import attempts
 from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.colocation import colocation_of
+from mlhub.metrics.measurements.colocation import colocation_of
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import SpeedSample
-from mlhub.metrics.tracked_points import TrackedPoint, store_tracked_points
+from mlhub.metrics.points.tracked_points import TrackedPoint, store_tracked_points
 from tests.cast import make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import post, progress

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from mlhub.metrics.log_reads import LogFilter, bounded
+from mlhub.metrics.logs.log_reads import LogFilter, bounded
 
 ENDS = """
 SELECT min(l.first), max(l.last) FROM jobs_attempt a CROSS JOIN LATERAL (

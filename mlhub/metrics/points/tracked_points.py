@@ -18,10 +18,10 @@ from mlhub.core.errors import GoneError
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.measurements.script_steps import record_steps
 from mlhub.metrics.models import StallRecord, StreamCursor
-from mlhub.metrics.point_store import PointBatch
+from mlhub.metrics.points.point_store import PointBatch
 from mlhub.metrics.reports import at
-from mlhub.metrics.script_steps import record_steps
 from mlhub.wire.report import MAX_STEP, MAX_VALUES, MetricReport
 
 EPOCH_METRIC = "train/epoch"  # Hugging Face's Trainer and Lightning log it with the other values of a step

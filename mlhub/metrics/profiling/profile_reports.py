@@ -11,7 +11,7 @@ from django.db import transaction
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Artifact, Attempt
 from mlhub.metrics.models import ProfileTrace, RecordingState
-from mlhub.metrics.profiles import OPEN, TOO_OLD, close_if_answered
+from mlhub.metrics.profiling.profiles import OPEN, TOO_OLD, close_if_answered
 from mlhub.wire.profiles import MAX_STEPS, MAX_TEXT, checked_summary, trace_name
 from mlhub.wire.report import MAX_STEP, PhaseReport
 

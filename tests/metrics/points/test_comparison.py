@@ -12,7 +12,7 @@ from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.metrics.models import MetricPoint
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
-from tests.metrics.test_curves import AT, MAX_ANSWER_BYTES, fill, resumed
+from tests.metrics.points.test_curves import AT, MAX_ANSWER_BYTES, fill, resumed
 from tests.metrics.test_ingest import opened
 
 pytestmark = pytest.mark.django_db

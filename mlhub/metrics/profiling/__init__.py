@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of torch's profiler: asked for, reported, bounded."""
