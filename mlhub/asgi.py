@@ -6,7 +6,7 @@ import sys
 
 import django
 
-from mlhub.core.secret_key import require_secret_key
+from mlhub.core.security.secret_key import require_secret_key
 from mlhub.storage.streamed_uploads import SplitUploads
 
 # A request comes back from each of its queries to threads that compute. By default it waits up to 5 ms for each of

@@ -6,10 +6,8 @@ import os
 from celery import Celery
 from celery.signals import beat_init, before_task_publish, heartbeat_sent, worker_process_init
 
-from mlhub.core import (
-    heartbeat,
-    task_logs,  # noqa: F401 (connects its receivers)
-)
+from mlhub.core import heartbeat
+from mlhub.core.structured_logs import task_logs  # noqa: F401 (connects its receivers)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 

@@ -7,9 +7,9 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from mlhub.control.monitoring import exporter, probes
-from mlhub.core import health
-from mlhub.core.dashboard import dashboard
-from mlhub.core.headers import API_DOCUMENTATION_POLICY
+from mlhub.core.web import health
+from mlhub.core.web.dashboard import dashboard
+from mlhub.core.web.headers import API_DOCUMENTATION_POLICY
 from mlhub.tenants.api.single_sign_on_callback import callback
 from mlhub.tenants.single_sign_on.provider import CALLBACK
 

@@ -63,7 +63,7 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
     celery = [python, "-m", "celery", "--quiet", "--skip-checks", "-A", "mlhub.celery"]
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
-        # addresses come from mlhub/core/addresses.py, which knows the trusted proxies
+        # addresses come from mlhub/core/web/addresses.py, which knows the trusted proxies
         "web": [*web, "--lifespan", "off", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "3"],
         "worker": [
             *celery,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets of projects: encrypted in the database, given to pods, never shown again.
 
-The key of encryption follows from MLHUB_SECRET_KEY (core/encryption.py).
+The key of encryption follows from MLHUB_SECRET_KEY (core/security/encryption.py).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import structlog
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 
-from mlhub.core.encryption import cipher
 from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.core.security.encryption import cipher
 from mlhub.environments.models import ProjectSecret
 from mlhub.environments.variables import check_name
 from mlhub.events.actions import append

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from mlhub.core.locks import lock_key
-from mlhub.core.origin import current_origin
+from mlhub.core.web.origin import current_origin
 from mlhub.events.chain import hash_of
 from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit

@@ -10,10 +10,10 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from mlhub import _installation
-from mlhub.core.addresses import networks
-from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
-from mlhub.core.logs import logging_settings
 from mlhub.core.rate_limits import limits as rate_limits
+from mlhub.core.structured_logs.logs import logging_settings
+from mlhub.core.web.addresses import networks
+from mlhub.core.web.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
@@ -23,7 +23,7 @@ from mlhub.usage.prices import read_prices
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
-# There is no default: the embedded platform makes a key of its own; mlhub/core/secret_key.py refuses to serve without
+# There is no default: the embedded platform makes its own; core/security/secret_key.py refuses to serve without
 SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(os.environ)
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
@@ -46,7 +46,7 @@ try:
     )
 except ValueError as error:
     raise ImproperlyConfigured(f"MLHUB_NOTEBOOK_ORIGIN: {error}.") from error
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/addresses.py
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/web/addresses.py
 USE_X_FORWARDED_HOST = True
 
 INSTALLED_APPS = [
@@ -84,14 +84,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "mlhub.core.addresses.trusted_proxies_middleware",
-    "mlhub.core.request_logs.RequestLogMiddleware",
+    "mlhub.core.web.addresses.trusted_proxies_middleware",
+    "mlhub.core.structured_logs.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "mlhub.core.headers.security_headers_middleware",
+    "mlhub.core.web.headers.security_headers_middleware",
     "csp.middleware.CSPMiddleware",
     "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "mlhub.core.compression.CompressedAnswers",
+    "mlhub.core.web.compression.CompressedAnswers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -144,7 +144,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the wait that is shown to people is the real one
-AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
+AXES_CLIENT_IP_CALLABLE = "mlhub.core.web.addresses.client_address"
 AXES_USERNAME_CALLABLE = "mlhub.tenants.sign_in.lockout.counted_name"
 # Administrators of the platform have its rights in a browser only with a second factor
 REQUIRE_SECOND_FACTOR = env.bool("MLHUB_REQUIRE_SECOND_FACTOR", default=False)
@@ -192,7 +192,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.access_control.permissions.IsAuthenticatedInScope"],
     "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.sign_in.rate_limits.RequestThrottle"],
-    "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
+    "DEFAULT_PAGINATION_CLASS": "mlhub.core.paging.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",
     "DEFAULT_PARSER_CLASSES": ["mlhub.core.api.parsers.BoundedJSONParser"],

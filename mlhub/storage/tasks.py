@@ -12,7 +12,7 @@ from django.utils import timezone
 from mlhub.celery import app
 from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
-from mlhub.core.task_logs import bind_work
+from mlhub.core.structured_logs.task_logs import bind_work
 from mlhub.storage import actions, resumable, work_queue
 from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store

@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from mlhub.core.dispatch import send_on_commit
 from mlhub.core.locks import lock_until_commit, work_lock
-from mlhub.core.logs import current_request_id
+from mlhub.core.structured_logs.logs import current_request_id
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage.models import WorkItem
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from mlhub.core.origin import current_origin
+from mlhub.core.web.origin import current_origin
 
 if TYPE_CHECKING:
     from uuid import UUID

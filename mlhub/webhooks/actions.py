@@ -11,10 +11,10 @@ from django.db.models import Max
 from django.utils import timezone
 
 from mlhub.core.as_seen import require_as_seen
-from mlhub.core.destinations import check_url
-from mlhub.core.encryption import cipher
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.core.ids import new_id
+from mlhub.core.security.destinations import check_url
+from mlhub.core.security.encryption import cipher
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.models import Event

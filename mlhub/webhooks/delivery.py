@@ -18,8 +18,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub._version import __version__
-from mlhub.core.destinations import Destination, DestinationError, resolve
-from mlhub.core.encryption import cipher
+from mlhub.core.security.destinations import Destination, DestinationError, resolve
+from mlhub.core.security.encryption import cipher
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.models import Event

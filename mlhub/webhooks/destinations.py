@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from mlhub.core.destinations import AllowedInside
+from mlhub.core.security.destinations import AllowedInside
 
 
 def allowed_inside() -> AllowedInside:

@@ -10,7 +10,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from mlhub.core.addresses import client_address, networks, trusted_proxies_middleware
+from mlhub.core.web.addresses import client_address, networks, trusted_proxies_middleware
 
 PROXY, STRANGER = "10.0.0.2", "203.0.113.9"
 

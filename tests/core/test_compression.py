@@ -11,7 +11,7 @@ import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 
-from mlhub.core.compression import CompressedAnswers
+from mlhub.core.web.compression import CompressedAnswers
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 

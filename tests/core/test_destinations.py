@@ -8,7 +8,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from mlhub.core.destinations import (
+from mlhub.core.errors import InvalidInputError
+from mlhub.core.security.destinations import (
     AllowedInside,
     DestinationError,
     check_url,
@@ -16,7 +17,6 @@ from mlhub.core.destinations import (
     resolve,
     resolve_blocking,
 )
-from mlhub.core.errors import InvalidInputError
 
 NOTHING = AllowedInside("MLHUB_SITE_ALLOW", ())
 

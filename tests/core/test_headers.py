@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mlhub.core.dashboard import NONCE_PLACEHOLDER
+from mlhub.core.web.dashboard import NONCE_PLACEHOLDER
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ import pytest
 import structlog
 from celery import Celery, shared_task
 
-from mlhub.core.logs import HIDDEN, logging_settings
+from mlhub.core.structured_logs.logs import HIDDEN, logging_settings
 
 ROOT = Path(__file__).parents[2]
 BOUND_IN_WORKER: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework.test import APIClient
 
-from mlhub.core.secret_key import require_secret_key
+from mlhub.core.security.secret_key import require_secret_key
 from mlhub.jobs.execution.credentials import gang_secret_of, key_of, token_of
 from mlhub.settings.secret_values import OLD_DEFAULT, secret_value, signing_keys
 from mlhub.tenants.sign_in.lockout import COOKIE

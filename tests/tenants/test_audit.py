@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from mlhub.core.addresses import networks
+from mlhub.core.web.addresses import networks
 from mlhub.events.models import Event
 from tests.tenants.test_sessions import LOGIN, LOGOUT, PASSWORD
 

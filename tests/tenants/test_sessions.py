@@ -10,7 +10,7 @@ from axes.models import AccessAttempt
 from django.apps import apps
 from rest_framework.test import APIClient
 
-from mlhub.core.addresses import networks
+from mlhub.core.web.addresses import networks
 from mlhub.tenants.models import UserSession
 from mlhub.tenants.sign_in.lockout import COOKIE
 

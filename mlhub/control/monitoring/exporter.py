@@ -24,7 +24,7 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
 from mlhub.control.models import QuarantineRecord, Round
 from mlhub.control.monitoring.round_health import round_health
-from mlhub.core.addresses import client_address
+from mlhub.core.web.addresses import client_address
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from mlhub.core.addresses import client_address
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.limiter import rate_limiter
+from mlhub.core.web.addresses import client_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

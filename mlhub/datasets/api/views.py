@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
-from mlhub.core.pagination import InOrder
+from mlhub.core.paging.pagination import InOrder
 from mlhub.datasets import actions, references
 from mlhub.datasets.api import serializers as s
 from mlhub.datasets.api.sources import ShardSerializer

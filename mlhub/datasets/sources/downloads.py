@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from mlhub.core.destinations import AllowedInside
+from mlhub.core.security.destinations import AllowedInside
 from mlhub.datasets.sources import site_folders
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import WebAddress

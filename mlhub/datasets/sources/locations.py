@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote, urlsplit
 from django.conf import settings
 from django.utils import timezone
 
-from mlhub.core.destinations import AllowedInside, check_url
 from mlhub.core.errors import InvalidInputError
+from mlhub.core.security.destinations import AllowedInside, check_url
 from mlhub.datasets.sources.s3_signing import S3Keys, listing_query, object_url, signed_url, with_query
 from mlhub.datasets.sources.site_folders import check_path
 

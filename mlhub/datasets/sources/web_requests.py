@@ -13,7 +13,13 @@ from typing import Any
 import httpx
 
 from mlhub._version import __version__
-from mlhub.core.destinations import AllowedInside, Destination, DestinationError, UnknownHostError, resolve_blocking
+from mlhub.core.security.destinations import (
+    AllowedInside,
+    Destination,
+    DestinationError,
+    UnknownHostError,
+    resolve_blocking,
+)
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import WebAddress
 

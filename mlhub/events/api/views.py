@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_query
 from mlhub.core.errors import InvalidInputError
-from mlhub.core.pagination import NewestFirst
+from mlhub.core.paging.pagination import NewestFirst
 from mlhub.events import sse
 from mlhub.events.access import StreamAccess, end_frame
 from mlhub.events.api.serializers import (

@@ -11,7 +11,7 @@ from django.db.models import CharField, DateTimeField, F, FloatField, Q, QuerySe
 from django.db.models.functions import Cast, Coalesce
 
 from mlhub.core.errors import InvalidQueryError
-from mlhub.core.keyset import SortKey
+from mlhub.core.paging.keyset import SortKey
 from mlhub.jobs.models import FurtherDataset, Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Organisation, Project

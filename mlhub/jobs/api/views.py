@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
-from mlhub.core.keyset import SortedPage
+from mlhub.core.paging.keyset import SortedPage
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.annotations import annotate_job

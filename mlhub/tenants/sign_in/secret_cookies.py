@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 
-from mlhub.core.encryption import cipher
+from mlhub.core.security.encryption import cipher
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -13,7 +13,7 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.db import transaction
 from django.http import HttpRequest
 
-from mlhub.core.origin import current_origin
+from mlhub.core.web.origin import current_origin
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SignInMethod, User, UserSession
 from mlhub.tenants.sign_in.authentication import METHOD

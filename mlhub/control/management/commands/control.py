@@ -14,7 +14,7 @@ from mlhub.control.deciding.shadow import Shadow
 from mlhub.control.models import Round
 from mlhub.control.pods.backends import configured_backend
 from mlhub.control.rounds.loop import Loop
-from mlhub.core.secret_key import require_secret_key
+from mlhub.core.security.secret_key import require_secret_key
 
 SHADOW_NICENESS = 10
 

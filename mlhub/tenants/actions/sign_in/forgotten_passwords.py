@@ -14,12 +14,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
 
-from mlhub.core.addresses import client_address
 from mlhub.core.dispatch import send
 from mlhub.core.errors import ConflictError, UnavailableError
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.limiter import rate_limiter
 from mlhub.core.rate_limits.requests import network_of
+from mlhub.core.web.addresses import client_address
 from mlhub.tenants.actions.sign_in.password_sign_in import may_use_password
 from mlhub.tenants.actions.sign_in.passwords import make_link
 from mlhub.tenants.audit import record

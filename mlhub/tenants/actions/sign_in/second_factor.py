@@ -23,8 +23,8 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from mlhub.core.encryption import cipher
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.core.security.encryption import cipher
 from mlhub.tenants.actions.sign_in.lock import refuse_if_locked, refuse_while_locked
 from mlhub.tenants.actions.sign_in.passkey_proofs import accept_passkey
 from mlhub.tenants.actions.sign_in.sessions import end_sessions

@@ -19,9 +19,9 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from mlhub.core.addresses import client_address
 from mlhub.core.ids import new_id
-from mlhub.core.origin import RequestOrigin, set_origin
+from mlhub.core.web.addresses import client_address
+from mlhub.core.web.origin import RequestOrigin, set_origin
 
 logger = structlog.stdlib.get_logger(__name__)
 HEADER = "X-Request-ID"

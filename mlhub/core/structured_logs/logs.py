@@ -60,8 +60,8 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "axes": {"level": "WARNING"},
-            "celery": {"level": "WARNING"},  # mlhub/core/task_logs.py reports tasks
-            "django.request": {"level": "ERROR"},  # mlhub/core/request_logs.py reports refused requests
+            "celery": {"level": "WARNING"},  # mlhub/core/structured_logs/task_logs.py reports tasks
+            "django.request": {"level": "ERROR"},  # mlhub/core/structured_logs/request_logs.py reports refused requests
             "fido2": {"level": "WARNING"},  # the audit has who signs in
             "httpx": {"level": "WARNING"},  # whole addresses, which may hold signatures
             # they bring handlers of their own, which would write lines of another form

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from mlhub.core.addresses import client_address
+from mlhub.core.web.addresses import client_address
 
 MAX_USER_AGENT = 200  # characters
 

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from celery import Task, signals
 
-from mlhub.core.logs import current_request_id
+from mlhub.core.structured_logs.logs import current_request_id
 
 logger = structlog.stdlib.get_logger(__name__)
 REQUEST_ID = "mlhub_request_id"

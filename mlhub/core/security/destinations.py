@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
-from mlhub.core.addresses import Address
 from mlhub.core.errors import InvalidInputError
+from mlhub.core.web.addresses import Address
 
 NAT64 = IPv6Network("64:ff9b::/96")
 # which ipaddress counts as global: site-local, IPv4-compatible, IPv4-translated, local NAT64

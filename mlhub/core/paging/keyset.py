@@ -14,7 +14,7 @@ from django.db.models import Field, Q
 from rest_framework.utils.urls import replace_query_param
 
 from mlhub.core.errors import InvalidQueryError
-from mlhub.core.pagination import NewestFirst
+from mlhub.core.paging.pagination import NewestFirst
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

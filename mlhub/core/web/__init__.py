@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP below the API: addresses and origin of requests, headers, compression, pages, probes."""
