@@ -13,28 +13,11 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from mlhub._version import __version__
-from mlhub.cli.commands import (
-    account,
-    checkpoints,
-    cluster,
-    collections,
-    completion,
-    differences,
-    jobs,
-    notebooks,
-    organisations,
-    platform,
-    profiles,
-    projects,
-    quotas,
-    removals,
-    roles,
-    secrets,
-    studies,
-    teams,
-    trained,
-)
-from mlhub.cli.commands.run import run
+from mlhub.cli.commands import account, cluster, completion, platform
+from mlhub.cli.commands.datasets import collections, removals
+from mlhub.cli.commands.tenancy import organisations, projects, quotas, roles, secrets, teams
+from mlhub.cli.commands.training import checkpoints, differences, jobs, notebooks, profiles, studies, trained
+from mlhub.cli.commands.training.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.global_options import moved_to_front

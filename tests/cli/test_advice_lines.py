@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.cli.commands.jobs import analysis_lines
+from mlhub.cli.commands.training.jobs import analysis_lines
 
 
 def printed(**over: Any) -> str:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from mlhub.cli.app import main
-from mlhub.cli.commands.quota_rules import impact_sentence
+from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
 from mlhub.tenants.actions import bind_role, quota_of, set_quota
 from mlhub.tenants.roles import Role

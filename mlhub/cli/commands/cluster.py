@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.jobs import COLUMNS
+from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
 from mlhub.cli.output import size, until

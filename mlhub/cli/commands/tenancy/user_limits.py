@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.quota_owners import OwnerName, owner_of
+from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import session_of

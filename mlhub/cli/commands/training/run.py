@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import following, job_file, packing, uploads
-from mlhub.cli.commands.jobs import submitted
+from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.retention import ProjectName, retention
+from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.names import found, organisation_named
 from mlhub.cli.session import session_of

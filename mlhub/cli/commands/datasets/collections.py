@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import packing, uploads
-from mlhub.cli.commands.columns import columns
-from mlhub.cli.commands.dataset_differences import diff
-from mlhub.cli.commands.references import refer, refresh, shards_in
-from mlhub.cli.commands.removals import remove_dataset, remove_model
+from mlhub.cli.commands.datasets.columns import columns
+from mlhub.cli.commands.datasets.dataset_differences import diff
+from mlhub.cli.commands.datasets.references import refer, refresh, shards_in
+from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id

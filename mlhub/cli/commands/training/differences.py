@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from mlhub.cli.commands.jobs import JobArgument
+from mlhub.cli.commands.training.jobs import JobArgument
 from mlhub.cli.names import found
 from mlhub.cli.output import Output
 from mlhub.cli.session import session_of

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.jobs import JobArgument
+from mlhub.cli.commands.training.jobs import JobArgument
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found
 from mlhub.cli.output import size

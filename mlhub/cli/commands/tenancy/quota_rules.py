@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format, until
 from mlhub.cli.session import Session, session_of

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import following, job_file
-from mlhub.cli.commands.jobs import JobArgument, submitted
+from mlhub.cli.commands.training.jobs import JobArgument, submitted
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found
 from mlhub.cli.output import size, until

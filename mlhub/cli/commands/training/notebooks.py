@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.jobs import ACTIVE, COLUMNS, JobArgument
+from mlhub.cli.commands.training.jobs import ACTIVE, COLUMNS, JobArgument
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session, session_of

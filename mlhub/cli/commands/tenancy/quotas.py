@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
-from mlhub.cli.commands.quota_rules import list_owners, set_rules, types_of
-from mlhub.cli.commands.user_limits import users
+from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.tenancy.quota_rules import list_owners, set_rules, types_of
+from mlhub.cli.commands.tenancy.user_limits import users
 from mlhub.cli.output import Format, size, until
 from mlhub.cli.session import session_of
 
