@@ -19,16 +19,14 @@ from scheduler.api.plan import (
     Wait,
 )
 from scheduler.api.records import plan_from_json, plan_to_json, snapshot_from_json, snapshot_to_json
+from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
 from scheduler.api.snapshot import (
     ClusterSnapshot,
     GangAllocation,
     JobSnapshot,
     Mode,
     NodeAllocation,
-    PairObservation,
-    PairResource,
     Phase,
-    Profile,
     SpeedObservation,
     TenantSnapshot,
 )

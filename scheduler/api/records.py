@@ -23,18 +23,8 @@ from scheduler.api.plan import (
     Resize,
     Wait,
 )
-from scheduler.api.snapshot import (
-    ClusterSnapshot,
-    JobSnapshot,
-    Mode,
-    PairObservation,
-    PairResource,
-    Phase,
-    Profile,
-    Reclaim,
-    SpeedObservation,
-    TenantSnapshot,
-)
+from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Reclaim, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.api.user_limits import UserLimit
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation, PairObservation, PairResource
+from scheduler.api.sharing_measurements import PairObservation, PairResource
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation
 from scheduler.placement.free_resources import FreeResources
 
 CLEARLY = 0.95  # of its speed alone: a job that keeps less is slowed

@@ -12,7 +12,8 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import PairSample
 from mlhub.tenants.models import Quota
-from scheduler.api.snapshot import JobSnapshot, PairObservation, PairResource, TenantSnapshot
+from scheduler.api.sharing_measurements import PairObservation, PairResource
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
 from scheduler.simulator.traces.clusters import Cluster, uniform_cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.cast import Cast, make_cast

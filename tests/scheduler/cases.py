@@ -26,7 +26,7 @@ from scheduler import (
     decide,
     policy_named,
 )
-from scheduler.api.snapshot import PairObservation
+from scheduler.api.sharing_measurements import PairObservation
 
 GIB = 1 << 30
 

@@ -8,7 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 from mlhub.backends.protocol import GpuStatus, NodeStatus
-from scheduler.api.snapshot import JobSnapshot, Profile, SpeedObservation
+from scheduler.api.sharing_measurements import Profile
+from scheduler.api.snapshot import JobSnapshot, SpeedObservation
 
 MAX_NODE_NAME = 100
 MAX_MESSAGE = 300

@@ -18,7 +18,8 @@ from mlhub.control.fault_isolation.soundness import is_number, sound_observation
 from mlhub.control.learning.learned_pairs import learned_pairs
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
-from scheduler.api.snapshot import Mode, PairObservation, Profile, SpeedObservation
+from scheduler.api.sharing_measurements import PairObservation, Profile
+from scheduler.api.snapshot import Mode, SpeedObservation
 from scheduler.models.cost import CostKind, CostModel, CostObservation
 
 MAX_OBSERVATIONS = 40  # of a family: the newest

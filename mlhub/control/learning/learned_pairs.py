@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mlhub.metrics.measurements.pairs import LEAST_STEPS
 from mlhub.metrics.models import PairSample
-from scheduler.api.snapshot import PairObservation, PairResource
+from scheduler.api.sharing_measurements import PairObservation, PairResource
 
 LEAST_REPORTS = 3  # before a pair counts
 LOOKED_AT = 4000  # the newest samples, of all families together

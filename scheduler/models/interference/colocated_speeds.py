@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.snapshot import JobSnapshot, PairObservation, PairResource
+from scheduler.api.sharing_measurements import PairObservation, PairResource
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s, stages_of
 from scheduler.models.interference.model import MIN_PAIRS

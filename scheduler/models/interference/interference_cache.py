@@ -7,7 +7,7 @@ MAX_PREDICTIONS pairs; a full table is emptied.
 
 from __future__ import annotations
 
-from scheduler.api.snapshot import PairObservation
+from scheduler.api.sharing_measurements import PairObservation
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
 from scheduler.models.interference.job_features import JobTraits, MeasuredPair, PairSpeeds
 from scheduler.models.interference.model import Interference

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from scheduler.api.proposal import Grant, Proposal
-from scheduler.api.snapshot import JobSnapshot, PairObservation, TenantSnapshot, by_submission
+from scheduler.api.sharing_measurements import PairObservation
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot, by_submission
 from scheduler.api.topology import NodeSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.job_speeds import JobSpeeds

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
+from scheduler.api.sharing_measurements import PairObservation
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, PairObservation, SpeedObservation, TenantSnapshot
+from scheduler.api.sharing_measurements import PairObservation
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, Environment, Segment, SimulatedGang
 from scheduler.simulator.failures import Failure, FailureKind

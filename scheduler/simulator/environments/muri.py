@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, Profile, TenantSnapshot
+from scheduler.api.sharing_measurements import Profile
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment

@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, PairObservation, SpeedObservation, TenantSnapshot
+from scheduler.api.sharing_measurements import PairObservation
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang
 from scheduler.simulator.environments.pollux_tables import Application
 from scheduler.simulator.traces.clusters import Cluster

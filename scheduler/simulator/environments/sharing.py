@@ -11,15 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from scheduler.api.snapshot import (
-    GangAllocation,
-    JobSnapshot,
-    Mode,
-    PairObservation,
-    Profile,
-    SpeedObservation,
-    TenantSnapshot,
-)
+from scheduler.api.sharing_measurements import PairObservation, Profile
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.traces.clusters import Cluster

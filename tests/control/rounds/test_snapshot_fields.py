@@ -17,14 +17,8 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.actions.limits.user_quotas import limit_user
-from scheduler.api.snapshot import (
-    ClusterSnapshot,
-    JobSnapshot,
-    PairObservation,
-    PairResource,
-    Profile,
-    SpeedObservation,
-)
+from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation
 from scheduler.api.topology import NodeSnapshot
 from tests.cast import make_cast
 from tests.control.worlds import GIB, World

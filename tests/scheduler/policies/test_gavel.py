@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scheduler import Mode, Profile, SpeedObservation, policy_named
-from scheduler.api.snapshot import PairObservation
+from scheduler.api.sharing_measurements import PairObservation
 from scheduler.policies.gavel.linear_programs import JobDemand, ProgramColumn, time_shares
 from tests.scheduler.cases import Case, cluster, job, kinds
 
