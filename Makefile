@@ -72,8 +72,9 @@ GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e
 UNIT := unit-runtime unit-control unit-library unit-rest
 
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
-# is waited for; those that take long come first. A part prints when it has ended.
-PARTS := frontend e2e $(UNIT) frontend-test types lint schema-check imports docs
+# is waited for; those that take long come first, and while the dashboard's packages come those that do without. A part
+# prints when it has ended.
+PARTS := frontend unit-runtime unit-control e2e unit-library unit-rest frontend-test types lint schema-check imports docs
 test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
@@ -99,7 +100,8 @@ slow-unit:
 COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
 .PHONY: $(UNIT)
-$(UNIT): unit-%: setup frontend/node_modules/.installed
+unit-library unit-rest: frontend/node_modules/.installed
+$(UNIT): unit-%: setup
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, oxlint with type checks, and the security scans
