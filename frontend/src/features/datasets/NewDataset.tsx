@@ -2,7 +2,7 @@
 // The button and dialogue that make a new dataset: an upload, or what is at an address.
 import { t } from "@lingui/core/macro";
 
-import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadDialog } from "@/components/form/upload/UploadDialog";
 import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
 import { lazyComponent } from "@/lib/chunk";
 

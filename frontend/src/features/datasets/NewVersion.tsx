@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { DatasetVersion } from "@/api/types";
-import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadDialog } from "@/components/form/upload/UploadDialog";
 import type { NewVersionProps } from "@/features/datasets/upload/NewVersionForm";
 import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
 import { lazyComponent } from "@/lib/chunk";

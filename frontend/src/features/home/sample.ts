@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import { api, unwrap } from "@/api/client";
 import type { Dataset, Job, Project } from "@/api/types";
-import { upload } from "@/api/upload";
+import { upload } from "@/api/uploads/upload";
 
 export const SAMPLE = "two-moons-sample";
 const MODEL = "mlp";

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 import { NativeSelect, TextInput } from "@mantine/core";
 
-import { DropZone } from "@/components/form/DropZone";
-import type { Sending } from "@/components/form/UploadForm";
+import { DropZone } from "@/components/form/upload/DropZone";
+import type { Sending } from "@/components/form/upload/UploadForm";
 import { ACCEPT, UPLOADED_KINDS, type UploadedKind } from "@/features/models/kinds";
 
 export interface CodeValues {

@@ -2,7 +2,7 @@
 // The button and dialogue that upload a new model.
 import { t } from "@lingui/core/macro";
 
-import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadDialog } from "@/components/form/upload/UploadDialog";
 import { lazyComponent } from "@/lib/chunk";
 
 const NewModelForm = lazyComponent(async () => (await import("./NewModelForm")).NewModelForm);

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 
 import type { Model } from "@/api/types";
-import { NamedUploadForm } from "@/components/form/NamedUploadForm";
+import { NamedUploadForm } from "@/components/form/upload/NamedUploadForm";
 import { CodeFields, codeFields, NO_CODE } from "@/features/models/CodeFields";
 
 export function NewModelForm() {

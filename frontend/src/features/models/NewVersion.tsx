@@ -2,7 +2,7 @@
 // The button and dialogue that upload a new version of a model's code.
 import { t } from "@lingui/core/macro";
 
-import { UploadDialog } from "@/components/form/UploadDialog";
+import { UploadDialog } from "@/components/form/upload/UploadDialog";
 import type { NewVersionProps } from "@/features/models/NewVersionForm";
 import { lazyComponent } from "@/lib/chunk";
 

@@ -3,7 +3,7 @@
 import { useState } from "react";
 
 import type { ModelVersion } from "@/api/types";
-import { UploadForm } from "@/components/form/UploadForm";
+import { UploadForm } from "@/components/form/upload/UploadForm";
 import { CodeFields, codeFields, type CodeValues, NO_CODE } from "@/features/models/CodeFields";
 
 export interface NewVersionProps {

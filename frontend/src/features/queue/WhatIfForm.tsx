@@ -9,7 +9,7 @@ import { liveJobChoices } from "@/api/choices";
 import { whatIf } from "@/api/scheduler";
 import { organisationsQuery } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { SearchSelect } from "@/components/form/SearchSelect";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { JOB_STATES } from "@/domain/jobState";
 
 import { WhatIfResult } from "./WhatIfResult";

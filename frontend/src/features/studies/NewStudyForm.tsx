@@ -10,8 +10,8 @@ import { modelChoices, useChosen } from "@/api/choices";
 import { type FieldError, Problem } from "@/api/client";
 import type { Study } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { DatasetSelect } from "@/components/form/DatasetSelect";
-import { ModelSelect } from "@/components/form/ModelSelect";
+import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
+import { ModelSelect } from "@/components/form/choice/ModelSelect";
 import { type Draft, requestOf, settingsOf } from "@/features/studies/draft";
 import { useCreateStudy } from "@/features/studies/queries";
 

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { SimpleGrid, Textarea, TextInput } from "@mantine/core";
 
-import type { Sending } from "@/components/form/UploadForm";
+import type { Sending } from "@/components/form/upload/UploadForm";
 import { type AddressValues, isOfShards, schemeOf } from "@/features/datasets/source/address";
 
 interface Props extends Sending {

@@ -9,7 +9,7 @@ import { useNavigate } from "react-router";
 import { api, Problem, unwrap } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { ProjectSelect, useWritableProjects } from "@/components/form/ProjectSelect";
+import { ProjectSelect, useWritableProjects } from "@/components/form/choice/ProjectSelect";
 import { type FileValues, NO_FILE, ReadingFields, valuesOf } from "@/features/datasets/upload/FileFields";
 import { AddressFields } from "@/features/datasets/source/AddressFields";
 import { type AddressValues, filenameOf, nameFor, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { NumberInput, SimpleGrid } from "@mantine/core";
 
-import type { Sending } from "@/components/form/UploadForm";
+import type { Sending } from "@/components/form/upload/UploadForm";
 
 interface Props extends Sending {
   sampleRate: number | string;

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { NumberInput } from "@mantine/core";
 
-import type { Sending } from "@/components/form/UploadForm";
+import type { Sending } from "@/components/form/upload/UploadForm";
 
 interface Props extends Sending {
   value: number | string;

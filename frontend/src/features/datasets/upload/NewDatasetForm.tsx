@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 
 import type { Dataset } from "@/api/types";
-import { NamedUploadForm } from "@/components/form/NamedUploadForm";
+import { NamedUploadForm } from "@/components/form/upload/NamedUploadForm";
 import { FileFields, fileFields, NO_FILE } from "@/features/datasets/upload/FileFields";
 
 export function NewDatasetForm() {

@@ -3,7 +3,7 @@
 import { useState } from "react";
 
 import type { DatasetVersion } from "@/api/types";
-import { UploadForm } from "@/components/form/UploadForm";
+import { UploadForm } from "@/components/form/upload/UploadForm";
 import { FileFields, fileFields, valuesOf } from "@/features/datasets/upload/FileFields";
 
 export interface NewVersionProps {

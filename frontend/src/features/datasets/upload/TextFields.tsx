@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { NativeSelect, NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
-import type { Sending } from "@/components/form/UploadForm";
+import type { Sending } from "@/components/form/upload/UploadForm";
 import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/upload/textOptions";
 import type { TextValues } from "@/features/datasets/upload/textValues";
 

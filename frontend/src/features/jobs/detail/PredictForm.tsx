@@ -10,7 +10,7 @@ import { choicesQuery, datasetChoices, useChosen } from "@/api/choices";
 import { Problem } from "@/api/client";
 import type { Dataset, Job, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
 import { hasTargets, isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 

@@ -6,7 +6,7 @@ import { MultiSelect, SimpleGrid, Text, Textarea } from "@mantine/core";
 
 import { secretChoices } from "@/api/choices";
 import { TextLink } from "@/components/display/TextLink";
-import { useChoices } from "@/components/form/useChoices";
+import { useChoices } from "@/components/form/choice/useChoices";
 
 import type { Draft, Errors } from "./draft";
 

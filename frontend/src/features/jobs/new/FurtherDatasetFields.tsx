@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Button, Group, Input, Stack, TextInput } from "@mantine/core";
 
 import { modelChoices, useChosen } from "@/api/choices";
-import { DatasetSelect } from "@/components/form/DatasetSelect";
+import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
 import { isReady, isScript } from "@/features/jobs/queries";
 
 import type { Draft, FurtherDataset } from "./draft";

@@ -9,8 +9,8 @@ import { datasetChoices, useChosen } from "@/api/choices";
 import { Problem } from "@/api/client";
 import type { Dataset, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { DatasetSelect } from "@/components/form/DatasetSelect";
-import { ProjectSelect, useProjectsForJobs } from "@/components/form/ProjectSelect";
+import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
+import { ProjectSelect, useProjectsForJobs } from "@/components/form/choice/ProjectSelect";
 import { isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 

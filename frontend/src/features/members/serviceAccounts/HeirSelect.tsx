@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import { memberChoices } from "@/api/choices";
-import { SearchSelect } from "@/components/form/SearchSelect";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 interface Props {
   organisationId: string;

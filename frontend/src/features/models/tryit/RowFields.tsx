@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { NativeSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
 import type { ChangeEvent } from "react";
 
-import { DropZone } from "@/components/form/DropZone";
+import { DropZone } from "@/components/form/upload/DropZone";
 
 import { type ModelInputs, choicesOf, valueOf } from "./inputs";
 

@@ -5,7 +5,7 @@ import { t } from "@lingui/core/macro";
 import type { DetailedError, Upload as TusUpload } from "tus-js-client";
 
 import { csrfToken, Problem } from "@/api/client";
-import { type OnProgress, type Upload, upload } from "@/api/upload";
+import { type OnProgress, type Upload, upload } from "@/api/uploads/upload";
 import { begunUploads, fingerprint, forgetUpload, rememberUpload } from "@/lib/begunUploads";
 
 export const RESUMABLE_FROM_BYTES = 8 * 2 ** 20;

@@ -5,7 +5,7 @@ import { Select, type SelectProps } from "@mantine/core";
 
 import { type ChoiceSource, useChosen } from "@/api/choices";
 
-import { useChoices } from "./useChoices";
+import { useChoices } from "@/components/form/choice/useChoices";
 
 interface Option {
   value: string;

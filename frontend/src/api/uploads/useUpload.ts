@@ -3,8 +3,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
-import { RESUMABLE_FROM_BYTES, uploadResumably } from "@/api/resumable";
-import { type OnProgress, type Upload, upload } from "@/api/upload";
+import { RESUMABLE_FROM_BYTES, uploadResumably } from "@/api/uploads/resumable";
+import { type OnProgress, type Upload, upload } from "@/api/uploads/upload";
 import { type Transfer, TransferClock } from "@/lib/transfer";
 
 interface Request {

@@ -6,11 +6,11 @@ import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode, SubmitEvent } from "react";
 
 import { Problem } from "@/api/client";
-import { useUpload } from "@/api/useUpload";
+import { useUpload } from "@/api/uploads/useUpload";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
-import { UnfinishedUploads } from "./UnfinishedUploads";
-import { UploadProgress } from "./UploadProgress";
+import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
+import { UploadProgress } from "@/components/form/upload/UploadProgress";
 
 /** What the inputs of an upload must know of its sending. */
 export interface Sending {

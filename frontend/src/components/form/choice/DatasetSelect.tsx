@@ -5,7 +5,7 @@ import type { ComponentProps } from "react";
 import { datasetChoices } from "@/api/choices";
 import type { Dataset } from "@/api/types";
 
-import { SearchSelect } from "./SearchSelect";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 type Props = Omit<ComponentProps<typeof SearchSelect<Dataset>>, "source" | "textOf" | "groupOf">;
 

@@ -5,7 +5,7 @@ import { Button, FileButton, Group, Paper, Stack, Text } from "@mantine/core";
 import { type ComponentProps, type DragEvent, useId, useState } from "react";
 
 import { Icon } from "@/components/display/Icon";
-import { usePacking } from "@/components/form/usePacking";
+import { usePacking } from "@/components/form/upload/usePacking";
 import { chosenFiles, droppedEntries, filesIn } from "@/lib/folders/walk";
 import { bytes } from "@/lib/quantities";
 

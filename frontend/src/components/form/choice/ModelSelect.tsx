@@ -6,7 +6,7 @@ import type { ComponentProps } from "react";
 import { modelChoices } from "@/api/choices";
 import type { Model } from "@/api/types";
 
-import { SearchSelect } from "./SearchSelect";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 type Props = Omit<ComponentProps<typeof SearchSelect<Model>>, "source" | "textOf" | "groupOf">;
 

@@ -6,8 +6,8 @@ import { useState } from "react";
 
 import { stemOf } from "@/lib/filenames";
 
-import { ProjectSelect, useWritableProjects } from "./ProjectSelect";
-import { UploadForm, type UploadFormProps } from "./UploadForm";
+import { ProjectSelect, useWritableProjects } from "@/components/form/choice/ProjectSelect";
+import { UploadForm, type UploadFormProps } from "@/components/form/upload/UploadForm";
 
 /** The name is the file's until another is typed, the project the first until another is chosen. */
 export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete" | "project">) {
