@@ -73,5 +73,15 @@ def test_points_have_the_epoch_that_the_job_has_reported_or_the_batch_names(atte
     both = [TrackedPoint("eval/loss", 20, 2000.0, 0.25), TrackedPoint("train/epoch", 20, 2000.0, 4.0)]
     store_tracked_points(attempt, both)
     of = Job.objects.get()
-    assert result_at(of, "eval/loss", rung=2) == {"epochs": 2.0, "step": 10, "value": 0.5}
-    assert result_at(of, "eval/loss", rung=4) == {"epochs": 4.0, "step": 20, "value": 0.25}
+    assert result_at(of, "eval/loss", rung=2) == {
+        "epochs": 2.0,
+        "step": 10,
+        "value": 0.5,
+        "at": "1970-01-01T00:16:40+00:00",
+    }
+    assert result_at(of, "eval/loss", rung=4) == {
+        "epochs": 4.0,
+        "step": 20,
+        "value": 0.25,
+        "at": "1970-01-01T00:33:20+00:00",
+    }
