@@ -71,13 +71,16 @@ GROUP_library := tests/scheduler tests/parity tests/cli tests/docs tests/deploy 
 GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e2e %/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT := unit-runtime unit-control unit-library unit-rest
 
-# One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
-# is waited for; those that take long come first, and while the dashboard's packages come those that do without. A part
+# One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for.
+# First what needs no dashboard, while its packages come and it is built; then the rest, those that take long first. A part
 # prints when it has ended.
-PARTS := frontend unit-runtime unit-control e2e unit-library unit-rest frontend-test types lint schema-check imports docs
+FIRST := frontend types imports docs
+PARTS := unit-control e2e unit-library unit-rest frontend-test unit-runtime lint schema-check
+IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
 test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time
-	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
+	@+$(IN_PARALLEL) $(FIRST)
+	@+$(IN_PARALLEL) $(PARTS)
 	@echo "make test: everything passed"
 
 # Whole gangs, platforms, sandboxes and pages: what takes a processor for half a second or more.
@@ -100,8 +103,7 @@ slow-unit:
 COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
 .PHONY: $(UNIT)
-unit-library unit-rest: frontend/node_modules/.installed
-$(UNIT): unit-%: setup
+$(UNIT): unit-%: setup frontend/node_modules/.installed
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, oxlint with type checks, and the security scans
