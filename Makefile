@@ -168,7 +168,8 @@ pictures: setup frontend browser  ## The README's pictures of the dashboard
 visual-renew: setup frontend browser  ## Take the pages as they are for references (ARGS=pattern of pages)
 	@time python -m tests.e2e.visual --renew $(ARGS)
 
-e2e: setup frontend browser  ## The whole platform, driven through a real browser
+e2e: setup frontend  ## The whole platform, driven through a real browser
+	@deploy/local/chromium.sh  # no prerequisite: make begins with what waits for none, and this part is to come early
 	@time python -m pytest -m "e2e and not slow" $(or $(ARGS),tests/e2e)
 
 .PHONY: test-scripts
