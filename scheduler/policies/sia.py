@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sia: sizes and GPU types together, by an integer program over few configurations a job; after SOSP '23.
+"""Sia: sizes and GPU types together, by one program over few configurations a job; after SOSP '23.
 
 Axes: J jobs, C columns (a job in one configuration), T GPU types. Source: Jayaram Subramanya et al., "Sia:
 Heterogeneity-aware, goodput-optimized ML-cluster scheduling", SOSP '23, and its published simulator.
@@ -26,8 +26,7 @@ from scheduler.quota.budget import Budget
 
 MOST_COST = 200.0  # of a configuration, as published: a job that just began is not moved for any gain
 TIE = 1e-4  # what a GPU costs, so that of equally good configurations the smallest is chosen
-GAP = 1e-6  # of the program's value, at which its solver ends
-MOST_BRANCHES = 2_000  # after which it ends with the best so far: a limit in seconds would depend on the machine
+WHOLE = 1 - 1e-6  # of a configuration: less is a part of it
 
 
 class Configuration(NamedTuple):
@@ -48,8 +47,9 @@ class Sia:
     unallocated: what a job without GPUs costs, more than one on its least. change: what leaving a configuration costs.
     A job that was not measured yet counts as perfectly scalable, and none gets more than twice the workers that were
     measured of it; so long as that holds one back, the next round is at most round_s away.
-    Deviations: the speed model is MLHub's; the program does not know quota: what the budget refuses is tried smaller,
-    then goes to others; otherwise rounds come when the platform has news, not every round_s.
+    Deviations: the linear program is solved and rounded, not the integer one; at its vertices no more jobs than there
+    are types have parts of several configurations. The speed model is MLHub's. The program does not know quota: what
+    the budget refuses is tried smaller, then goes to others. Rounds come when the platform has news, not every round_s.
     """
 
     power: float = -0.5
@@ -94,7 +94,7 @@ class Sia:
     def _solve(
         self, tables: Sequence[_Goodputs], worth_J: Floats, free_T: Mapping[str, int]
     ) -> list[Configuration | None]:
-        """The configuration of each job; None: it gets no GPUs."""
+        """The configuration of each job; None: it gets no GPUs. Raises RuntimeError if the solver fails."""
         columns = [(j, one) for j, table in enumerate(tables) for one in table.goodputs if free_T.get(one.gpu_type)]
         if not columns:
             return [None] * len(tables)
@@ -106,20 +106,10 @@ class Sia:
         places, numbers = np.arange(len(columns)), np.concatenate([np.ones(len(columns)), sizes])
         limits = scipy.sparse.coo_matrix((numbers, (np.concatenate([of_job, of_type]), np.tile(places, 2))))
         most = np.concatenate([np.ones(len(tables)), [float(free_T[t]) for t in types]])[: limits.shape[0]]
-        found = scipy.optimize.milp(
-            costs_C,
-            integrality=np.ones(len(columns)),
-            bounds=scipy.optimize.Bounds(0, 1),
-            constraints=scipy.optimize.LinearConstraint(limits.tocsr(), ub=most),
-            options={"mip_rel_gap": GAP, "node_limit": MOST_BRANCHES},
-        )
-        chosen: list[Configuration | None] = [None] * len(tables)
-        if found.x is None:  # none within that many branches: all stay as they are
-            return [table.present for table in tables]
-        for place in np.flatnonzero(found.x > 0.5):
-            j, one = columns[int(place)]
-            chosen[j] = one
-        return chosen
+        found = scipy.optimize.linprog(costs_C, A_ub=limits.tocsr(), b_ub=most, bounds=(0, 1), method="highs-ds")
+        if found.x is None:
+            raise RuntimeError(f"the linear program of policy 'sia' was not solved: {found.message}")
+        return _rounded(columns, costs_C, found.x, n_jobs=len(tables), free_T=free_T)
 
     def _cost(self, table: _Goodputs, one: Configuration, worth: float) -> float:
         """Of a column, over no GPUs at all."""
@@ -129,6 +119,30 @@ class Sia:
         if table.present is not None:  # leaving one for another counts twice: once for each
             cost += self.change * (2 * is_moved - 1)
         return cost + TIE * one.n_gpus - self.unallocated
+
+
+def _rounded(
+    columns: Sequence[tuple[int, Configuration]],
+    costs_C: Floats,
+    parts_C: Floats,
+    *,
+    n_jobs: int,
+    free_T: Mapping[str, int],
+) -> list[Configuration | None]:
+    """A whole configuration or none for each job; one that has parts of several gets the best that still fits."""
+    chosen: list[Configuration | None] = [None] * n_jobs
+    left = dict(free_T)
+    for place in np.flatnonzero(parts_C >= WHOLE):
+        j, one = columns[int(place)]
+        chosen[j] = one
+        left[one.gpu_type] -= one.n_gpus
+    divided = {columns[int(place)][0] for place in np.flatnonzero((parts_C > 1 - WHOLE) & (parts_C < WHOLE))}
+    for place in np.argsort(costs_C, kind="stable"):
+        j, one = columns[int(place)]
+        if j in divided and chosen[j] is None and one.n_gpus <= left[one.gpu_type]:
+            chosen[j] = one
+            left[one.gpu_type] -= one.n_gpus
+    return chosen
 
 
 class _Goodputs:
