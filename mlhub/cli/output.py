@@ -81,6 +81,11 @@ def until(at: str | None, *, now: datetime | None = None) -> str:
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
+def is_past(at: str | None) -> bool:
+    """Whether a moment of the API lies behind; False for None."""
+    return at is not None and datetime.fromisoformat(at) <= datetime.now(UTC)
+
+
 def size(n_bytes: float) -> str:
     """Such as 512 B, 3.4 MiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -133,7 +133,7 @@ def _no_more_points(study: Study, n_points: int) -> InvalidInputError:
 
 
 def _take_up_trials(study: Study) -> None:
-    """Called in the transaction that holds the study's row; the trials' rows wait for whoever follows them now."""
+    """Called in the transaction that holds the study's row; the trials' rows wait for a step under way."""
     trials = study.trials.select_for_update().filter(status=TrialStatus.STOPPED, code=STUDY_ENDED)
     jobs = Job.objects.in_bulk([trial.job_id for trial in trials if trial.job_id is not None])
     for trial in trials:

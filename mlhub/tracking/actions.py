@@ -155,7 +155,7 @@ def remove_run(run: Run, *, actor: User | None) -> None:
 
 
 def lock_run(run_id: UUID) -> Run | None:
-    """Whoever writes points holds this lock, and whoever removes the run: no constraint ties points to it."""
+    """Held while points are written and while the run is removed: no constraint ties points to it."""
     found: Run | None = Run.objects.select_for_update(of=("self",)).filter(pk=run_id).first()
     return found
 

@@ -110,8 +110,8 @@ def test_a_running_and_a_paused_study_take_more_and_stay_as_they_are(cast: Cast)
     pause_study(study, actor=cast.bob)
     shown = extended(cast, study, trials=1).json()
     assert (shown["state"], shown["max_trials"], shown["max_epochs"]) == ("paused", 11, 150)
-    told = Event.objects.filter(kind="study.extended").order_by("id").values_list("facts__trials", "facts__epochs")
-    assert list(told) == [(1, 50), (1, None)]
+    facts = Event.objects.filter(kind="study.extended").order_by("id").values_list("facts__trials", "facts__epochs")
+    assert list(facts) == [(1, 50), (1, None)]
 
 
 def test_a_job_that_is_still_being_cancelled_is_waited_for_and_then_goes_on(cast: Cast) -> None:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +15,6 @@ MAX_TEXT = 10_000
 NOT_FINITE = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 Fields = Mapping[str, Any]
 COLUMNS = itemgetter("key", "value", "timestamp", "step")
-AS_POINT: Callable[[tuple[Any, ...]], LoggedPoint] = partial(tuple.__new__, LoggedPoint)  # without a call of Python's
 
 
 def text(fields: Fields, name: str, *, default: str | None = None, most: int = MAX_TEXT) -> str:
@@ -90,7 +88,7 @@ def points(metrics: Sequence[Fields]) -> list[LoggedPoint]:
         rows = []
     if not rows or not _are_usual(*zip(*rows, strict=True)):
         return [point(one) for one in metrics]
-    return list(map(AS_POINT, rows))
+    return list(map(LoggedPoint._make, rows))
 
 
 def _are_usual(keys: Sequence[Any], values: Sequence[Any], times: Sequence[Any], steps: Sequence[Any]) -> bool:

@@ -75,8 +75,8 @@ function Steps({ study, improvements, end, abscissa }: StepsProps) {
     .join("");
   const best = improvements.at(-1);
   if (best === undefined) return null;
-  const told = plural(improvements.length, { one: "# improvement", other: "# improvements" });
-  const label = t`Best ${study.metric} so far: ${shown(best.value)}, of trial ${best.trial}, after ${told}.`;
+  const count = plural(improvements.length, { one: "# improvement", other: "# improvements" });
+  const label = t`Best ${study.metric} so far: ${shown(best.value)}, of trial ${best.trial}, after ${count}.`;
   return (
     <>
       <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Best so far, chart`}>

@@ -122,7 +122,7 @@ def _all(session: Session, job_id: str) -> list[dict[str, Any]]:
 
 
 def _chosen(listed: list[dict[str, Any]], steps: list[str]) -> list[int]:
-    """Ids. A range such as 100-900 has the checkpoints that nobody has pinned; of best weights only their step has."""
+    """Ids. A range such as 100-900 has the checkpoints that are not pinned; of best weights only their step has."""
     ids: list[int] = []
     for step in steps:
         ends = RANGE.fullmatch(step)

@@ -11,7 +11,7 @@ import typer
 from mlhub.cli import following, job_file
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
-from mlhub.cli.output import duration, until
+from mlhub.cli.output import duration, is_past, until
 from mlhub.cli.session import Session, session_of
 from mlhub.client import job_parts
 
@@ -95,7 +95,7 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         lines.append(f"Ahead: {ahead['n_others']} of other organisations.")
     for action in analysis["actions"]:
         gain = "" if action["gain_s"] is None else f", {duration(action['gain_s'])} earlier"
-        is_now = action["starts_now"] or until(action["start_at"]).endswith(" ago")  # it took a while to compute
+        is_now = action["starts_now"] or is_past(action["start_at"])  # it took a while to compute
         start = "in the next round" if is_now else until(action["start_at"])
         effect = f"starts {start}" if action["start_at"] else f"finishes {until(action['finish_at'])}"
         cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
