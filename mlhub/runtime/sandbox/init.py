@@ -274,16 +274,22 @@ def _limit(confinement: Confinement) -> None:
 
 def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
+    # CUDA names its threads by /proc/<pid>/task/<tid>/comm and gives up (error 304) where it may not; of what else lies
+    # there, its user may write to its own processes only
+    overwrite = ("/proc",) if confinement.devices else ()
     if is_namespace:
         devices = (*devices, *((filesystem.TERMINALS,) if confinement.has_terminals else ()))
         write = [SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, *(inside for _, inside in confinement.writable)]
-        landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
+        landlock.restrict(
+            read=["/"], overwrite=overwrite, write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod
+        )
         return
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)
     # a gang's processes look at their own in /proc; of others, Landlock hides what only a tracer may see
     of_proc: tuple[str, ...] = ("/proc",) if confinement.is_pod else OF_PROC
     landlock.restrict(
         read=[*filesystem.SYSTEM, *etc, *of_proc, *(outside for outside, _ in confinement.readable)],
+        overwrite=overwrite,
         write=[confinement.folder, *(outside for outside, _ in confinement.writable)],
         devices=devices,
         allows_tcp=confinement.is_pod,

@@ -23,6 +23,7 @@ SCOPE_ABSTRACT_UNIX_SOCKET, SCOPE_SIGNAL = 1, 2
 READ = EXECUTE | READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | TRUNCATE | REMOVE_DIR | REMOVE_FILE | REFER
 WRITE |= MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_SYM  # never devices
+OVERWRITE = READ | WRITE_FILE | TRUNCATE
 DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV  # the rights that a rule about a file may name
 
@@ -42,9 +43,12 @@ def handled_rights(abi: int) -> int:
 
 
 def restrict(
-    *, read: Iterable[str], write: Iterable[str], devices: Iterable[str], allows_tcp: bool, is_pod: bool
-) -> None:
+    *, read: Iterable[str], overwrite: Iterable[str] = (), write: Iterable[str], devices: Iterable[str],
+    allows_tcp: bool, is_pod: bool,
+) -> None:  # fmt: skip
     """Confines this thread and what it starts to these folders and files; those that do not exist are left out.
+
+    overwrite: what is there may be written, and nothing be made or removed.
 
     From version 6 on, signals reach nothing outside, nor do abstract sockets but those of pods; TCP is denied from
     version 4 on.
@@ -57,7 +61,7 @@ def restrict(
     attributes = struct.pack("QQQ", handled, tcp, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = kernel.syscall(SYS_CREATE_RULESET, attributes, len(attributes), 0, what="landlock_create_ruleset")
     try:
-        for rights, paths in ((READ, read), (WRITE, write), (DEVICE, devices)):
+        for rights, paths in ((READ, read), (OVERWRITE, overwrite), (WRITE, write), (DEVICE, devices)):
             for path in paths:
                 _allow(ruleset, path, rights & handled)
         kernel.syscall(SYS_RESTRICT_SELF, ruleset, 0, what="landlock_restrict_self")

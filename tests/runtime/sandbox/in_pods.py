@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as the user that runs this.
 
-Reads what isolates the pod from standard input: namespaces, landlock alone, or namespaces around warm workers.
+Reads what isolates the pod from standard input: namespaces, landlock alone, namespaces around warm workers or a GPU.
 
 Writes one JSON object: what each attack printed, what became of the victims, and what the pod found of its own.
 """
@@ -61,6 +61,13 @@ def meet_neighbour():  # the pods of a gang connect to each other
         with server.accept()[0] as came:
             return came.makefile().read()
 
+def name_thread():  # as CUDA does, by a file that is there
+    try:
+        with open(f"/proc/{os.getpid()}/task/{os.getpid()}/comm", "w") as file:
+            return bool(file.write("cuda"))
+    except OSError:
+        return False
+
 if os.environ["RANK"] == "1":
     meet_neighbour()
     sys.exit(0)
@@ -74,6 +81,7 @@ for name, code in attacks.items():
 own = {
     "pages": [ask("/api/v1/ingest/attempts/" + os.environ["MLHUB_ATTEMPT_ID"] + "/reports") for _ in range(3)],
     "others": {path: ask(path) for path in bait["others"]}, "neighbour": meet_neighbour(),
+    "names_threads": name_thread(),
     "uid": os.getuid(), "processes": [n for n in os.listdir("/proc") if n.isdigit()], "environment": dict(os.environ),
     "token": open(os.environ["MLHUB_TOKEN_FILE"]).read(), "shares_cache": os.listdir(os.environ["MLHUB_CACHE_DIR"]),
 }
@@ -81,7 +89,8 @@ open(os.environ["MLHUB_WORK_DIR"] + "/kept", "w").write("x")
 open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
 print(json.dumps({"own": own}), flush=True)
 """
-WARM = "warm"
+WARM, WITH_GPU = "warm", "with a GPU"
+A_DEVICE = "/dev/full"  # in place of a GPU's device file: what is opened to a pod for its GPU is opened
 OTHERS = (
     "/", "/api/v1/jobs", "/admin/", "/healthz", "/metrics", "/api/v1/ingest/attempts/another/reports",
     "/api/v1/ingest/attempts/../../jobs",
@@ -168,6 +177,8 @@ def _attacked(
 
 if __name__ == "__main__":
     mode = sys.stdin.read() or NAMESPACES
-    pods.isolation = lambda: isolation_of(NAMESPACES if mode == WARM else mode)
+    pods.isolation = lambda: isolation_of(NAMESPACES if mode in (WARM, WITH_GPU) else mode)
+    if mode == WITH_GPU:
+        pods.OTHER_GPUS = (A_DEVICE,)  # type: ignore[assignment]
     with world() as here, tempfile.TemporaryDirectory() as name:
         print(json.dumps(run(here, Path(name), is_warm=mode == WARM)))

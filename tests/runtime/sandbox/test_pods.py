@@ -14,7 +14,7 @@ import pytest
 from mlhub.runtime.sandbox import pods
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ORDINARY, ROOT
-from tests.runtime.sandbox.in_pods import OTHERS, WARM, attacks
+from tests.runtime.sandbox.in_pods import OTHERS, WARM, WITH_GPU, attacks
 from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES
 
 USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
@@ -24,6 +24,7 @@ USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 NOT_CONTAINED = {
     NAMESPACES: set(),
     WARM: set(),
+    WITH_GPU: set(),
     LANDLOCK: {
         "watches the platform's folder",
         "changes the mode of another's file",
@@ -49,7 +50,7 @@ def findings(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM, WITH_GPU])
 @pytest.mark.parametrize("user", USERS)
 def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
     found = findings(user, mode)
@@ -98,6 +99,13 @@ def test_pods_of_a_platform_that_is_root_have_another_user(user: str) -> None:
     uid = findings(user)["lines"][-1]["own"]["uid"]
     assert uid != 0
     assert findings(user)["checkpoint_uid"] == uid
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", USERS)
+def test_a_pod_with_a_gpu_names_its_threads_without_which_cuda_does_not_start(user: str) -> None:
+    assert findings(user, WITH_GPU)["lines"][-1]["own"]["names_threads"] is True
+    assert findings(user)["lines"][-1]["own"]["names_threads"] is False
 
 
 def test_a_pod_may_open_the_device_files_that_it_was_given_and_of_no_other_gpu(tmp_path: Path) -> None:

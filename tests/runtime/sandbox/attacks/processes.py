@@ -26,6 +26,11 @@ PROCESSES = (
         NOBODY,
         aims_at="supervisor",
     ),
+    Attack("writes its supervisor's memory", "attempt(lambda: open(f'/proc/{os.getppid()}/mem', 'r+b').read(1))"),
+    Attack(
+        "makes the platform the kernel's first victim",
+        "attempt(lambda: os.write(os.open(f\"/proc/{bait['victim']}/oom_score_adj\", os.O_WRONLY), b'1000'))",
+    ),
     Attack(
         "takes its supervisor's limits away",
         "import resource; attempt(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1)))",
@@ -79,7 +84,7 @@ time.sleep(0.3)
     ),
     Attack(
         "escapes the kernel's choice of victims",
-        "attempt(lambda: open('/proc/self/oom_score_adj', 'w').write('-500'))",
+        "attempt(lambda: os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-500'))",
         frozenset({ROOT}),
         aims_at="privileges",
     ),
