@@ -35,6 +35,10 @@ class GangTimeoutError(Exception):
     """The gang did not assemble in time."""
 
 
+class GpuUnavailableError(Exception):
+    """The pod was given a GPU that cannot be used."""
+
+
 class NotANumberError(Exception):
     """The loss is NaN or infinite."""
 
@@ -53,6 +57,7 @@ _CAUSES: dict[type[Exception], Cause] = {
     ExitStatusError: Cause.USER_CODE,
     NotANumberError: Cause.NOT_A_NUMBER,
     GangTimeoutError: Cause.TIMEOUT,
+    GpuUnavailableError: Cause.GPU_UNAVAILABLE,
 }
 
 
@@ -90,6 +95,8 @@ def describe_error(error: BaseException, *, code: Path | None = None) -> str:
     """
     if isinstance(error, BadInputError):
         return f"{error.message} {error.remedy}"
+    if isinstance(error, GpuUnavailableError):
+        return str(error)
     message = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         message += f". {_remedy_for_import(error.name.partition('.')[0], code)}"

@@ -30,6 +30,7 @@ class ExitCode(IntEnum):
     IO_ERROR = 71  # a file of the platform could not be read or written
     STORAGE_QUOTA = 72  # the storage quota has no room for the result
     SANDBOX_FAILED = 73  # a process of the sandbox ended, or the sandbox could not be set up
+    GPU_UNAVAILABLE = 74  # the pod was given a GPU on which CUDA does not start
     PREEMPTED = 75  # asked to stop, saved a checkpoint, left
     TIMEOUT = 76  # the gang did not assemble in time
 
@@ -99,6 +100,11 @@ class Cause(StrEnum):
     INPUT_UNAVAILABLE = "input_unavailable", _P, "A dataset or package could not be brought to a pod.", _AGAIN
     REPORT_REFUSED = "report_refused", _P, "The platform did not accept the pod's reports.", _AGAIN
     SANDBOX_FAILED = "sandbox_failed", _P, "The sandbox that a pod ran in failed.", _AGAIN
+    GPU_UNAVAILABLE = (
+        "gpu_unavailable", _P, "CUDA does not start on the GPU that a pod was given.",
+        "Ask an administrator to run `mlhub doctor` on the node: the driver, the sandbox or a torch without CUDA may "
+        "be the reason. MLHUB_GPUS=none lets the local backend train on CPUs.",
+    )  # fmt: skip
     IO_ERROR = (
         "io_error", _P, "A pod could not read or write a file of the platform.",
         "Ask an administrator to check the storage of checkpoints and the nodes' disks.",

@@ -8,8 +8,14 @@ import torch
 from torch import nn
 
 from mlhub.runtime.devices import device_of, training_device
+from mlhub.runtime.errors import GpuUnavailableError, classify
 from mlhub.runtime.ps.client.staging import GradientCopies, HostStaging, Stretch, stretches_of
 from mlhub.runtime.strategies.toolkit import flat_parameters
+from mlhub.wire.exits import Cause, ExitCode, Fault
+
+without_accelerator = pytest.mark.skipif(
+    torch.accelerator.is_available(), reason="The test is about machines without accelerators, and this one has one."
+)
 
 
 def test_a_pod_without_accelerators_computes_on_the_processor() -> None:
@@ -25,11 +31,18 @@ def test_a_pod_that_sees_its_own_device_only_uses_that_whatever_its_rank_on_the_
     assert device_of("cuda", n_visible=1, local_rank="3") == torch.device("cuda", 0)
 
 
-@pytest.mark.skipif(
-    torch.accelerator.is_available(), reason="The test is about machines without accelerators, and this one has one."
-)
-def test_on_a_machine_without_accelerators_the_environment_names_none() -> None:
-    assert training_device({"CUDA_VISIBLE_DEVICES": "0", "LOCAL_RANK": "0"}) == torch.device("cpu")
+@without_accelerator
+@pytest.mark.parametrize("visible", [{}, {"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"}])
+def test_a_pod_that_was_given_no_gpu_computes_on_the_processor(visible: dict[str, str]) -> None:
+    assert training_device({**visible, "LOCAL_RANK": "0"}) == torch.device("cpu")
+
+
+@without_accelerator
+def test_a_pod_does_not_train_on_the_processor_beside_the_gpu_that_it_was_given() -> None:
+    with pytest.raises(GpuUnavailableError, match="GPU-7 cannot be used: ") as raised:
+        training_device({"CUDA_VISIBLE_DEVICES": "GPU-7", "LOCAL_RANK": "0"})
+    assert classify(raised.value) == (ExitCode.GPU_UNAVAILABLE, Cause.GPU_UNAVAILABLE)
+    assert Cause.GPU_UNAVAILABLE.fault is Fault.PLATFORM
 
 
 def test_stretches_end_between_parameters_and_cover_all() -> None:

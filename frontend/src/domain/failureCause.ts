@@ -7,6 +7,7 @@ import type { FailureCause } from "@/api/types";
 export const FAILURE_CAUSES: Record<FailureCause, string> = {
   user_code: t`Error in the code`,
   crashed: t`Crashed in native code`,
+  gpu_unavailable: t`GPU not usable`,
   io_error: t`Storage error`,
   bad_spec: t`Unreadable pod specification`,
   input_unavailable: t`Input unavailable`,
