@@ -23,6 +23,8 @@ import psycopg2
 import psycopg2.errors
 import redis
 
+from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
+from mlhub.embedded.gpu_check import problem_of_gpus
 from mlhub.embedded.home import Home, given_address
 from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
@@ -61,7 +63,10 @@ class Addresses:
         return cls(database_url, redis_url, url)
 
 
-def examine(home: Home, *, sandbox: Callable[[], Capabilities] = capabilities) -> Iterator[CheckResult]:
+def examine(
+    home: Home, *, sandbox: Callable[[], Capabilities] = capabilities,
+    gpus: Callable[[], GpuDriver | None] = nvml_driver,
+) -> Iterator[CheckResult]:  # fmt: skip
     """Every check in turn; none of them changes anything."""
     addresses = Addresses.of(home)
     start = START.format(logs=home.logs)
@@ -70,6 +75,7 @@ def examine(home: Home, *, sandbox: Callable[[], Capabilities] = capabilities) -
     yield check_web(addresses.url, remedy=start)
     yield check_rounds(addresses.url, remedy=f"See {home.logs / 'control.log'}, and the banner of the dashboard.")
     yield check_sandbox(sandbox)
+    yield check_gpus(home.path, gpus)
     yield check_disk(home.path)
     yield from check_modes(home.path)
 
@@ -143,9 +149,22 @@ def check_sandbox(find: Callable[[], Capabilities]) -> CheckResult:
     return CheckResult("sandbox", False, detail, " ".join(p.detail for p in severe))
 
 
+def check_gpus(folder: Path, find: Callable[[], GpuDriver | None]) -> CheckResult:
+    """NVIDIA's GPUs of this machine: pods use them unless MLHUB_GPUS is none."""
+    driver = None if os.environ.get("MLHUB_GPUS") == "none" else find()
+    if driver is None:
+        return CheckResult("gpus", True, "None; pods train on CPUs.")
+    readings = driver.read()
+    problem = problem_of_gpus(readings, scratch=_existing(folder))
+    if not problem:
+        names = ", ".join(sorted({reading.name for reading in readings}))
+        return CheckResult("gpus", True, f"{len(readings)} ({names}); CUDA starts in a pod's sandbox.")
+    remedy = "Install a torch with CUDA and NVIDIA's driver, or set MLHUB_GPUS=none: then pods train on CPUs."
+    return CheckResult("gpus", False, problem, remedy)
+
+
 def check_disk(folder: Path) -> CheckResult:
-    there = next(each for each in (folder, *folder.parents) if each.exists())
-    free_bytes = shutil.disk_usage(there).free
+    free_bytes = shutil.disk_usage(_existing(folder)).free
     free = f"{free_bytes / 2**30:.1f} GiB are free at {folder}."
     if free_bytes >= LEAST_FREE_BYTES:
         return CheckResult("disk", True, free)
@@ -179,6 +198,11 @@ def _wrong_modes(home: Path) -> Iterator[tuple[str, str]]:
                     f"Pods, which run as other users, do not reach {home} through {folder}.",
                     f"chmod o+x {folder}, or move MLHUB_HOME",
                 )
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def _get(url: str) -> tuple[int, str]:

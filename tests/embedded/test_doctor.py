@@ -18,7 +18,8 @@ from typing import Any
 import psycopg2
 import pytest
 
-from mlhub.embedded import doctor
+from mlhub.backends.local.gpu_driver import GpuReading
+from mlhub.embedded import doctor, gpu_check
 from mlhub.embedded.doctor import CheckResult, examine
 from mlhub.embedded.home import Home
 from mlhub.runtime.sandbox.capabilities import Capabilities, report_of
@@ -83,7 +84,7 @@ def sandbox(*, has_filter: bool = True) -> Capabilities:
 
 
 def found(home: Home, **how: Any) -> dict[str, CheckResult]:
-    results = list(examine(home, sandbox=lambda: sandbox(**how)))
+    results = list(examine(home, sandbox=lambda: sandbox(**how), gpus=lambda: None))
     assert all(result.remedy for result in results if not result.is_ok)
     return {result.name: result for result in results}
 
@@ -92,7 +93,7 @@ def found(home: Home, **how: Any) -> dict[str, CheckResult]:
 def test_a_platform_that_works_fails_no_check(home: Home) -> None:
     results = found(home)
     assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(
-        ("database", "valkey", "web", "rounds", "sandbox", "disk", "folder"), True
+        ("database", "valkey", "web", "rounds", "sandbox", "gpus", "disk", "folder"), True
     )
     assert "landlock" in results["sandbox"].detail
 
@@ -155,3 +156,41 @@ def test_the_command_ends_with_1_when_a_check_fails(home: Home) -> None:
     assert done.returncode == 1
     assert "FAIL  database" in done.stdout
     assert "Remedy: Start the platform" in done.stdout
+
+
+class OneGpu:
+    """A driver that shows a GPU; its device file is not there."""
+
+    def read(self) -> list[GpuReading]:
+        return [GpuReading("GPU-1", "H100", 7, 80 * 2**30, 0)]
+
+
+def gpus(home: Home) -> CheckResult:
+    (found,) = [r for r in examine(home, gpus=OneGpu) if r.name == "gpus"]
+    return found
+
+
+def test_a_gpu_on_which_cuda_does_not_start_in_the_sandbox_fails_with_what_it_said(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_check, "torch_has_cuda", lambda: True)
+    monkeypatch.setattr(gpu_check, "START_CUDA", "import sys; sys.exit('cuInit: error 304')")
+    found = gpus(home)
+    assert not found.is_ok
+    assert found.detail == "CUDA does not start in a pod's sandbox: cuInit: error 304"
+    assert "MLHUB_GPUS=none" in found.remedy
+    monkeypatch.setattr(gpu_check, "START_CUDA", "")
+    assert gpus(home).detail == "1 (H100); CUDA starts in a pod's sandbox."
+
+
+def test_gpus_beside_a_torch_without_cuda_fail(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_check, "torch_has_cuda", lambda: False)
+    assert gpus(home).detail == "The torch that is installed was built without CUDA."
+    monkeypatch.setenv("MLHUB_GPUS", "none")
+    assert gpus(home).is_ok
+
+
+def test_how_torch_was_built_is_read_from_its_own_file() -> None:
+    import torch
+
+    assert gpu_check.torch_has_cuda() is torch.backends.cuda.is_built()
