@@ -200,7 +200,7 @@ bench-training: setup  ## What the training runtime costs; writes benchmarks/res
 	@OMP_NUM_THREADS=1 python -m benchmarks.training $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-gpu
-bench-gpu: setup  ## All-reduce and a parameter server on a GPU against plain torch; writes benchmarks/results/gpu.md
+bench-gpu: setup  ## All-reduce and a parameter server on a GPU against plain torch; writes benchmarks/results/gpu-speed.md
 	@python -m benchmarks.gpu
 
 .PHONY: bench-properties bench-scheduling-cost
