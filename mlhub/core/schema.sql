@@ -925,6 +925,7 @@ CREATE TABLE public.metrics_profiletrace (
     summary jsonb NOT NULL,
     artifact_id bigint,
     recording_id uuid NOT NULL,
+    role character varying(10) DEFAULT 'worker'::character varying NOT NULL,
     CONSTRAINT metrics_profiletrace_first_step_check CHECK ((first_step >= 0)),
     CONSTRAINT metrics_profiletrace_n_steps_check CHECK ((n_steps >= 0)),
     CONSTRAINT metrics_profiletrace_rank_check CHECK ((rank >= 0))
@@ -1912,34 +1913,35 @@ INSERT INTO public.django_migrations VALUES (123, 'metrics', '0013_detached_rows
 INSERT INTO public.django_migrations VALUES (124, 'metrics', '0014_log_line_errors', now());
 INSERT INTO public.django_migrations VALUES (125, 'metrics', '0015_worker_steps', now());
 INSERT INTO public.django_migrations VALUES (126, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (127, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (128, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (129, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (130, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (131, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (132, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (133, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (134, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (135, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (136, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (137, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
-INSERT INTO public.django_migrations VALUES (138, 'tenants', '0023_storage_of_parts', now());
-INSERT INTO public.django_migrations VALUES (139, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (141, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (142, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (143, 'tenants', '0024_limits_of_cpus_and_memory', now());
-INSERT INTO public.django_migrations VALUES (144, 'tenants', '0025_submitters', now());
-INSERT INTO public.django_migrations VALUES (145, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (146, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (147, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (148, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (149, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (150, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (151, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (152, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (127, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (128, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (129, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (130, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (131, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (132, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (133, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (134, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (135, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (136, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (137, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (138, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (139, 'tenants', '0023_storage_of_parts', now());
+INSERT INTO public.django_migrations VALUES (140, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (141, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (142, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (143, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (144, 'tenants', '0024_limits_of_cpus_and_memory', now());
+INSERT INTO public.django_migrations VALUES (145, 'tenants', '0025_submitters', now());
+INSERT INTO public.django_migrations VALUES (146, 'tenants', '0026_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (147, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (148, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (149, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (150, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (151, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (152, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (153, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 152, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 153, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2151,7 +2153,7 @@ ALTER TABLE ONLY public.metrics_pairsample
 ALTER TABLE ONLY public.metrics_podstream
     ADD CONSTRAINT pod_stream UNIQUE (attempt_id, role, index, stream);
 ALTER TABLE ONLY public.metrics_profiletrace
-    ADD CONSTRAINT profile_trace_of_rank UNIQUE (recording_id, rank);
+    ADD CONSTRAINT profile_trace_of_pod UNIQUE (recording_id, role, rank);
 ALTER TABLE ONLY public.tenants_project
     ADD CONSTRAINT project_name_in_organisation UNIQUE (organisation_id, name);
 ALTER TABLE ONLY public.control_quarantinerecord

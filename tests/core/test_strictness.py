@@ -49,7 +49,8 @@ def world(cast):
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
-        "quota-requests": found.id, "profiles": found.id, "traces": 0, "files": "MLmodel", "user-quotas": found.id,
+        "quota-requests": found.id, "profiles": found.id, "traces": 0, "server-traces": 0,
+        "files": "MLmodel", "user-quotas": found.id,
         "replays": PolicyReplay.objects.create(trace="x").id, "clips": 0,
     }  # fmt: skip
 
