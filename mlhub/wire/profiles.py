@@ -66,18 +66,21 @@ class ProfileRequest:
         """Raises ValueError for what is no request."""
         if not isinstance(raw, dict):
             raise ValueError(f"not a request for a profile: {raw!r}")
-        steps, ranks, first = raw.get("steps"), raw.get("ranks"), raw.get("first_step")
-        servers = raw.get("servers", [])
+        steps, first = raw.get("steps"), raw.get("first_step")
+        ranks, servers = _indices(raw.get("ranks"), "ranks"), _indices(raw.get("servers", []), "servers")
         if not isinstance(raw.get("id"), str) or not re.fullmatch(r"[0-9a-f-]{36}", raw["id"]):
             raise ValueError(f"id is {raw.get('id')!r}")
         if type(steps) is not int or not 1 <= steps <= MAX_STEPS:
             raise ValueError(f"steps is {steps!r}; it must be 1 to {MAX_STEPS}")
-        for name, indices in (("ranks", ranks), ("servers", servers)):
-            if not isinstance(indices, list) or not all(type(index) is int for index in indices):
-                raise ValueError(f"{name} is {indices!r}; it must be a list of integers")
         if first is not None and type(first) is not int:
             raise ValueError(f"first_step is {first!r}; it must be an integer")
-        return cls(raw["id"], steps, tuple(ranks), first, tuple(servers))
+        return cls(raw["id"], steps, ranks, first, servers)
+
+
+def _indices(raw: Any, name: str) -> tuple[int, ...]:
+    if not isinstance(raw, list) or not all(type(index) is int for index in raw):
+        raise ValueError(f"{name} is {raw!r}; it must be a list of integers")
+    return tuple(raw)
 
 
 def poll_s(n_pods: int) -> float:

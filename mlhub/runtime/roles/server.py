@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.profiling.server_recorder import ServerRecorder
+from mlhub.runtime.ps.server.phase_recorder import ServerRecorder
 from mlhub.runtime.ps.server.shard_snapshots import has_snapshot
 from mlhub.runtime.reporting import Reporter, ReportStream
 from mlhub.runtime.roles.outcome import exit_code_of
