@@ -925,6 +925,7 @@ CREATE TABLE public.metrics_profiletrace (
     summary jsonb NOT NULL,
     artifact_id bigint,
     recording_id uuid NOT NULL,
+    role character varying(10) DEFAULT 'worker'::character varying NOT NULL,
     CONSTRAINT metrics_profiletrace_first_step_check CHECK ((first_step >= 0)),
     CONSTRAINT metrics_profiletrace_n_steps_check CHECK ((n_steps >= 0)),
     CONSTRAINT metrics_profiletrace_rank_check CHECK ((rank >= 0))
@@ -1190,6 +1191,14 @@ CREATE TABLE public.storage_blob (
     size_bytes bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT storage_blob_size_bytes_check CHECK ((size_bytes >= 0))
+);
+CREATE TABLE public.storage_completedupload (
+    id uuid NOT NULL,
+    place text NOT NULL,
+    parts_sha256 character varying(64) NOT NULL,
+    completed_at timestamp with time zone NOT NULL,
+    project_id uuid NOT NULL,
+    user_id uuid NOT NULL
 );
 CREATE TABLE public.storage_holding (
     id uuid NOT NULL,
@@ -1904,33 +1913,35 @@ INSERT INTO public.django_migrations VALUES (123, 'metrics', '0013_detached_rows
 INSERT INTO public.django_migrations VALUES (124, 'metrics', '0014_log_line_errors', now());
 INSERT INTO public.django_migrations VALUES (125, 'metrics', '0015_worker_steps', now());
 INSERT INTO public.django_migrations VALUES (126, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (127, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (128, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (129, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (130, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (131, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (132, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (133, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (134, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (135, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (136, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (137, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
-INSERT INTO public.django_migrations VALUES (138, 'tenants', '0023_storage_of_parts', now());
-INSERT INTO public.django_migrations VALUES (139, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (141, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (142, 'tenants', '0024_limits_of_cpus_and_memory', now());
-INSERT INTO public.django_migrations VALUES (143, 'tenants', '0025_submitters', now());
-INSERT INTO public.django_migrations VALUES (144, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (145, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (146, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (147, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (148, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (149, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (150, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (151, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (127, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (128, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (129, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (130, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (131, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (132, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (133, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (134, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (135, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (136, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (137, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (138, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (139, 'tenants', '0023_storage_of_parts', now());
+INSERT INTO public.django_migrations VALUES (140, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (141, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (142, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (143, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (144, 'tenants', '0024_limits_of_cpus_and_memory', now());
+INSERT INTO public.django_migrations VALUES (145, 'tenants', '0025_submitters', now());
+INSERT INTO public.django_migrations VALUES (146, 'tenants', '0026_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (147, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (148, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (149, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (150, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (151, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (152, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (153, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 151, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 153, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2142,7 +2153,7 @@ ALTER TABLE ONLY public.metrics_pairsample
 ALTER TABLE ONLY public.metrics_podstream
     ADD CONSTRAINT pod_stream UNIQUE (attempt_id, role, index, stream);
 ALTER TABLE ONLY public.metrics_profiletrace
-    ADD CONSTRAINT profile_trace_of_rank UNIQUE (recording_id, rank);
+    ADD CONSTRAINT profile_trace_of_pod UNIQUE (recording_id, role, rank);
 ALTER TABLE ONLY public.tenants_project
     ADD CONSTRAINT project_name_in_organisation UNIQUE (organisation_id, name);
 ALTER TABLE ONLY public.control_quarantinerecord
@@ -2177,6 +2188,8 @@ ALTER TABLE ONLY public.metrics_workersteps
     ADD CONSTRAINT steps_of_worker UNIQUE (attempt_id, worker);
 ALTER TABLE ONLY public.storage_blob
     ADD CONSTRAINT storage_blob_pkey PRIMARY KEY (sha256);
+ALTER TABLE ONLY public.storage_completedupload
+    ADD CONSTRAINT storage_completedupload_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.storage_resumableupload
@@ -2313,6 +2326,7 @@ CREATE INDEX clusters_node_rack_id_712c7330 ON public.clusters_node USING btree 
 CREATE INDEX clusters_node_rack_id_712c7330_like ON public.clusters_node USING btree (rack_id varchar_pattern_ops);
 CREATE INDEX clusters_rack_name_2b51e4e0_like ON public.clusters_rack USING btree (name varchar_pattern_ops);
 CREATE INDEX clusters_sandboxreport_host_1413b8c9_like ON public.clusters_sandboxreport USING btree (host varchar_pattern_ops);
+CREATE INDEX completed_uploads_by_age ON public.storage_completedupload USING btree (completed_at);
 CREATE INDEX control_forecast_finished_at_fb3e7103 ON public.control_forecast USING btree (finished_at);
 CREATE INDEX control_forecast_job_id_a4880634 ON public.control_forecast USING btree (job_id);
 CREATE INDEX control_job_job_id_e9181c_idx ON public.control_jobdecision USING btree (job_id, id DESC);
@@ -2441,6 +2455,8 @@ CREATE INDEX retention_organisationdeletion_requested_by_id_3137667e ON public.r
 CREATE INDEX round_applied ON public.control_round USING gin (applied jsonb_path_ops);
 CREATE INDEX runs_of_project ON public.tracking_run USING btree (project_id, id DESC);
 CREATE INDEX storage_blob_sha256_a5c4bb09_like ON public.storage_blob USING btree (sha256 varchar_pattern_ops);
+CREATE INDEX storage_completedupload_project_id_437506d5 ON public.storage_completedupload USING btree (project_id);
+CREATE INDEX storage_completedupload_user_id_dde431f0 ON public.storage_completedupload USING btree (user_id);
 CREATE INDEX storage_hol_organis_c3329b_idx ON public.storage_holding USING btree (organisation_id, blob_id);
 CREATE INDEX storage_holding_blob_id_04d53ab4 ON public.storage_holding USING btree (blob_id);
 CREATE INDEX storage_holding_blob_id_04d53ab4_like ON public.storage_holding USING btree (blob_id varchar_pattern_ops);
@@ -2714,6 +2730,10 @@ ALTER TABLE ONLY public.registry_modelversion
     ADD CONSTRAINT registry_modelversion_model_id_bed9c39a_fk_registry_model_id FOREIGN KEY (model_id) REFERENCES public.registry_model(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.retention_organisationdeletion
     ADD CONSTRAINT retention_organisati_requested_by_id_3137667e_fk_tenants_u FOREIGN KEY (requested_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.storage_completedupload
+    ADD CONSTRAINT storage_completedupl_project_id_437506d5_fk_tenants_p FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.storage_completedupload
+    ADD CONSTRAINT storage_completedupload_user_id_dde431f0_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_blob_id_04d53ab4_fk_storage_blob_sha256 FOREIGN KEY (blob_id) REFERENCES public.storage_blob(sha256) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding

@@ -216,8 +216,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                 if pod.speaks_for_gang:
                     record_batch_change(attempt, report)
             case PhaseReport(phase=phase) if phase == PROFILE_PHASE:
-                if pod.role == "worker":
-                    record_profile(attempt, report, worker=pod.index)
+                record_profile(attempt, report, role=pod.role, index=pod.index)
             case PhaseReport(phase=phase) if phase == STEP_TIMES_PHASE:
                 if pod.role == "worker":
                     record_worker_steps(attempt, report, worker=pod.index)

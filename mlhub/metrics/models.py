@@ -9,7 +9,7 @@ from mlhub.core.ids import new_id
 from mlhub.jobs.models import Artifact, Attempt, Job
 from mlhub.metrics.log_errors import HOLDS_ERROR
 from mlhub.tenants.models import User
-from mlhub.wire.profiles import MAX_TEXT
+from mlhub.wire.profiles import MAX_TEXT, WORKER
 
 
 class StreamCursor(models.Model):
@@ -305,10 +305,13 @@ class ProfileRecording(models.Model):
 
 
 class ProfileTrace(models.Model):
-    """What one rank recorded: a summary (mlhub/wire/profiles.py), and the trace as an artifact of the attempt."""
+    """What one pod recorded, a worker by its rank or a parameter server by its index: a summary
+    (mlhub/wire/profiles.py), and the trace as an artifact of the attempt.
+    """
 
     id = models.BigAutoField(primary_key=True)
     recording = models.ForeignKey(ProfileRecording, on_delete=models.CASCADE, related_name="traces")
+    role = models.CharField(max_length=10, default=WORKER, db_default=WORKER)
     rank = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=RecordingState, default=RecordingState.WAITING)
     reason = models.CharField(max_length=MAX_TEXT, blank=True)
@@ -319,4 +322,4 @@ class ProfileTrace(models.Model):
     artifact = models.ForeignKey(Artifact, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["recording", "rank"], name="profile_trace_of_rank")]
+        constraints = [models.UniqueConstraint(fields=["recording", "role", "rank"], name="profile_trace_of_pod")]

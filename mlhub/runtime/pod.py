@@ -50,9 +50,9 @@ class Pod:
 
     @property
     def may_record(self) -> bool:
-        """Whether this pod's torch profiler can be recorded: a worker's that trains."""
+        """Whether a profile of this pod can be recorded: a worker that trains, or a server that holds its weights."""
         is_training = self.spec.prediction is None and self.spec.model.kind != NOTEBOOK
-        return self.spec.role is PodRole.WORKER and is_training
+        return is_training and (self.spec.role is PodRole.WORKER or self.spec.model.kind != "script")
 
     @property
     def reports(self) -> Path:

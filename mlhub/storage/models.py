@@ -8,6 +8,7 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.storage.querysets import (
     BlobQuerySet,
+    CompletedUploadQuerySet,
     HoldingQuerySet,
     ResumableUploadQuerySet,
     SandboxRunQuerySet,
@@ -103,6 +104,25 @@ class UploadPart(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["upload", "number"], name="one_part_of_each_number")]
+
+
+class CompletedUpload(models.Model):
+    """That a multipart upload was completed, and with which parts: its answer may have been lost, and is given again.
+
+    id: the upload's, whose own row is gone. parts_sha256: of the ETags of its parts in their order.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    place = models.TextField()
+    parts_sha256 = models.CharField(max_length=64)
+    completed_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CompletedUploadQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["completed_at"], name="completed_uploads_by_age")]
 
 
 class WorkItem(models.Model):

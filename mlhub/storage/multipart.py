@@ -3,14 +3,17 @@
 
 A part's bytes are stored under an id of their own before the row that counts them, so a process that is killed in
 between leaves bytes that are swept, and never a part without its bytes. What has arrived counts as used storage. An
-upload of which nothing arrives any more expires, as other uploads do.
+upload of which nothing arrives any more expires, as other uploads do. A completed one is remembered for a day, since
+the answer may be lost, and a client that repeats its request must not be told that there is no such upload.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
@@ -21,7 +24,7 @@ from django.utils import timezone
 from mlhub.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from mlhub.core.ids import new_id
 from mlhub.storage import actions
-from mlhub.storage.models import ResumableUpload, UploadPart
+from mlhub.storage.models import CompletedUpload, ResumableUpload, UploadPart
 from mlhub.storage.resumable import require_few, taken
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.models import Project, User
@@ -30,6 +33,7 @@ MAX_PARTS = 10_000  # as of S3
 PIECE_BYTES = 8 * 2**20
 MAX_FILENAME = 255
 MOST_NAMED = 5  # missing parts in an error
+REMEMBERED_FOR = timedelta(days=1)  # a completed upload; clients repeat a request for minutes at most
 
 
 def begin(project: Project, *, n_parts: int, place: str, user: User) -> ResumableUpload:
@@ -133,6 +137,28 @@ def joined(upload: ResumableUpload, named: Mapping[int, str]) -> Iterator[Stagin
         )
     with taken(upload) as staging:
         yield staging
+        CompletedUpload.objects.create(
+            pk=upload.pk,
+            project=upload.project,
+            user=upload.user,
+            place=upload.metadata,
+            parts_sha256=_parts_sha256(named),
+        )
+
+
+def was_completed(user: User, upload_id: UUID, named: Mapping[int, str], *, place: str) -> bool:
+    """Whether the user has completed this upload to that place with these very parts, in the last day."""
+    rows = CompletedUpload.objects.filter(completed_at__gt=timezone.now() - REMEMBERED_FOR)
+    return rows.filter(pk=upload_id, user=user, place=place, parts_sha256=_parts_sha256(named)).exists()
+
+
+def forget_completed() -> int:
+    """Removes what is not remembered any longer; returns how many."""
+    return int(CompletedUpload.objects.filter(completed_at__lte=timezone.now() - REMEMBERED_FOR).delete()[0])
+
+
+def _parts_sha256(named: Mapping[int, str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(named.items())).encode()).hexdigest()
 
 
 def _require_allowed(size_bytes: int) -> None:

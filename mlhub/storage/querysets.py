@@ -60,6 +60,15 @@ class UploadPartQuerySet(TenantOwnedQuerySet):
     organisation_path = "upload__project__organisation"
 
 
+class CompletedUploadQuerySet(TenantOwnedQuerySet):
+    organisation_path = "project__organisation"
+
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """Those that the user completed, in organisations that the user still belongs to."""
+        found = super().visible_to(user)
+        return found.filter(user=user) if user.is_authenticated else found
+
+
 class WorkItemQuerySet(TenantOwnedQuerySet):
     def open(self) -> Self:
         """Waiting or under way."""

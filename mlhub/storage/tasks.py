@@ -13,7 +13,7 @@ from mlhub.celery import app
 from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.core.structured_logs.task_logs import bind_work
-from mlhub.storage import actions, resumable, work_queue
+from mlhub.storage import actions, multipart, resumable, work_queue
 from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
 
@@ -75,5 +75,6 @@ def collect_unheld_blobs() -> int:
         removed = sum(actions.collect(sha256) for sha256 in actions.collectable()) if is_mine else 0
     stale = blob_store().sweep_staging(older_than_s=actions.UNHELD_FOR.total_seconds())
     orphans = resumable.sweep_orphans()
+    multipart.forget_completed()
     logger.info("storage.collected", blobs=removed, staged=stale, uploads=orphans)
     return removed

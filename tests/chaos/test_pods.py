@@ -46,7 +46,7 @@ def test_twins_of_one_pod_store_every_line_and_point_once(cast: Cast) -> None:
     attempt, n = launch(job(cast.project_a, cast.bob)), 40
     both = threading.Barrier(2, timeout=120)
     answers: list[int] = []
-    operations._operations.cache_clear()  # as in a web server that has just been started
+    operations._operation.cache_clear()  # as in a web server that has just been started
 
     def twin(name: str) -> None:
         both.wait()

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 class Pods(threading.Thread):
-    """Answer the request that the command makes, once it is there: worker 0 records, the others fail."""
+    """Answer the request that the command makes, once it is there: those of number 0 record, the others fail."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(daemon=True)
@@ -34,8 +34,8 @@ class Pods(threading.Thread):
         try:
             while (recording := ProfileRecording.objects.filter(ended_at=None).first()) is None:
                 time.sleep(0.05)
-            for rank in recording.traces.order_by("-rank").values_list("rank", flat=True):
-                pod = Pod(self.attempt, rank)
+            for role, rank in recording.traces.order_by("-rank").values_list("role", "rank"):
+                pod = Pod(self.attempt, rank, role=role)
                 if rank == 0:
                     pod.record(str(recording.pk))
                 else:
@@ -62,6 +62,24 @@ def test_a_profile_is_recorded_shown_and_saved(
     assert operator.split() == ["aten::addmm", "12", "1500.00", "ms", "1750.00", "ms", "-64", "B"]
     assert failed == "Worker 1: torch's profiler failed: no."
     assert (tmp_path / "job.worker-0.trace.json.gz").read_bytes() == b"trace"
+
+
+def test_a_server_is_recorded_and_its_phases_are_shown(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    attempt = running(job(bob.project_a, bob.bob), n_workers=2, n_servers=1)
+    assert bob.client(bob.bob).get("/api/v1/jobs").status_code == 200
+    pods = Pods(attempt)
+    pods.start()
+    assert main(["profile", "job", "--server", "0", "--to", str(tmp_path)]) == CommandStatus.OK, capsys.readouterr().err
+    pods.join()
+    first, head, phase = capsys.readouterr().out.splitlines()
+    assert first.startswith("Server 0, 5 steps of 570.00 ms: ")
+    assert head.split() == ["PHASE", "TIMES", "TIME"]
+    assert phase.split()[-2:] == ["1500.00", "ms"]
+    assert (tmp_path / "job.server-0.trace.json.gz").read_bytes() == b"trace"
 
 
 def test_a_profile_that_failed_or_is_refused_says_why(

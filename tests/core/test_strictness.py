@@ -10,7 +10,7 @@ import pytest
 from rest_framework import serializers
 
 from mlhub.control.models import PolicyReplay
-from mlhub.core.api.operations import METHODS, operation_of
+from mlhub.core.api.operations import CONVERTER, METHODS, UNDESCRIBED, ApiOperation, operation_of
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
@@ -49,7 +49,8 @@ def world(cast):
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
-        "quota-requests": found.id, "profiles": found.id, "traces": 0, "files": "MLmodel", "user-quotas": found.id,
+        "quota-requests": found.id, "profiles": found.id, "traces": 0, "server-traces": 0,
+        "files": "MLmodel", "user-quotas": found.id,
         "replays": PolicyReplay.objects.create(trace="x").id, "clips": 0,
     }  # fmt: skip
 
@@ -294,7 +295,8 @@ def test_an_uploaded_model_that_declares_nothing_takes_any_hyperparameter(cast):
     assert answer.status_code == 201, answer.content
 
 
-def test_the_schema_knows_every_route_of_the_url_conf():
+def api_routes() -> list[tuple[str, Any]]:
+    """Each route below /api/v1/, and its view."""
     from mlhub.urls import api
 
     routes = []
@@ -305,7 +307,29 @@ def test_the_schema_knows_every_route_of_the_url_conf():
         if hasattr(pattern, "url_patterns"):
             waiting += [(route, inner) for inner in pattern.url_patterns]
         else:
-            routes.append(route)
+            routes.append((route, pattern.callback))
+    return routes
+
+
+def test_the_schema_knows_every_route_of_the_url_conf():
+    routes = api_routes()
     assert len(routes) > 50
-    unknown = [r for r in routes if not any(operation_of(r, method.upper()) for method in METHODS)]
+    unknown = [r for r, view in routes if not any(operation_of(view, r, method.upper()) for method in METHODS)]
     assert unknown == []
+
+
+def test_an_operation_that_is_made_alone_is_that_of_the_schema():
+    made = {}
+    for route, view in api_routes():
+        path = "/" + CONVERTER.sub(r"{\1}", route)
+        for method in METHODS:
+            if path not in UNDESCRIBED and (found := operation_of(view, route, method.upper())) is not None:
+                made[path, method] = found
+    declared = {
+        key: ApiOperation(
+            frozenset(p["name"] for p in one.get("parameters", ()) if p["in"] == "query"),
+            has_body="requestBody" in one,
+        )
+        for key, one in operations().items()
+    }
+    assert made == declared

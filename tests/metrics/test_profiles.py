@@ -47,10 +47,11 @@ def attempt(cast: Cast) -> Attempt:
     return running(job(cast.project_a, cast.bob), n_workers=4)
 
 
-def running(of: Job, *, n_workers: int = 1) -> Attempt:
+def running(of: Job, *, n_workers: int = 1, n_servers: int = 0) -> Attempt:
     of.refresh_from_db()
+    mode = "parameter_server" if n_servers else "all_reduce"
     found = attempts.open_attempt(
-        of, mode="all_reduce", n_workers=n_workers, n_servers=0, held=[attempts.Held("n0", (0,), 0)],
+        of, mode=mode, n_workers=n_workers, n_servers=n_servers, held=[attempts.Held("n0", (0,), 0)],
         predicted_step_s=0.1, reason="fits", now=timezone.now(),
     )  # fmt: skip
     assert found is not None
@@ -59,14 +60,15 @@ def running(of: Job, *, n_workers: int = 1) -> Attempt:
 
 
 class Pod:
-    """Worker `rank` of an attempt, over HTTP."""
+    """A worker, or a server, of an attempt, over HTTP."""
 
-    def __init__(self, attempt: Attempt, rank: int = 0, *, is_old: bool = False) -> None:
-        self.attempt, self.rank = attempt, rank
+    def __init__(self, attempt: Attempt, rank: int = 0, *, role: str = "worker", is_old: bool = False) -> None:
+        self.attempt, self.rank, self.role = attempt, rank, role
         abilities = {} if is_old else {"X-MLHub-Abilities": "profile"}
         self._client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}", **abilities})
 
-    def send(self, *lines: Any, role: str = "worker") -> Any:
+    def send(self, *lines: Any) -> Any:
+        role = self.role
         of_pod = PodStream.objects.filter(attempt=self.attempt, role=role, index=self.rank, stream="reports")
         body = {"version": 1, "role": role, "index": self.rank, "stream": "reports", "lines": list(lines)}
         first = of_pod.values_list("next", flat=True).first() or 0
@@ -78,7 +80,7 @@ class Pod:
 
     def hand_in(self, recording: str, content: bytes = b"trace") -> Any:
         return self._client.put(
-            self._address(f"artifacts/{trace_name(recording, self.rank)}"),
+            self._address(f"artifacts/{trace_name(recording, self.rank, self.role)}"),
             content,
             content_type="application/octet-stream",
             headers={"X-Content-SHA256": hashlib.sha256(content).hexdigest()},
@@ -133,6 +135,41 @@ def test_a_recording_goes_from_the_request_to_the_trace(cast: Cast, attempt: Att
     assert Event.objects.filter(kind="job.profile_asked", actor=cast.bob).count() == 1
 
 
+def test_servers_are_recorded_alone_or_with_workers(cast: Cast) -> None:
+    attempt = running(job(cast.project_a, cast.bob), n_workers=2, n_servers=2)
+    asked = ask(cast, attempt, ranks=[1], servers=[1]).json()
+    assert [(one["role"], one["rank"]) for one in asked["traces"]] == [("worker", 1), ("server", 1)]
+    worker, server = Pod(attempt, 1), Pod(attempt, 1, role="server")
+    wanted = {"id": asked["id"], "steps": 5, "ranks": [1], "first_step": None, "servers": [1]}
+    assert (worker.send().json()["profile"], server.send().json()["profile"]) == (wanted, wanted)
+    for other in (Pod(attempt, 0), Pod(attempt, 0, role="server")):
+        assert "profile" not in other.send().json()
+        assert other.hand_in(asked["id"]).status_code == 422
+    server.record(asked["id"], b"of the server")
+    found = look(cast, attempt, asked["id"]).json()
+    assert [one["state"] for one in found["traces"]] == ["waiting", "done"]  # the worker of the same number has not
+    worker.record(asked["id"], b"of the worker")
+    assert look(cast, attempt, asked["id"]).json()["state"] == "done"
+    address = f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}"
+    for path, content in (("traces/1", b"of the worker"), ("server-traces/1", b"of the server")):
+        trace: Any = cast.client(cast.victor).get(f"{address}/{path}")
+        assert b"".join(trace.streaming_content) == content
+        assert cast.client(cast.charlie).get(f"{address}/{path}").status_code == 404
+    assert cast.client(cast.bob).get(f"{address}/server-traces/0").status_code == 404
+    alone = ask(cast, attempt, servers=[0]).json()
+    assert [(one["role"], one["rank"]) for one in alone["traces"]] == [("server", 0)]
+    assert Pod(attempt, 0, role="server", is_old=True).send().json() == {"next": 0}
+    assert "earlier version" in look(cast, attempt, alone["id"]).json()["reason"]
+
+
+def test_a_server_that_is_not_there_is_refused_with_those_that_are(cast: Cast, attempt: Attempt) -> None:
+    answer = ask(cast, attempt, servers=[0]).json()
+    assert (answer["code"], "without parameter servers" in answer["errors"][0]["remedy"]) == ("no_such_server", True)
+    other = running(job(cast.project_a, cast.bob, name="other"), n_workers=2, n_servers=2)
+    answer = ask(cast, other, servers=[2]).json()
+    assert "0 to 1" in answer["errors"][0]["remedy"]
+
+
 def test_it_is_for_who_may_stop_the_job_and_others_of_the_organisation_may_look(cast: Cast, attempt: Attempt) -> None:
     assert ask(cast, attempt, who=cast.victor).status_code == 403
     assert ask(cast, attempt, who=cast.charlie).status_code == 404
@@ -151,7 +188,9 @@ def test_it_is_for_who_may_stop_the_job_and_others_of_the_organisation_may_look(
     [
         ({"steps": 0}, "steps"), ({"steps": 51}, "steps"), ({"steps": "many"}, "steps"), ({"ranks": []}, "ranks"),
         ({"ranks": [0, 0]}, "ranks"), ({"ranks": [-1]}, "ranks.0"), ({"ranks": [0, 4]}, "ranks.1"),
-        ({"step": 5}, "step"), ({"ranks": list(range(9))}, "ranks"),
+        ({"step": 5}, "step"), ({"ranks": list(range(9))}, "ranks"), ({"ranks": [], "servers": []}, "ranks"),
+        ({"servers": [0, 0]}, "servers"), ({"servers": [-1]}, "servers.0"), ({"servers": [0]}, "servers.0"),
+        ({"ranks": [0, 1, 2, 3], "servers": [0, 1, 2, 3, 4]}, "servers"), ({"servers": 0}, "servers"),
     ],
 )  # fmt: skip
 def test_a_bad_request_names_its_field(cast: Cast, attempt: Attempt, body: dict[str, Any], field: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,13 @@ from mlflow.exceptions import MlflowException
 from mlhub.core.errors import InvalidInputError
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage import tasks
-from mlhub.storage.models import Holding, ResumableUpload, UploadPart
+from mlhub.storage.downloads import blob_response
+from mlhub.storage.models import CompletedUpload, Holding, ResumableUpload, UploadPart
+from mlhub.storage.multipart import REMEMBERED_FOR
 from mlhub.storage.resumable import consumed
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
+from mlhub.tracking.api import files
 from mlhub.tracking.models import RunArtifact
 from tests.cast import Cast
 
@@ -85,6 +89,84 @@ def test_a_file_above_the_threshold_arrives_whole(cast: Cast, acting: Callable[.
     assert nothing_is_left()
     path = mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path="deep/er/weights.bin")
     assert Path(path).read_bytes() == large.read_bytes()
+
+
+def test_a_download_comes_in_ranges_and_a_broken_one_is_fetched_again(
+    cast: Cast, acting: Callable[..., Any], large: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MLFLOW_MULTIPART_DOWNLOAD_CHUNK_SIZE", str(CHUNK))
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
+    mlflow = acting(cast.bob)
+    mlflow.set_experiment("vision")
+    odd = large.rename(tmp_path / "net 50% é.bin")
+    with mlflow.start_run() as run:
+        mlflow.log_artifact(str(odd))
+    asked: list[str] = []
+
+    def breaking(request: Any, *given: Any, **named: Any) -> Any:
+        asked.append(request.headers.get("Range", ""))
+        if asked.count(asked[-1]) == 1 and len(asked) == 3:
+            raise ConnectionResetError("in the middle of a range")
+        return blob_response(request, *given, **named)
+
+    monkeypatch.setattr(files, "blob_response", breaking)
+    folder = tmp_path / "back"
+    folder.mkdir()
+    path = mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path=odd.name, dst_path=str(folder))
+    assert Path(path).read_bytes() == odd.read_bytes()
+    ranges = {f"bytes={begin}-{min(begin + CHUNK, SIZE) - 1}" for begin in range(0, SIZE, CHUNK)}
+    assert set(asked) == ranges
+    assert len(asked) == len(ranges) + 1
+
+
+def test_nobody_else_is_told_where_a_file_is(cast: Cast, acting: Callable[..., Any]) -> None:
+    begun = Begun(acting(cast.bob), cast, n_parts=1)
+    assert begun.complete([begun.put(1, b"hello").headers["ETag"]]).status_code == 200
+    address = f"{begun.base.removesuffix('/mpu')}/presigned/{begun.folder}/large.bin"
+    told = requests.get(address, headers=begun.token, timeout=600)
+    assert (told.status_code, told.json()["file_size"]) == (200, 5)
+    part = requests.get(told.json()["url"], headers={**told.json()["headers"], "Range": "bytes=1-3"}, timeout=600)
+    assert (part.status_code, part.content) == (206, b"ell")
+    assert requests.get(told.json()["url"], timeout=600).status_code == 401
+    assert requests.get(f"{address}.no", headers=begun.token, timeout=600).status_code == 404
+    acting(cast.charlie)
+    stranger = {"Authorization": f"Bearer {os.environ['MLFLOW_TRACKING_TOKEN']}"}
+    assert requests.get(address, headers=stranger, timeout=600).status_code == 404
+    assert requests.get(told.json()["url"], headers=stranger, timeout=600).status_code == 404
+
+
+def test_a_completion_whose_answer_was_lost_is_repeated(cast: Cast, acting: Callable[..., Any]) -> None:
+    begun = Begun(acting(cast.bob), cast)
+    etags = [begun.put(1, b"hello ").headers["ETag"], begun.put(2, b"world").headers["ETag"]]
+    first, again = begun.complete(etags), begun.complete(etags)
+    assert (first.status_code, again.status_code, again.json()) == (200, 200, first.json())
+    assert begun.complete(etags[::-1]).status_code == 404  # not what was completed
+    assert begun.complete(etags[:1]).status_code == 404
+    assert RunArtifact.objects.count() == 1
+    assert nothing_is_left()
+    own = begun.token
+    for person in (cast.charlie, cast.alice):
+        acting(person)
+        begun.token = {"Authorization": f"Bearer {os.environ['MLFLOW_TRACKING_TOKEN']}"}
+        assert begun.complete(etags).status_code == 404
+    begun.token, folder = own, begun.folder
+    begun.folder = f"{folder}er"  # another place of the same run
+    assert begun.complete(etags).status_code == 404
+    begun.folder = folder
+    CompletedUpload.objects.update(completed_at=timezone.now() - REMEMBERED_FOR)
+    assert begun.complete(etags).status_code == 404
+    tasks.collect_unheld_blobs()
+    assert not CompletedUpload.objects.exists()
+
+
+def test_of_two_completions_at_once_both_succeed(cast: Cast, acting: Callable[..., Any]) -> None:
+    begun = Begun(acting(cast.bob), cast)
+    etags = [begun.put(1, b"hello ").headers["ETag"], begun.put(2, b"world").headers["ETag"]]
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(begun.complete, [etags, etags]))
+    assert [answer.status_code for answer in answers] == [200, 200], [answer.text for answer in answers]
+    assert RunArtifact.objects.count() == 1
+    assert nothing_is_left()
 
 
 def test_a_file_beyond_the_quota_is_refused_and_leaves_nothing(

@@ -1532,12 +1532,29 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A recording, with the dearest operators of each worker and what its steps consisted of. */
+        /** @description A recording, with the dearest operators of each pod and what its steps consisted of. */
         get: operations["jobs_profiles_retrieve"];
         put?: never;
         post?: never;
         /** @description Deletes a recording with its traces; one that is under way is given up. */
         delete: operations["jobs_profiles_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/profiles/{profile}/server-traces/{rank}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The trace of a parameter server, in the same format: a track of its updates, and one for each worker. */
+        get: operations["jobs_profiles_server_traces_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -9244,7 +9261,7 @@ export interface components {
             /** @description How many steps were asked for. */
             steps: number;
             /**
-             * @description done: at least one worker has recorded.
+             * @description done: at least one pod has recorded.
              *
              *     * `waiting` - Waiting
              *     * `recording` - Recording
@@ -9263,10 +9280,10 @@ export interface components {
             requested_at: string;
             /**
              * Format: date-time
-             * @description When every worker had answered; null: not yet.
+             * @description When every pod had answered; null: not yet.
              */
             ended_at: string | null;
-            /** @description What each worker recorded, by rank. */
+            /** @description What each worker recorded, by rank, then each server. */
             readonly traces: components["schemas"]["ProfileTrace"][];
         };
         /** @description What to record. */
@@ -9276,8 +9293,10 @@ export interface components {
              * @default 5
              */
             steps: number;
-            /** @description The workers to record, by rank. */
+            /** @description The workers to record, by rank; 0 where neither these nor servers are named. */
             ranks?: number[];
+            /** @description The parameter servers to record, by index. A step of theirs is an update of the weights. */
+            servers?: number[];
         };
         /** @description A recording of torch's profiler, with the dearest operators of each worker. */
         ProfileDetail: {
@@ -9291,7 +9310,7 @@ export interface components {
             /** @description How many steps were asked for. */
             steps: number;
             /**
-             * @description done: at least one worker has recorded.
+             * @description done: at least one pod has recorded.
              *
              *     * `waiting` - Waiting
              *     * `recording` - Recording
@@ -9310,10 +9329,10 @@ export interface components {
             requested_at: string;
             /**
              * Format: date-time
-             * @description When every worker had answered; null: not yet.
+             * @description When every pod had answered; null: not yet.
              */
             ended_at: string | null;
-            /** @description What each worker recorded, by rank. */
+            /** @description What each worker recorded, by rank, then each server. */
             readonly traces: components["schemas"]["ProfileTraceDetail"][];
         };
         /** @description An operator of torch, over all its calls in the recorded steps. */
@@ -9363,7 +9382,7 @@ export interface components {
              */
             wait: number;
         };
-        /** @description A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py). */
+        /** @description A recording that this pod is to make (mlhub/wire/profiles.py). */
         ProfileToRecord: {
             /** @description The recording's id. */
             id: string;
@@ -9371,12 +9390,21 @@ export interface components {
             steps: number;
             /** @description The workers that record. */
             ranks: number[];
+            /** @description The parameter servers that record. */
+            servers?: number[];
             /** @description The step from which to record; null: the next one. */
             first_step: number | null;
         };
-        /** @description What one worker recorded. */
+        /** @description What one worker or parameter server recorded. */
         ProfileTrace: {
-            /** @description The worker's rank. */
+            /**
+             * @description worker: torch's profiler; server: what the threads of a parameter server did.
+             *
+             *     * `worker` - worker
+             *     * `server` - server
+             */
+            role: components["schemas"]["PodRole"];
+            /** @description The worker's rank, or the server's index. */
             rank: number;
             /**
              * @description Where it stands.
@@ -9402,9 +9430,16 @@ export interface components {
             /** @description How many of the shortest events are not in it. */
             readonly n_left_out: number;
         };
-        /** @description What one worker recorded, in short. */
+        /** @description What one pod recorded, in short. */
         ProfileTraceDetail: {
-            /** @description The worker's rank. */
+            /**
+             * @description worker: torch's profiler; server: what the threads of a parameter server did.
+             *
+             *     * `worker` - worker
+             *     * `server` - server
+             */
+            role: components["schemas"]["PodRole"];
+            /** @description The worker's rank, or the server's index. */
             rank: number;
             /**
              * @description Where it stands.
@@ -9431,7 +9466,7 @@ export interface components {
             readonly n_left_out: number;
             /** @description What the steps consisted of; null: not known. */
             step_s?: components["schemas"]["ProfileParts"] | null;
-            /** @description The dearest operators, the dearest first. */
+            /** @description The dearest operators, the dearest first; of a server, its phases, with seconds that passed. */
             operators?: components["schemas"]["ProfileOperator"][];
             /** @description How many operators there are in all. */
             readonly n_operators: number;
@@ -17674,6 +17709,57 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_server_traces_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+                /** @description The profile of one of the profiles. */
+                profile: string;
+                /** @description The rank of one of the server traces. */
+                rank: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

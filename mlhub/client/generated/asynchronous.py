@@ -1966,21 +1966,31 @@ class AsyncJobsOperations:
         return await self._transport.rows(r.Profile, "GET", path_of("/jobs/{id}/profiles", id=id))
 
     async def create_profile(
-        self, id: Ref, /, *, steps: int | Unset = UNSET, ranks: Sequence[int] | Unset = UNSET
+        self,
+        id: Ref,
+        /,
+        *,
+        steps: int | Unset = UNSET,
+        ranks: Sequence[int] | Unset = UNSET,
+        servers: Sequence[int] | Unset = UNSET,
     ) -> r.ProfileDetail:
         """Asks the pods of a job that runs to record. 409 when it does not run, or is being recorded.
 
         POST /jobs/{id}/profiles
 
         steps: How many steps; fewer are recorded where an evaluation or the end comes before.
-        ranks: The workers to record, by rank.
+        ranks: The workers to record, by rank; 0 where neither these nor servers are named.
+        servers: The parameter servers to record, by index. A step of theirs is an update of the weights.
         """
         return await self._transport.record(
-            r.ProfileDetail, "POST", path_of("/jobs/{id}/profiles", id=id), body={"steps": steps, "ranks": ranks}
+            r.ProfileDetail,
+            "POST",
+            path_of("/jobs/{id}/profiles", id=id),
+            body={"steps": steps, "ranks": ranks, "servers": servers},
         )
 
     async def profiles(self, id: Ref, profile: Ref, /) -> r.ProfileDetail:
-        """A recording, with the dearest operators of each worker and what its steps consisted of.
+        """A recording, with the dearest operators of each pod and what its steps consisted of.
 
         GET /jobs/{id}/profiles/{profile}
         """
@@ -1994,6 +2004,19 @@ class AsyncJobsOperations:
         DELETE /jobs/{id}/profiles/{profile}
         """
         await self._transport.content("DELETE", path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile))
+
+    async def download_profiles_server_traces(
+        self, id: Ref, profile: Ref, rank: Ref, /, *, to: str | PathLike[str]
+    ) -> Path:
+        """The trace of a parameter server, in the same format: a track of its updates, and one for each worker.
+
+        GET /jobs/{id}/profiles/{profile}/server-traces/{rank}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return await self._transport.download(
+            path_of("/jobs/{id}/profiles/{profile}/server-traces/{rank}", id=id, profile=profile, rank=rank), to=to
+        )
 
     async def download_profiles_traces(self, id: Ref, profile: Ref, rank: Ref, /, *, to: str | PathLike[str]) -> Path:
         """The trace of a worker: Chrome trace events as JSON in gzip, which Perfetto opens.

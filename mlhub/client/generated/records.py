@@ -1554,17 +1554,19 @@ class ProfileParts(ApiRecord):
 
 
 class ProfileToRecord(ApiRecord):
-    """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
+    """A recording that this pod is to make (mlhub/wire/profiles.py)."""
 
     id: str
     steps: int
     ranks: list[int]
+    servers: list[int] | None
     first_step: int | None
 
 
 class ProfileTrace(ApiRecord):
-    """What one worker recorded."""
+    """What one worker or parameter server recorded."""
 
+    role: v.PodRole
     rank: int
     state: v.RecordingState
     reason: str
@@ -1577,8 +1579,9 @@ class ProfileTrace(ApiRecord):
 
 
 class ProfileTraceDetail(ApiRecord):
-    """What one worker recorded, in short."""
+    """What one pod recorded, in short."""
 
+    role: v.PodRole
     rank: int
     state: v.RecordingState
     reason: str

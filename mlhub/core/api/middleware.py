@@ -28,8 +28,8 @@ class StrictRequests(MiddlewareMixin):
     def process_view(
         self,
         request: HttpRequest,
-        view: Any,  # noqa: ARG002 (Django's signature)
-        args: Any,  # noqa: ARG002
+        view: Any,
+        args: Any,  # noqa: ARG002 (Django's signature)
         kwargs: dict[str, Any],
     ) -> HttpResponse | None:
         if not request.path.startswith(API_PREFIX):
@@ -39,7 +39,7 @@ class StrictRequests(MiddlewareMixin):
         if not request.META.get("QUERY_STRING") and not _body_bytes(request):
             return None
         match = request.resolver_match
-        operation = operation_of(match.route, request.method or "GET") if match else None
+        operation = operation_of(view, match.route, request.method or "GET") if match else None
         if operation is None:
             return None  # the view answers 405
         try:

@@ -7,6 +7,7 @@ import re
 import threading
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
 
@@ -16,7 +17,7 @@ METHODS = ("get", "put", "post", "delete", "patch")
 UNDESCRIBED = {"/api/v1/schema": frozenset({"format", "lang", "version"}), "/api/v1/docs": frozenset({"script"})}
 
 
-_making_them = threading.Lock()
+_making_one = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -27,29 +28,29 @@ class ApiOperation:
     has_body: bool
 
 
-def operation_of(route: str, method: str) -> ApiOperation | None:
+def operation_of(view: Any, route: str, method: str) -> ApiOperation | None:
     """The operation of a resolved Django route; HEAD and OPTIONS count as GET. None where the route has no such method.
 
-    route: as in ResolverMatch.route, such as "api/v1/jobs/<uuid:id>".
+    Made on the first request that needs it: the whole schema would take a process a second. view, route: as in
+    ResolverMatch.func and .route, such as "api/v1/jobs/<uuid:id>".
     """
     path = "/" + CONVERTER.sub(r"{\1}", route)
-    with _making_them:  # the generator's first use in two threads at once fails in one of them
-        operations = _operations()
     if path in UNDESCRIBED:
         return ApiOperation(UNDESCRIBED[path], has_body=False)
-    return operations.get((path, "get" if method in ("HEAD", "OPTIONS") else method.lower()))
+    with _making_one:  # the generator's first use in two threads at once fails in one of them
+        return _operation(view, path, f"/{route}", "get" if method in ("HEAD", "OPTIONS") else method.lower())
 
 
 @cache
-def _operations() -> dict[tuple[str, str], ApiOperation]:
-    """Made once a process, on the first request that needs it (about 0.4 s)."""
-    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
-    return {
-        (path, method): ApiOperation(
-            frozenset(p["name"] for p in item[method].get("parameters", ()) if p["in"] == "query"),
-            has_body="requestBody" in item[method],
-        )
-        for path, item in paths.items()
-        for method in METHODS
-        if method in item
-    }
+def _operation(view: Any, path: str, route: str, method: str) -> ApiOperation | None:
+    described = getattr(view, "cls", None)
+    if method not in METHODS or getattr(described, "schema", None) is None or not hasattr(described, method):
+        return None
+    generator = SchemaGenerator()
+    only: list[Any] = [(path, route, method.upper(), view)]
+    generator.endpoints = only  # in place of every route's
+    found = generator.parse(None, public=True).get(path, {}).get(method)
+    if found is None:
+        return None
+    names = frozenset(p["name"] for p in found.get("parameters", ()) if p["in"] == "query")
+    return ApiOperation(names, has_body="requestBody" in found)

@@ -19,7 +19,7 @@ from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
 from mlhub.metrics.profiling import profiles
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.sign_in.authentication import caller
-from mlhub.wire.profiles import MAX_RANKS, MAX_STEPS
+from mlhub.wire.profiles import MAX_RANKS, MAX_STEPS, SERVER, WORKER
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -40,17 +40,37 @@ class ProfileAskSerializer(StrictSerializer):
     )
     ranks = serializers.ListField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_RANK),
-        min_length=1,
         max_length=MAX_RANKS,
         required=False,
-        default=lambda: [0],
-        help_text="The workers to record, by rank.",
+        help_text="The workers to record, by rank; 0 where neither these nor servers are named.",
+    )
+    servers = serializers.ListField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_RANK),
+        max_length=MAX_RANKS,
+        required=False,
+        default=list,
+        help_text="The parameter servers to record, by index. A step of theirs is an update of the weights.",
     )
 
     def validate_ranks(self, ranks: list[int]) -> list[int]:
-        if len(set(ranks)) < len(ranks):
-            raise serializers.ValidationError("A rank is named twice: name each once.")
-        return sorted(ranks)
+        return _each_once(ranks, "rank")
+
+    def validate_servers(self, servers: list[int]) -> list[int]:
+        return _each_once(servers, "server")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        ranks = attrs.setdefault("ranks", [] if attrs["servers"] else [0])
+        if not ranks and not attrs["servers"]:
+            raise serializers.ValidationError({"ranks": "Name a worker, or a parameter server under servers."})
+        if len(ranks) + len(attrs["servers"]) > MAX_RANKS:
+            raise serializers.ValidationError({"servers": f"Name at most {MAX_RANKS} workers and servers together."})
+        return attrs
+
+
+def _each_once(indices: list[int], what: str) -> list[int]:
+    if len(set(indices)) < len(indices):
+        raise serializers.ValidationError(f"A {what} is named twice: name each once.")
+    return sorted(indices)
 
 
 class ProfilePartsSerializer(serializers.Serializer[Any]):
@@ -74,9 +94,13 @@ class ProfileOperatorSerializer(serializers.Serializer[Any]):
 
 
 class ProfileTraceSerializer(serializers.Serializer[Any]):
-    """What one worker recorded."""
+    """What one worker or parameter server recorded."""
 
-    rank = serializers.IntegerField(help_text="The worker's rank.")
+    role = serializers.ChoiceField(
+        choices=[(WORKER, WORKER), (SERVER, SERVER)],
+        help_text="worker: torch's profiler; server: what the threads of a parameter server did.",
+    )
+    rank = serializers.IntegerField(help_text="The worker's rank, or the server's index.")
     state = serializers.ChoiceField(choices=STATES, help_text="Where it stands.")
     reason = serializers.CharField(help_text="Why it failed; else empty.")
     note = serializers.CharField(help_text="Why it has fewer steps than were asked for; else empty.")
@@ -99,7 +123,7 @@ class ProfileTraceSerializer(serializers.Serializer[Any]):
 
 
 class ProfileTraceDetailSerializer(ProfileTraceSerializer):
-    """What one worker recorded, in short."""
+    """What one pod recorded, in short."""
 
     step_s = ProfilePartsSerializer(
         source="summary.step_s",
@@ -108,7 +132,10 @@ class ProfileTraceDetailSerializer(ProfileTraceSerializer):
         help_text="What the steps consisted of; null: not known.",
     )
     operators = ProfileOperatorSerializer(
-        source="summary.operators", many=True, default=list, help_text="The dearest operators, the dearest first."
+        source="summary.operators",
+        many=True,
+        default=list,
+        help_text="The dearest operators, the dearest first; of a server, its phases, with seconds that passed.",
     )
     n_operators = serializers.SerializerMethodField(help_text="How many operators there are in all.")
 
@@ -122,12 +149,12 @@ class ProfileSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="The recording's id.")
     attempt_number = serializers.IntegerField(source="attempt.number", help_text="The attempt that is recorded.")
     steps = serializers.IntegerField(help_text="How many steps were asked for.")
-    state = serializers.ChoiceField(choices=STATES, help_text="done: at least one worker has recorded.")
+    state = serializers.ChoiceField(choices=STATES, help_text="done: at least one pod has recorded.")
     reason = serializers.CharField(help_text="Why there is no trace; else empty.")
     requested_by = serializers.SerializerMethodField(help_text="Who asked for it; null: the account is gone.")
     requested_at = serializers.DateTimeField(help_text="When it was asked for.")
-    ended_at = serializers.DateTimeField(allow_null=True, help_text="When every worker had answered; null: not yet.")
-    traces = serializers.SerializerMethodField(help_text="What each worker recorded, by rank.")
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="When every pod had answered; null: not yet.")
+    traces = serializers.SerializerMethodField(help_text="What each worker recorded, by rank, then each server.")
 
     def get_requested_by(self, recording: ProfileRecording) -> str | None:
         return None if recording.requested_by is None else recording.requested_by.username
@@ -146,7 +173,7 @@ class ProfileDetailSerializer(ProfileSerializer):
 
 
 def _traces(recording: ProfileRecording) -> list[ProfileTrace]:
-    return sorted(recording.traces.all(), key=lambda trace: trace.rank)
+    return sorted(recording.traces.all(), key=lambda trace: (trace.role != WORKER, trace.rank))
 
 
 class ProfilesView(JobPartView):
@@ -166,7 +193,7 @@ class ProfilesView(JobPartView):
 class ProfileView(JobPartView):
     @extend_schema(responses=ProfileDetailSerializer)
     def get(self, request: Request, **_: Any) -> Response:
-        """A recording, with the dearest operators of each worker and what its steps consisted of."""
+        """A recording, with the dearest operators of each pod and what its steps consisted of."""
         return Response(ProfileDetailSerializer(self._recording(request)).data)
 
     @extend_schema(responses={204: None})
@@ -181,14 +208,24 @@ class ProfileView(JobPartView):
 
 class ProfileTraceView(JobPartView):
     content_negotiation_class = AnyAccept
+    role = WORKER
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, profile: Any, rank: int, **_: Any) -> HttpResponseBase:
         """The trace of a worker: Chrome trace events as JSON in gzip, which Perfetto opens."""
         job = self.job(request)
         recording = profiles.recording_of(job, profile)
-        trace = recording.traces.select_related("artifact__blob").filter(rank=rank).first()
+        trace = recording.traces.select_related("artifact__blob").filter(role=self.role, rank=rank).first()
         if trace is None or trace.artifact is None:
-            raise NotFoundError(f"There is no trace of worker {rank} in this profile.")
-        filename = f"{job.name}.worker-{rank}.trace.json.gz"
+            raise NotFoundError(f"There is no trace of {self.role} {rank} in this profile.")
+        filename = f"{job.name}.{self.role}-{rank}.trace.json.gz"
         return blob_response(request._request, trace.artifact.blob, filename=filename)
+
+
+class ProfileServerTraceView(ProfileTraceView):
+    role = SERVER
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, profile: Any, rank: int, **named: Any) -> HttpResponseBase:
+        """The trace of a parameter server, in the same format: a track of its updates, and one for each worker."""
+        return super().get(request, profile, rank, **named)

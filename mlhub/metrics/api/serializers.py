@@ -200,11 +200,14 @@ class BatchDecisionSerializer(serializers.Serializer[Any]):
 
 
 class ProfileToRecordSerializer(serializers.Serializer[Any]):
-    """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
+    """A recording that this pod is to make (mlhub/wire/profiles.py)."""
 
     id = serializers.CharField(help_text="The recording's id.")
     steps = serializers.IntegerField(help_text="How many steps to record.")
     ranks = serializers.ListField(child=serializers.IntegerField(), help_text="The workers that record.")
+    servers = serializers.ListField(
+        child=serializers.IntegerField(), required=False, help_text="The parameter servers that record."
+    )
     first_step = serializers.IntegerField(
         allow_null=True, help_text="The step from which to record; null: the next one."
     )

@@ -18,6 +18,7 @@ urlpatterns = [
     path("jobs/<uuid:id>/profiles", profiles.ProfilesView.as_view()),
     path("jobs/<uuid:id>/profiles/<uuid:profile>", profiles.ProfileView.as_view()),
     path("jobs/<uuid:id>/profiles/<uuid:profile>/traces/<int:rank>", profiles.ProfileTraceView.as_view()),
+    path("jobs/<uuid:id>/profiles/<uuid:profile>/server-traces/<int:rank>", profiles.ProfileServerTraceView.as_view()),
     path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
     path("ingest/attempts/<uuid:id>/artifacts/<path:name>", ingest.ArtifactView.as_view()),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of torch's profiler: asked for by people, answered by pods that run, bounded in number, size and time.
+"""Recordings of torch's profiler, and of what parameter servers do: asked for by people, answered by pods that run,
+bounded in number, size and time.
 
 The request is a column of the attempt, so that answering a pod costs no query while nothing is asked for. Order of
 locks: the job's row, then the attempt's, then the recording's.
@@ -8,6 +9,7 @@ locks: the job's row, then the attempt's, then the recording's.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -24,7 +26,7 @@ from mlhub.storage import actions as storage
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
 from mlhub.tenants.roles import Role
-from mlhub.wire.profiles import MAX_TEXT, ProfileRequest, poll_s
+from mlhub.wire.profiles import MAX_TEXT, SERVER, WORKER, ProfileRequest, poll_s
 
 EXPIRES_AFTER = timedelta(minutes=15)
 MAX_RECORDINGS = 20  # of a job: the oldest makes room
@@ -32,8 +34,10 @@ OPEN = (RecordingState.WAITING, RecordingState.RECORDING)
 TOO_OLD = "The pod runs an earlier version of MLHub, which cannot record. Pause and resume the job, then ask again."
 
 
-def request_recording(job: Job, *, steps: int, ranks: list[int], actor: User) -> ProfileRecording:
-    """Asks the job's pods to record so many steps on these workers. For who submitted the job, and admins.
+def request_recording(
+    job: Job, *, steps: int, ranks: Sequence[int], servers: Sequence[int] = (), actor: User
+) -> ProfileRecording:
+    """Asks the job's pods to record so many steps on these workers and servers. For who submitted it, and admins.
 
     Raises ConflictError for a job that does not run, or is recorded already, InvalidInputError, NotAllowedError.
     """
@@ -46,17 +50,19 @@ def request_recording(job: Job, *, steps: int, ranks: list[int], actor: User) ->
             .select_related("project__organisation", "model_version")
             .get(pk=job.pk)
         )
-        attempt = _recordable_attempt(found, ranks)
+        attempt = _recordable_attempt(found, ranks, servers)
         recording = ProfileRecording.objects.create(
             job=found, attempt=attempt, requested_by=actor, steps=steps, expires_at=now + EXPIRES_AFTER
         )
-        ProfileTrace.objects.bulk_create(ProfileTrace(recording=recording, rank=rank) for rank in ranks)
-        first_step = _common_step(found, attempt, n_ranks=len(ranks), steps=steps)
-        request = ProfileRequest(str(recording.pk), steps, tuple(ranks), first_step)
+        pods = [*((WORKER, rank) for rank in ranks), *((SERVER, index) for index in servers)]
+        ProfileTrace.objects.bulk_create(ProfileTrace(recording=recording, role=r, rank=n) for r, n in pods)
+        first_step = _common_step(found, attempt, n_pods=len(pods), steps=steps)
+        request = ProfileRequest(str(recording.pk), steps, tuple(ranks), first_step, tuple(servers))
         Attempt.objects.filter(pk=attempt.pk).update(profile_request=request.to_dict())
         for old in ProfileRecording.objects.filter(job=found).order_by("-requested_at", "-id")[MAX_RECORDINGS:]:
             remove_recording(old)
-        _record("job.profile_asked", found, actor, recording=recording.pk, steps=steps, ranks=ranks)
+        _record("job.profile_asked", found, actor, recording=recording.pk, steps=steps, ranks=list(ranks),
+                servers=list(servers))  # fmt: skip
     return recording
 
 
@@ -126,7 +132,7 @@ def end_recording(recording: ProfileRecording, *, reason: str) -> None:
 def close_if_answered(recording_id: UUID) -> None:
     """Ends a recording of which every rank has answered; the caller holds the lock of the attempt's row."""
     recording = ProfileRecording.objects.select_for_update().get(pk=recording_id)
-    traces = list(recording.traces.order_by("rank"))
+    traces = list(recording.traces.order_by("-role", "rank"))
     if recording.ended_at is not None or any(trace.state in OPEN for trace in traces):
         return
     _withdraw(recording)
@@ -142,7 +148,7 @@ def _withdraw(recording: ProfileRecording) -> None:
     asked.update(profile_request={})
 
 
-def _recordable_attempt(job: Job, ranks: list[int]) -> Attempt:
+def _recordable_attempt(job: Job, ranks: Sequence[int], servers: Sequence[int]) -> Attempt:
     """The live attempt. Raises ConflictError, InvalidInputError."""
     if job.kind != JobKind.TRAIN:
         raise ConflictError(
@@ -171,15 +177,37 @@ def _recordable_attempt(job: Job, ranks: list[int]) -> Attempt:
                 field=f"ranks.{place}",
                 remedy=f"It runs on {attempt.n_workers} now: name ranks 0 to {last}." if last else "Name rank 0.",
             )
+    if servers:
+        _require_servers(job, attempt, servers)
     return attempt
 
 
-def _common_step(job: Job, attempt: Attempt, *, n_ranks: int, steps: int) -> int | None:
-    """The step from which several workers record, so that they record the same ones; all will have heard by then.
+def _require_servers(job: Job, attempt: Attempt, servers: Sequence[int]) -> None:
+    """Raises InvalidInputError for servers that the job does not have, or that cannot be recorded."""
+    n = attempt.n_servers
+    place = next((place for place, index in enumerate(servers) if index >= n), None)
+    if place is not None:
+        raise InvalidInputError(
+            f"The job has no parameter server {servers[place]}.",
+            code="no_such_server",
+            field=f"servers.{place}",
+            remedy=f"Its servers are 0 to {n - 1}." if n else "It runs without parameter servers: name workers.",
+        )
+    if job.model_version.kind == "script":
+        raise InvalidInputError(
+            "The servers of a script hold its tables, and make no updates that could be recorded.",
+            code="no_such_server",
+            field="servers",
+            remedy="Record its workers.",
+        )
 
-    None: from the next one on, since it is one worker, or the training is a script's, or too near its end.
+
+def _common_step(job: Job, attempt: Attempt, *, n_pods: int, steps: int) -> int | None:
+    """The step from which several pods record, so that they record the same ones; all will have heard by then.
+
+    None: from the next one on, since it is one pod, or the training is a script's, or too near its end.
     """
-    if n_ranks < 2 or job.model_version.kind == "script" or not job.step_s:
+    if n_pods < 2 or job.model_version.kind == "script" or not job.step_s:
         return None
     lead_s = 1.2 * poll_s(attempt.n_workers + attempt.n_servers)
     first = job.steps_done + math.ceil(lead_s / job.step_s)

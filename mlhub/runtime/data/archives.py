@@ -77,7 +77,11 @@ def _check(archive: zipfile.ZipFile, *, packed_bytes: int) -> None:
         )
     for info in infos:
         _check_member(info)
-    expanded = sum(info.file_size for info in infos)
+    require_no_bomb(sum(info.file_size for info in infos), packed_bytes=packed_bytes)
+
+
+def require_no_bomb(expanded: int, *, packed_bytes: int) -> None:
+    """Raises BadInputError for an archive that unpacks to more bytes than is allowed, or than files of use do."""
     is_bomb = expanded > RATIO_APPLIES_FROM_BYTES and expanded > MAX_RATIO * packed_bytes
     if expanded > MAX_EXPANDED_BYTES or is_bomb:
         raise BadInputError(
@@ -90,17 +94,22 @@ def _check(archive: zipfile.ZipFile, *, packed_bytes: int) -> None:
 
 def _check_member(info: zipfile.ZipInfo) -> None:
     name = info.filename
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or "\\" in name or ".." in parts or "\x00" in name or (parts and ":" in parts[0]):
-        raise BadInputError(
-            f"The archive names {name!r}, which is outside of it.",
-            field="file",
-            remedy="Make the zip again from within the folder, with relative names.",
-            code="path_traversal",
-        )
+    check_name(name)
     if stat.S_ISLNK(info.external_attr >> 16):
         raise BadInputError(
             f"{name!r} is a link.", field="file", remedy="Put the file itself into the archive.", code="link"
         )
     if info.flag_bits & 0x1:
         raise BadInputError("The archive is encrypted.", field="file", remedy="Make it without a password.")
+
+
+def check_name(name: str) -> None:
+    """Raises BadInputError for a member that would be outside of the folder."""
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or "\\" in name or ".." in parts or "\x00" in name or (parts and ":" in parts[0]):
+        raise BadInputError(
+            f"The archive names {name[:200]!r}, which is outside of it.",
+            field="file",
+            remedy="Make the archive again from within the folder, with relative names.",
+            code="path_traversal",
+        )

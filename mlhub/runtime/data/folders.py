@@ -6,7 +6,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from mlhub.runtime.data import archives
+from mlhub.runtime.data import archives, tar_archives
 from mlhub.runtime.data.node_cache import NodeCache
 
 LITTER = ("__MACOSX", ".DS_Store", "Thumbs.db")  # which systems put into archives by themselves
@@ -22,11 +22,15 @@ def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def is_unpacked(filename: str, path: Path) -> bool:
-    """Whether a dataset's file is shown to scripts as the folder that was packed: a zip under a zip's name.
+    """Whether a dataset's file is shown to scripts as the folder that was packed: an archive under an archive's name.
 
-    A file such as weights.pt or book.docx is a zip as well, and stays the file that its readers expect.
+    A file such as weights.pt or book.docx is a zip as well, and stays the file that its readers expect; so do shards of
+    WebDataset. Raises BadInputError for a damaged tar.
     """
-    return PurePosixPath(filename).suffix.lower() == ".zip" and zipfile.is_zipfile(path)
+    if PurePosixPath(filename).suffix.lower() == ".zip":
+        return zipfile.is_zipfile(path)
+    is_named_so = filename.lower().endswith(tar_archives.SUFFIXES)
+    return is_named_so and tar_archives.is_tar(path) and not tar_archives.holds_samples(path)
 
 
 def unpacked(path: Path, *, sha256: str, cache: NodeCache) -> Path:
@@ -47,6 +51,9 @@ def linked(path: Path, folder: Path, filename: str) -> Path:
 
 
 def _unpack(path: Path, folder: Path) -> None:
+    if tar_archives.is_tar(path):  # asked first: one that ends with a zip looks like a zip, too
+        tar_archives.extract(path, folder, without=LITTER)
+        return
     with archives.open_archive(path) as archive:
         members = [info.filename for info in members_of(archive)]
     archives.extract(path, folder, only=members)

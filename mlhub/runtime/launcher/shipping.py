@@ -115,7 +115,7 @@ class Shipper(threading.Thread):
         self._tails = [Tail(reports, REPORTS, mask), Tail(log, LOG, mask)]
         if usage is not None:
             self._tails.append(Tail(usage, USAGE, period_s=max(USAGE_PERIOD_S, n_pods * USAGE_S_PER_POD)))
-        # a worker that has nothing to send asks now and then whether a profile of it is wanted
+        # a pod that has nothing to send asks now and then whether a profile of it is wanted
         self._poll_s = poll_s(n_pods) if api.on_profile is not None else None
         self._asked_at = time.monotonic()
         self._on_final = on_final

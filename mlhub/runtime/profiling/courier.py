@@ -104,7 +104,7 @@ class ProfileCourier:
                 raise ValueError(f"it has {size_bytes:,} bytes; record fewer steps")
             with reduced.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            self._upload(trace_name(notes.id, self._pod.spec.index), reduced, sha256)
+            self._upload(trace_name(notes.id, self._pod.spec.index, self._pod.spec.role), reduced, sha256)
         except TraceRefusedError as error:
             self._fail(notes.id, str(error))
             return

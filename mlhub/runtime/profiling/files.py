@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a launcher and its trainer leave each other of a recording, as files of the pod. Standard library only.
 
-The launcher writes the newest request; the trainer a mark when it begins, torch's own trace, and last its notes, which
-say how the recording ended. A trainer that is killed leaves no notes, so nothing half-written is ever taken.
+The launcher writes the newest request; the trainer, or the server, a mark when it begins, a trace in torch's format,
+and last its notes, which say how the recording ended. One that is killed leaves no notes, so nothing half-written is
+ever taken.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.ps.server.phase_recorder import ServerRecorder
 from mlhub.runtime.ps.server.shard_snapshots import has_snapshot
 from mlhub.runtime.reporting import Reporter, ReportStream
 from mlhub.runtime.roles.outcome import exit_code_of
@@ -46,10 +47,13 @@ def _serve(pod: Pod, reporter: Reporter, incarnation: Incarnation, supervisor: F
         reporter.phase("gang_ready")
     stream = ReportStream(server.staleness, reporter)
     stream.start()
+    recorder = ServerRecorder(pod, server.shard, is_restarted=incarnation.number > 0)
+    recorder.start()
     try:
         with recorded(pod.traffic):
             server.serve(start_timeout_s=pod.spec.start_timeout_s)
     finally:
+        recorder.end()
         stream.end()
     return ExitCode.PREEMPTED if stop_requested() else ExitCode.DONE
 

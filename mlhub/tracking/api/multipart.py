@@ -2,7 +2,7 @@
 """Large files in parts, as MLflow's clients send them to stores with presigned addresses: here the platform itself.
 
 A part's address needs the credential that the upload was begun with: the client is told to send it again, since it
-sends parts without its own. So rights are looked at with each part, and a revoked token ends the upload.
+sends parts and fetches ranges without its own. So rights are looked at with each, and a revoked token ends the upload.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.utils.encoding import escape_uri_path
 from rest_framework.response import Response
 
 from mlhub.core.api.views import AnyAccept
-from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.core.errors import DomainError, InvalidInputError, NotFoundError
 from mlhub.storage import multipart, resumable
 from mlhub.storage.actions import require_room
 from mlhub.storage.models import ResumableUpload
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from mlhub.jobs.models import Job
 
-UPLOADS = "mpu"
+UPLOADS, DOWNLOADS = "mpu", "presigned"
 
 
 class MultipartView(ProtocolView):
@@ -48,12 +49,15 @@ class MultipartView(ProtocolView):
         check_path(path)
         return changed, path
 
-    def upload(self, fields: Fields, *, place: str) -> ResumableUpload:
-        try:
-            upload_id = UUID(text(fields, "upload_id"))
-        except ValueError as error:
-            raise NotFoundError("There is no multipart upload of this id.", field="upload_id") from error
+    def upload(self, upload_id: UUID, *, place: str) -> ResumableUpload:
         return multipart.upload_of(self.caller.user, upload_id, place=place)
+
+
+def upload_id_of(fields: Fields) -> UUID:
+    try:
+        return UUID(text(fields, "upload_id"))
+    except ValueError as error:
+        raise NotFoundError("There is no multipart upload of this id.", field="upload_id") from error
 
 
 class MultipartCreateView(MultipartView):
@@ -93,12 +97,18 @@ class MultipartCompleteView(MultipartView):
         fields = fields_of(request)
         place = self.place(folder, fields)
         target, path = self.owner(place)
-        upload = self.upload(fields, place=place)
+        upload_id = upload_id_of(fields)
         named = {integer(one, "part_number"): text(one, "etag").strip('"') for one in objects(fields, "parts")}
-        if len(named) > upload.n_parts:
-            raise InvalidInputError(f"The upload has {upload.n_parts:,} parts; more are named.", field="parts")
-        with multipart.joined(upload, named) as staging:
-            artifacts.store(self.caller, target, path=path, staging=staging)
+        try:
+            upload = self.upload(upload_id, place=place)
+            if len(named) > upload.n_parts:
+                raise InvalidInputError(f"The upload has {upload.n_parts:,} parts; more are named.", field="parts")
+            with multipart.joined(upload, named) as staging:
+                artifacts.store(self.caller, target, path=path, staging=staging)
+        except DomainError:
+            # repeated after its answer was lost, or while the first of two requests was at work
+            if not multipart.was_completed(self.caller.user, upload_id, named, place=place):
+                raise
         return Response({})
 
 
@@ -107,8 +117,24 @@ class MultipartAbortView(MultipartView):
         fields = fields_of(request)
         place = self.place(folder, fields)
         self.owner(place)
-        resumable.remove(self.upload(fields, place=place))
+        resumable.remove(self.upload(upload_id_of(fields), place=place))
         return Response({})
+
+
+class DownloadAddressView(ProtocolView):
+    """Where a file's byte ranges are, which clients fetch at the same time, each again when its connection breaks."""
+
+    def get(self, request: Request, path: str, **_: Any) -> Response:
+        target, name = owner_of(self.caller, path)
+        size_bytes = artifacts.file_of(target, name).size_bytes
+        address = escape_uri_path(request.path).replace(f"/{DOWNLOADS}/", "/artifacts/", 1)
+        return Response(
+            {
+                "url": request.build_absolute_uri(address),
+                "headers": {"Authorization": request.headers.get("Authorization", "")},
+                "file_size": size_bytes,
+            }
+        )
 
 
 class ServerInfoView(ProtocolView):
@@ -119,6 +145,6 @@ class ServerInfoView(ProtocolView):
             {
                 "workspaces_enabled": False,
                 "multipart_uploads_enabled": True,
-                "multipart_downloads_enabled": False,
+                "multipart_downloads_enabled": True,
             }
         )

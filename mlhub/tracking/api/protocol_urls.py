@@ -76,6 +76,7 @@ urlpatterns = [
     path(f"{MLFLOW}/metrics/get-history", runs.HistoryView.as_view()),
     path(f"{ARTIFACTS}/artifacts", files.ListView.as_view()),
     path(f"{ARTIFACTS}/artifacts/<path:path>", files.FileView.as_view()),
+    path(f"{ARTIFACTS}/presigned/<path:path>", multipart.DownloadAddressView.as_view()),
     path(f"{ARTIFACTS}/mpu/create/<path:folder>", multipart.MultipartCreateView.as_view()),
     path(f"{ARTIFACTS}/mpu/parts/<uuid:upload_id>/<int:number>", multipart.PartView.as_view()),
     path(f"{ARTIFACTS}/mpu/complete/<path:folder>", multipart.MultipartCompleteView.as_view()),

@@ -23,8 +23,8 @@ ID = "0199c0de-0000-7000-8000-000000000001"
 TRAINING = TrainingSpec(epochs=2, batch_size=10, hyperparameters={"learning_rate": 0.05})
 
 
-def asked(*ranks: int, steps: int = 3, first_step: int | None = None) -> ProfileRequest:
-    return ProfileRequest(ID, steps, ranks, first_step)
+def asked(*ranks: int, steps: int = 3, first_step: int | None = None, servers: tuple[int, ...] = ()) -> ProfileRequest:
+    return ProfileRequest(ID, steps, ranks, first_step, servers)
 
 
 def trained(
@@ -54,7 +54,8 @@ def test_a_training_that_is_recorded_ends_with_the_same_weights_and_metrics(
     tmp_path: Path, mode: SyncMode, n_servers: int
 ) -> None:
     plain = trained(tmp_path / "plain", None, mode=mode, n_servers=n_servers)
-    recorded = trained(tmp_path / "recorded", asked(0, 1, first_step=4), mode=mode, n_servers=n_servers)
+    request = asked(0, 1, first_step=4, servers=tuple(range(n_servers)))
+    recorded = trained(tmp_path / "recorded", request, mode=mode, n_servers=n_servers)
     assert weights(recorded) == weights(plain)
     assert recorded.result()["metrics"] == plain.result()["metrics"]
     for name in ("worker-0", "worker-1"):
@@ -67,6 +68,27 @@ def test_a_training_that_is_recorded_ends_with_the_same_weights_and_metrics(
         names = {event["name"] for event in events(recorded, tmp_path / "out.gz", name)}
         assert {"step 6", "step 7", "step 8", "aten::addmm", "computing", "exchanging"} <= names
         assert not names & {"step 5", "step 9"}
+
+
+def test_a_server_records_what_its_threads_do_in_the_same_steps(tmp_path: Path) -> None:
+    mode, request = SyncMode.PARAMETER_SERVER, asked(0, first_step=4, servers=(1,))
+    gang = trained(tmp_path / "job", request, mode=mode, n_servers=2)
+    found = notes(gang, "server-1")
+    assert (found.reason, found.note, found.first_step, found.n_steps) == ("", "", 5, 3)
+    assert (notes(gang).first_step, notes(gang).n_steps) == (5, 3)
+    summary = reduce_trace(trace(gang, "server-1"), tmp_path / "summary.gz", found)
+    of_phase = {one["name"]: one["calls"] for one in summary["operators"]}
+    assert {"send", "wait for the next request"} <= set(of_phase)  # what is pushed, it reads in memory that is shared
+    assert of_phase["aggregate and update"] == 3  # the model is one chunk
+    assert summary["step_s"]["compute"] > 0
+    shown = events(gang, tmp_path / "out.gz", "server-1")
+    steps = [one for one in shown if one["name"].startswith("step ")]
+    assert [one["name"] for one in steps] == ["step 6", "step 7", "step 8"]
+    until = max(one["ts"] + one["dur"] for one in steps)
+    assert all(0 <= one["ts"] <= until for one in shown if one["ph"] == "X")
+    tracks = {one["args"]["name"] for one in shown if one["ph"] == "M"}
+    assert {"updates", "worker 0", "worker 1"} <= tracks
+    assert not trace(gang, "server-0").exists()
 
 
 def events(gang: Gang, to: Path, name: str = "worker-0") -> list[dict[str, Any]]:

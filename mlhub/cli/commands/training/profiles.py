@@ -25,6 +25,12 @@ COLUMNS = {
     "GPU": lambda row: milliseconds(row["device_s"]) if row["device_s"] else "",
     "MEMORY": lambda row: ("-" if row["self_memory_bytes"] < 0 else "") + size(abs(row["self_memory_bytes"])),
 }
+OF_SERVERS = {  # whose times are those that passed, on all its threads
+    "PHASE": lambda row: row["name"],
+    "TIMES": lambda row: row["calls"],
+    "TIME": lambda row: milliseconds(row["self_cpu_s"]),
+}
+TRACES = {"worker": "traces", "server": "server-traces"}
 PARTS = {"input": "reading", "compute": "computing", "sync": "synchronising", "wait": "waiting for others"}
 
 
@@ -33,13 +39,17 @@ def profile(
     job: JobArgument,
     steps: Annotated[int, typer.Option("--steps", min=1, help="How many steps to record.")] = 5,
     rank: Annotated[list[int] | None, typer.Option("--rank", min=0, help="A worker; may be repeated.")] = None,
+    server: Annotated[
+        list[int] | None, typer.Option("--server", min=0, help="A parameter server; may be repeated.")
+    ] = None,
     to: Annotated[Path, typer.Option("--to", help="The folder to write the traces to.")] = Path(),
     wait: Annotated[bool, typer.Option(help="Wait for the recording, and show it.")] = True,
 ) -> None:
     """Record torch's profiler for some steps of a job that runs, and save the traces."""
     session = session_of(context)
     row = found(session.api, "jobs", job)
-    recording = session.api.post(f"/jobs/{row['id']}/profiles", steps=steps, ranks=rank or [0])
+    chosen = {name: pods for name, pods in (("ranks", rank), ("servers", server)) if pods}  # neither: worker 0
+    recording = session.api.post(f"/jobs/{row['id']}/profiles", steps=steps, **chosen)
     address = f"/jobs/{row['id']}/profiles/{recording['id']}"
     session.output.note(f"Profile {recording['id']} is asked for.")
     if not wait:
@@ -55,8 +65,8 @@ def profile(
     for trace in recording["traces"]:
         _show(session, trace)
         if trace["state"] == "done":
-            path = to / f"{row['name'].replace('/', '_')}.worker-{trace['rank']}.trace.json.gz"
-            session.api.download(f"{address}/traces/{trace['rank']}", path)
+            path = to / f"{row['name'].replace('/', '_')}.{trace['role']}-{trace['rank']}.trace.json.gz"
+            session.api.download(f"{address}/{TRACES[trace['role']]}/{trace['rank']}", path)
             session.output.note(f"{path}: open it with ui.perfetto.dev.")
 
 
@@ -67,12 +77,13 @@ def milliseconds(seconds: float) -> str:
 def _show(session: Session, trace: dict[str, Any]) -> None:
     if session.output.form != "table":
         return
+    pod = f"{trace['role'].capitalize()} {trace['rank']}"
     if trace["state"] != "done":
-        session.output.line(f"Worker {trace['rank']}: {trace['reason']}")
+        session.output.line(f"{pod}: {trace['reason']}")
         return
     n, parts = trace["n_steps"], trace["step_s"]
     whole = sum(parts.values())
     said = [f"{label} {parts[name] / whole:.0%}" for name, label in PARTS.items() if parts[name]]
-    head = f"Worker {trace['rank']}, {n} steps of {milliseconds(whole / n)}"
+    head = f"{pod}, {n} steps of {milliseconds(whole / n)}"
     session.output.line(f"{head}: {', '.join(said)}. {trace['note']}".rstrip())
-    session.output.rows(trace["operators"][:SHOWN], COLUMNS)
+    session.output.rows(trace["operators"][:SHOWN], OF_SERVERS if trace["role"] == "server" else COLUMNS)

@@ -19,6 +19,7 @@ from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ParameterSegment, ShardPlan
 from mlhub.runtime.ps.rules import SendReply, bulk_synchronous
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
+from mlhub.runtime.ps.server.phase_timings import PhaseTimings, ServerPhase
 from mlhub.runtime.ps.server.shard import Shard
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.weights.chunks import Chunk
@@ -57,8 +58,8 @@ class AggregatorPipeline(UpdatePipeline):
     pass_on: called once the sum is complete; returns when the roots have replied.
     """
 
-    def __init__(self, waiting: ShardCondition, pass_on: Callable[[], None]) -> None:
-        super().__init__(waiting)
+    def __init__(self, waiting: ShardCondition, timings: PhaseTimings, pass_on: Callable[[], None]) -> None:
+        super().__init__(waiting, timings)
         self._pass_on = pass_on
 
     def _conclude_chunk(self, pending: PendingVersion, index: int) -> None:  # noqa: ARG002 (all wait for the last)
@@ -66,7 +67,8 @@ class AggregatorPipeline(UpdatePipeline):
             pending.n_to_apply -= 1
             if pending.n_to_apply:
                 return
-        self._pass_on()
+        with self._timings.span(ServerPhase.EXCHANGE_ABOVE):
+            self._pass_on()
         with self._changed:
             for chunk in self.chunks:
                 chunk.mark(pending.version)
@@ -81,7 +83,7 @@ class AggregatorShard(Shard):
         self._connect = connect
         self._client: Client | None = None
         self.coordination = Branch(n_workers, self.waiting, self._sum_above)
-        self.pipeline = AggregatorPipeline(self.waiting, self._exchange_above)
+        self.pipeline = AggregatorPipeline(self.waiting, self.timings, self._exchange_above)
 
     def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:  # noqa: ARG002
         """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
@@ -104,8 +106,9 @@ class AggregatorShard(Shard):
             return reply is not None and all(chunk.newest >= reply.version for chunk in self.chunks[-1:])
 
         with self._changed:
-            if wait:
-                self.waiting.wait(is_there)
+            if wait and not is_there():
+                with self.timings.span(ServerPhase.WAIT, worker=worker):
+                    self.waiting.wait(is_there)
             return self._replies[worker] if is_there() else None
 
     def close(self) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
 
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
+from mlhub.runtime.ps.server.phase_timings import ServerPhase
 from mlhub.runtime.ps.server.push_stream import PushStream
 from mlhub.runtime.ps.server.rows import pull_rows, push_rows
 from mlhub.runtime.ps.server.shard import Shard
@@ -71,12 +73,19 @@ class ServerConnection:
         """
         accepted = requests_for(purpose)
         while True:
-            request = receive(self._connection, *accepted)
+            with self._idle_span(purpose):
+                request = receive(self._connection, *accepted)
             if isinstance(request, LeaveRequest):
                 return
             reply = HANDLERS[type(request)](self, request)
             if reply is not None:
                 send(self._connection, reply)
+
+    def _idle_span(self, purpose: Purpose) -> AbstractContextManager[None]:
+        """Waits of a connection for orders or snapshots say nothing of the training."""
+        if not purpose.is_training:
+            return nullcontext()
+        return self._shard.timings.span(ServerPhase.IDLE, worker=self._worker)
 
     # Weights and gradients -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import torch
 
 from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.rules import Push, SendReply
+from mlhub.runtime.ps.server.phase_timings import ServerPhase
 from mlhub.runtime.ps.server.shard import Shard
 from mlhub.runtime.ps.server.weights.inflight import InflightPush
 from mlhub.runtime.ps.wire import frames
@@ -93,7 +94,8 @@ class PushStream:
             if push.is_shared:
                 push.buffers[index] = values
             else:
-                pipeline.buffer(push, index).copy_(values)
+                with shard.timings.span(ServerPhase.RECEIVE, worker=worker):
+                    pipeline.buffer(push, index).copy_(values)
             pipeline.receive_chunk(push, index)
             reply = reply or shard.reply_for(worker, wait=False)
             while reply is not None and n_answered <= index and pipeline.is_ready(reply, push, n_answered, wait=False):
@@ -125,6 +127,10 @@ class PushStream:
             raise FrameError(f"{n_bytes} bytes pushed to a shard that takes {self._shard.push_bytes}.")
 
     def _receive_chunk(self, buffer: torch.Tensor) -> None:
+        with self._shard.timings.span(ServerPhase.RECEIVE, worker=self._worker):
+            self._fill(buffer)
+
+    def _fill(self, buffer: torch.Tensor) -> None:
         codec = self._shard.codec
         if codec is None:
             frames.receive_into(self._connection, bytes_of(buffer))
@@ -135,7 +141,8 @@ class PushStream:
 
     def _write_chunk(self, push: InflightPush, index: int, weights: torch.Tensor) -> None:
         chunk, pipeline = self._shard.chunks[index], self._shard.pipeline
-        weights[chunk.begin : chunk.end].copy_(pipeline.reply_values(self._worker, push, index))
+        with self._shard.timings.span(ServerPhase.SEND, worker=self._worker):
+            weights[chunk.begin : chunk.end].copy_(pipeline.reply_values(self._worker, push, index))
         if chunk.returns_pushes:
             pipeline.release_buffer(push, index)
 
@@ -150,8 +157,9 @@ class PushStream:
 
     def _send_chunk(self, push: InflightPush | None, index: int, *, head: bytes) -> None:
         pipeline = self._shard.pipeline
-        values = bytes_of(pipeline.reply_values(self._worker, push, index))
-        frames.send_together(self._weights_connection, head, values)
+        with self._shard.timings.span(ServerPhase.SEND, worker=self._worker):
+            values = bytes_of(pipeline.reply_values(self._worker, push, index))
+            frames.send_together(self._weights_connection, head, values)
         if push is not None and self._shard.chunks[index].returns_pushes:
             pipeline.release_buffer(push, index)
 

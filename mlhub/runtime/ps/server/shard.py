@@ -24,6 +24,7 @@ from mlhub.runtime.ps.leases import BatchLease, Leases
 from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Fail, Instruction, Push, Rule, SendReply
 from mlhub.runtime.ps.server.checkpoint_parts import Snapshots
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
+from mlhub.runtime.ps.server.phase_timings import PhaseTimings, ServerPhase
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.weights.chunks import Chunk, cut, rule_for
 from mlhub.runtime.ps.server.weights.inflight import InflightPush
@@ -46,7 +47,8 @@ class Shard:
         self.n_workers = n_workers
         self.waiting = ShardCondition()
         self.coordination = WorkerCoordination(n_workers, self.waiting)
-        self.pipeline = UpdatePipeline(self.waiting)
+        self.timings = PhaseTimings()
+        self.pipeline = UpdatePipeline(self.waiting, self.timings)
         self.snapshots = Snapshots()
         self.is_asked_to_stop = False
         self.agreement = StepAgreement()  # of the newest version: what all workers reported
@@ -130,14 +132,20 @@ class Shard:
     def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
         """The rule's reply to the worker; None when there is none yet. Raises PeerLostError."""
         with self._changed:
-            if wait:
-                self.waiting.wait(lambda: worker in self._replies)
+            if wait and worker not in self._replies:
+                with self.timings.span(ServerPhase.WAIT, worker=worker):
+                    self.waiting.wait(lambda: worker in self._replies)
             return self._replies.get(worker)
 
     def rate_factor(self) -> float:
         """Returns the factor of the learning rate for rows that are pushed now."""
         assert self.rule is not None
         return self._rates.factor(self.plan.start + self.rule.version)
+
+    @property
+    def first_step(self) -> int:
+        """How many updates the weights had when this gang began with them."""
+        return self.plan.start if self._is_started else 0
 
     # Workers -----------------------------------------------------------------------------------------------------
 

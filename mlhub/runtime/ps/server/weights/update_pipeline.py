@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.rules import ApplyUpdate, SendReply
+from mlhub.runtime.ps.server.phase_timings import PhaseTimings, ServerPhase
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.weights.chunks import Chunk
 from mlhub.runtime.ps.server.weights.inflight import InflightPush, PendingVersion
@@ -21,8 +22,9 @@ from mlhub.runtime.ps.server.weights.inflight import InflightPush, PendingVersio
 class UpdatePipeline:
     """Shared by the connections' threads. chunks: of the shard, once it is started."""
 
-    def __init__(self, waiting: ShardCondition) -> None:
+    def __init__(self, waiting: ShardCondition, timings: PhaseTimings) -> None:
         self.chunks: list[Chunk] = []
+        self._timings = timings
         self._waiting, self._changed = waiting, waiting.changed
         self._inflight: dict[int, InflightPush] = {}  # by serial: announced, and in no version yet
         self._pending: dict[int, PendingVersion] = {}
@@ -127,8 +129,9 @@ class UpdatePipeline:
             return push is None or push.version is None or chunk.has(push.version)
 
         with self._changed:
-            if wait:
-                self._waiting.wait(is_done)
+            if wait and not is_done():
+                with self._timings.span(ServerPhase.WAIT):
+                    self._waiting.wait(is_done)
             return is_done()
 
     def reply_values(self, worker: int, push: InflightPush | None, index: int) -> Tensor:
@@ -144,7 +147,9 @@ class UpdatePipeline:
         """Without the shard's lock where it matters: another connection's chunk may be applied at the same time."""
         chunk = self.chunks[index]
         there = [(c, push) for c, push in pending.parts if push.n_arrived > index]
-        chunk.apply([(c.worker, c.scale, self.values(p, index), p.number) for c, p in there], version=pending.version)
+        values = [(c.worker, c.scale, self.values(p, index), p.number) for c, p in there]
+        with self._timings.span(ServerPhase.UPDATE):
+            chunk.apply(values, version=pending.version)
         if not chunk.returns_pushes:
             for _, push in there:
                 self.release_buffer(push, index)
@@ -160,6 +165,7 @@ class UpdatePipeline:
 
     def _conclude_version(self, pending: PendingVersion) -> None:
         del self._pending[pending.version]
+        self._timings.count_update(pending.version)
         self._changed.notify_all()
 
     def _repeat(self, push: InflightPush, index: int) -> None:

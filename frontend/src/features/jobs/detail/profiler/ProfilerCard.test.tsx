@@ -5,12 +5,12 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { JobDetail, Profile, ProfileDetail } from "@/api/types";
-import { jobDetail } from "@/testing/fixtures";
+import { attempt, jobDetail } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
 const AT = "2026-11-20T10:00:00Z";
-const TRACE = { rank: 0, state: "done", reason: "", note: "4 of 5 steps: the epoch ended.", first_step: 7, n_steps: 4, size_bytes: 2048, n_events: 900, n_left_out: 3 } as const;
+const TRACE = { role: "worker", rank: 0, state: "done", reason: "", note: "4 of 5 steps: the epoch ended.", first_step: 7, n_steps: 4, size_bytes: 2048, n_events: 900, n_left_out: 3 } as const;
 const OPERATOR = { name: "aten::addmm", calls: 12, self_cpu_s: 0.5, cpu_s: 0.75, device_s: 0, self_memory_bytes: 4096 };
 
 function profile(over: Partial<Profile> = {}): Profile {
@@ -55,6 +55,38 @@ it("asks for steps and ranks, and shows a refusal with its reason", async () => 
   await user.type(ranks, "{Backspace}1");
   await user.click(inside.getByRole("button", { name: "Record a profile" }));
   await expect.poll(() => asked).toEqual([{ steps: 5, ranks: [0, 9] }, { steps: 5, ranks: [0, 1] }]);
+});
+
+it("asks for parameter servers, and shows the phases of one", async () => {
+  const server0 = { ...TRACE, role: "server", note: "" } as const;
+  const recorded = profile({ id: "p3", traces: [{ ...TRACE, state: "failed", reason: "no" }, server0] });
+  const current = attempt({ mode: "parameter_server", n_servers: 1 });
+  const { user, asked } = serve(() => [recorded], { attempts: [current], current_attempt: current });
+  server.use(
+    http.get("/api/v1/jobs/:id/profiles/:profile", () => {
+      const step_s = { input: 0, compute: 0.4, sync: 0.4, wait: 1.2 };
+      const phase = { ...OPERATOR, name: "aggregate and update" };
+      const [worker] = recorded.traces;
+      return HttpResponse.json<ProfileDetail>({
+        ...recorded,
+        traces: [
+          { ...(worker ?? TRACE), step_s: null, operators: [], n_operators: 0 },
+          { ...server0, step_s, operators: [phase], n_operators: 1 },
+        ],
+      });
+    }),
+  );
+  const inside = await card();
+  await user.type(inside.getByRole("textbox", { name: "Parameter servers" }), "0");
+  await user.clear(inside.getByRole("textbox", { name: "Ranks of workers" }));
+  await user.click(inside.getByRole("button", { name: "Record a profile" }));
+  await expect.poll(() => asked).toEqual([{ steps: 5, ranks: [], servers: [0] }]);
+  expect(inside.getByRole("cell", { name: "Worker 0, Server 0" })).toBeVisible();
+  expect(await inside.findByText("Server 0, steps 8 to 11")).toBeVisible();
+  expect(inside.getByRole("row", { name: /^aggregate and update 12 500 ms$/ })).toBeVisible();
+  expect(inside.getByRole("link", { name: "Download the trace" })).toHaveAttribute("href", expect.stringMatching(/\/profiles\/p3\/server-traces\/0$/));
+  await user.selectOptions(inside.getByRole("combobox", { name: "Pod" }), "Worker 0");
+  expect(await inside.findByText("Worker 0: no")).toBeVisible();
 });
 
 it("shows parts, operators and where the trace is", async () => {

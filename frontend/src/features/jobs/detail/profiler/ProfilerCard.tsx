@@ -17,7 +17,7 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { profilesQuery } from "@/features/jobs/queries";
 
 import { RecordingView } from "./RecordingView";
-import { isOpen, ranksOf, STATES } from "./recording";
+import { isOpen, podName, ranksOf, STATES } from "./recording";
 
 const MOST_STEPS = 50;
 
@@ -43,10 +43,15 @@ export function ProfilerCard({ job }: { job: JobDetail }) {
 
 function RecordForm({ job, isBusy, onAsked }: { job: JobDetail; isBusy: boolean; onAsked: (id: string) => void }) {
   const queries = useQueryClient();
+  const hasServers = (job.current_attempt?.n_servers ?? 0) > 0;
   const [steps, setSteps] = useState(5);
   const [ranks, setRanks] = useState("0");
+  const [servers, setServers] = useState("");
   const ask = useMutation({
-    mutationFn: () => unwrap(api.POST("/api/v1/jobs/{id}/profiles", { params: { path: { id: job.id } }, body: { steps, ranks: ranksOf(ranks) } })),
+    mutationFn: () => {
+      const chosen = servers.trim() === "" ? {} : { servers: ranksOf(servers) };
+      return unwrap(api.POST("/api/v1/jobs/{id}/profiles", { params: { path: { id: job.id } }, body: { steps, ranks: ranksOf(ranks), ...chosen } }));
+    },
     onSuccess: ({ id }) => onAsked(id),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id, "profiles"] }),
   });
@@ -57,10 +62,11 @@ function RecordForm({ job, isBusy, onAsked }: { job: JobDetail; isBusy: boolean;
         ask.mutate();
       }}
     >
-      <Text size="sm" c="dimmed" mb="xs">{t`Records what torch does in the next steps of the job, on the workers that you name. The training's results stay the same; the recorded steps are slower.`}</Text>
+      <Text size="sm" c="dimmed" mb="xs">{t`Records what torch does in the next steps of the job, on the workers that you name, and what parameter servers do. The training's results stay the same; the recorded steps are slower.`}</Text>
       <Group align="end" gap="xs">
         <NumberInput size="xs" w={90} label={t`Steps`} min={1} max={MOST_STEPS} value={steps} onChange={(value) => setSteps(Number(value) || 1)} />
         <TextInput size="xs" w={140} label={t`Ranks of workers`} value={ranks} onChange={(event) => setRanks(event.currentTarget.value)} />
+        {hasServers && <TextInput size="xs" w={160} label={t`Parameter servers`} placeholder="0" value={servers} onChange={(event) => setServers(event.currentTarget.value)} />}
         <Button type="submit" size="xs" loading={ask.isPending} disabled={isBusy}>
           {t`Record a profile`}
         </Button>
@@ -84,7 +90,7 @@ function Recordings({ job, recordings, mayDelete, onShow }: ListProps) {
     await queries.invalidateQueries({ queryKey: ["job", job.id, "profiles"] });
   }
   return (
-    <ScrollTable label={t`Recorded profiles`} head={[t`Requested`, t`By`, t`Attempt`, t`Steps`, t`Ranks`, t`State`, ""]}>
+    <ScrollTable label={t`Recorded profiles`} head={[t`Requested`, t`By`, t`Attempt`, t`Steps`, t`Pods`, t`State`, ""]}>
       {recordings.map((one) => (
         <Table.Tr key={one.id}>
           <Table.Td>
@@ -93,7 +99,7 @@ function Recordings({ job, recordings, mayDelete, onShow }: ListProps) {
           <Table.Td>{one.requested_by ?? "–"}</Table.Td>
           <Table.Td>{one.attempt_number}</Table.Td>
           <Table.Td>{one.steps}</Table.Td>
-          <Table.Td>{one.traces.map(({ rank }) => rank).join(", ")}</Table.Td>
+          <Table.Td>{one.traces.map(podName).join(", ")}</Table.Td>
           <Table.Td>
             <StateBadge {...STATES[one.state]} label={STATES[one.state].label()} />
             {one.reason !== "" && <Text size="xs">{one.reason}</Text>}

@@ -15,7 +15,7 @@ import { lazyComponent } from "@/lib/chunk";
 import { bytes, number, percent } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
-import { recordedParts } from "./recording";
+import { podName, recordedParts, tracePath } from "./recording";
 
 import classes from "./Profiler.module.css";
 
@@ -24,11 +24,11 @@ const FEW = 12;
 
 export function RecordingView({ job, recording }: { job: JobDetail; recording: Profile }) {
   const detail = useQuery(profileQuery(job.id, recording));
-  const [rank, setRank] = useState<number | null>(null);
+  const [chosen, setChosen] = useState("");
   return (
     <QueryResult of={detail} label={t`Loading the profile`}>
       {({ traces }) => {
-        const trace = traces.find((one) => one.rank === rank) ?? traces.find(({ state }) => state === "done") ?? traces[0];
+        const trace = traces.find((one) => tracePath(one) === chosen) ?? traces.find(({ state }) => state === "done") ?? traces[0];
         if (trace === undefined) return null;
         return (
           <Stack gap="sm">
@@ -36,17 +36,17 @@ export function RecordingView({ job, recording }: { job: JobDetail; recording: P
               <NativeSelect
                 size="xs"
                 w={160}
-                aria-label={t`Worker`}
-                value={String(trace.rank)}
-                onChange={(event) => setRank(Number(event.currentTarget.value))}
-                data={traces.map((one) => ({ value: String(one.rank), label: t`Worker ${one.rank}` }))}
+                aria-label={t`Pod`}
+                value={tracePath(trace)}
+                onChange={(event) => setChosen(event.currentTarget.value)}
+                data={traces.map((one) => ({ value: tracePath(one), label: podName(one) }))}
               />
             )}
             {trace.state === "done" ? (
-              <RecordedTrace key={trace.rank} trace={trace} address={`/api/v1/jobs/${job.id}/profiles/${recording.id}/traces/${trace.rank}`} />
+              <RecordedTrace key={tracePath(trace)} trace={trace} address={`/api/v1/jobs/${job.id}/profiles/${recording.id}/${tracePath(trace)}`} />
             ) : (
               <Text size="sm" c="dimmed">
-                {trace.reason === "" ? t`Worker ${trace.rank} has not answered yet.` : t`Worker ${trace.rank}: ${trace.reason}`}
+                {trace.reason === "" ? t`${podName(trace)} has not answered yet.` : t`${podName(trace)}: ${trace.reason}`}
               </Text>
             )}
           </Stack>
@@ -58,10 +58,11 @@ export function RecordingView({ job, recording }: { job: JobDetail; recording: P
 
 function RecordedTrace({ trace, address }: { trace: ProfileTraceDetail; address: string }) {
   const [isOpen, setOpen] = useState(false);
-  const { rank, first_step: first, n_steps: n } = trace;
+  const { first_step: first, n_steps: n } = trace;
+  const pod = podName(trace);
   return (
     <Stack gap="sm">
-      <Text size="sm">{first === null ? t`Worker ${rank}, ${n} steps` : t`Worker ${rank}, steps ${first + 1} to ${first + n}`}</Text>
+      <Text size="sm">{first === null ? t`${pod}, ${n} steps` : t`${pod}, steps ${first + 1} to ${first + n}`}</Text>
       {trace.note !== "" && <Text size="xs" c="dimmed">{trace.note}</Text>}
       <Parts trace={trace} />
       <Operators trace={trace} />
@@ -79,7 +80,7 @@ function RecordedTrace({ trace, address }: { trace: ProfileTraceDetail; address:
       </Group>
       {isOpen && (
         <Suspense fallback={<Loading label={t`Loading the trace`} />}>
-          <TraceView address={address} label={t`Trace of worker ${rank}`} />
+          <TraceView address={address} label={t`Trace of ${pod}`} />
         </Suspense>
       )}
     </Stack>
@@ -112,18 +113,19 @@ function Operators({ trace }: { trace: ProfileTraceDetail }) {
   const [isAll, setAll] = useState(false);
   const operators = trace.operators ?? [];
   const hasDevice = operators.some(({ device_s: device }) => device > 0);
+  const isServer = trace.role === "server"; // whose times are those that passed, on all its threads
   const head = [t`Operator`, t`Calls`, t`Own CPU time`, t`CPU time`, ...(hasDevice ? [t`GPU time`] : []), t`Memory`];
   return (
     <>
-      <ScrollTable label={t`Dearest operators`} head={head}>
+      <ScrollTable label={isServer ? t`Phases of the server` : t`Dearest operators`} head={isServer ? [t`Phase`, t`Times`, t`Time of all threads`] : head}>
         {(isAll ? operators : operators.slice(0, FEW)).map((one) => (
           <Table.Tr key={one.name}>
             <Table.Td style={{ overflowWrap: "anywhere" }}>{one.name}</Table.Td>
             <Table.Td>{number(one.calls)}</Table.Td>
             <Table.Td>{shortDuration(one.self_cpu_s)}</Table.Td>
-            <Table.Td>{shortDuration(one.cpu_s)}</Table.Td>
+            {!isServer && <Table.Td>{shortDuration(one.cpu_s)}</Table.Td>}
             {hasDevice && <Table.Td>{shortDuration(one.device_s)}</Table.Td>}
-            <Table.Td>{bytes(one.self_memory_bytes)}</Table.Td>
+            {!isServer && <Table.Td>{bytes(one.self_memory_bytes)}</Table.Td>}
           </Table.Tr>
         ))}
       </ScrollTable>

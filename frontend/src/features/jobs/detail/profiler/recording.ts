@@ -26,6 +26,17 @@ export function ranksOf(text: string): number[] {
   return words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
 }
 
+type Pod = Pick<ProfileTraceDetail, "role" | "rank">;
+
+export function podName({ role, rank }: Pod): string {
+  return role === "server" ? t`Server ${rank}` : t`Worker ${rank}`;
+}
+
+/** Where a pod's trace is, below the recording's own address. */
+export function tracePath({ role, rank }: Pod): string {
+  return `${role === "server" ? "server-traces" : "traces"}/${rank}`;
+}
+
 export interface RecordedPart {
   name: "input" | "compute" | "sync" | "wait";
   label: string;
