@@ -110,7 +110,7 @@ class Estimator:
             except Refused:
                 return {"model": self.model}
             if job["result_version"] is None:
-                raise ValueError(f"The job {self.model} has no model: it is {job['state']}.")
+                raise ValueError(f"The job {self.model} has no model: its state is {job['state']}.")
             return {"model_version": job["result_version"]}
         if "@" in self.model:
             return {"model": self.model}  # the platform resolves the alias

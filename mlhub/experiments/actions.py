@@ -18,7 +18,7 @@ from mlhub.events.actions import append
 from mlhub.experiments.admission import check_live_studies, check_study
 from mlhub.experiments.algorithms.search import OVER, TrialStatus
 from mlhub.experiments.models import Study
-from mlhub.experiments.states import ENDED_STUDIES, StudyState
+from mlhub.experiments.states import ENDED_STUDIES, StudyState, predicate
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
@@ -97,7 +97,7 @@ def delete_study(study: Study, *, actor: User) -> None:
         found = locked(study)
         if found.state not in ENDED_STUDIES:
             raise ConflictError(
-                f"{found.name} is {found.state}: only studies that have ended can be deleted.",
+                f"{found.name} {predicate(found.state)}: only studies that have ended can be deleted.",
                 code="study_live",
                 remedy="Stop it first.",
                 state=found.state,
@@ -147,7 +147,7 @@ def locked(study: Study) -> Study:
 def _refuse_ended(study: Study) -> None:
     if study.state in ENDED_STUDIES:
         raise ConflictError(
-            f"The study has ended: it is {study.state}.",
+            f"The study has ended: it {predicate(study.state)}.",
             code="study_ended",
             remedy="Create another one.",
             state=study.state,

@@ -21,7 +21,7 @@ from mlhub.experiments.algorithms.search import Algorithm, TrialStatus, most_tri
 from mlhub.experiments.endings import exhausted, reason_to_end
 from mlhub.experiments.models import MOST_TRIALS, Study, Trial
 from mlhub.experiments.records import rules_of
-from mlhub.experiments.states import StudyState
+from mlhub.experiments.states import StudyState, predicate
 from mlhub.experiments.trial_jobs import CONTINUED
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
@@ -87,7 +87,7 @@ def _refuse_ended(study: Study) -> None:
         )
     if study.state in (StudyState.STOPPED, StudyState.FAILED):
         raise ConflictError(
-            f"The study cannot go on: it is {study.state}. {study.reason}",
+            f"The study cannot go on: it {predicate(study.state)}. {study.reason}",
             code="study_ended",
             remedy="Clone it with changes.",
             state=study.state,

@@ -25,7 +25,7 @@ from mlhub.jobs.limits.profile_limits import misfit
 from mlhub.jobs.limits.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
 from mlhub.jobs.limits.user_limits import check_user_room
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
-from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.jobs.states import ENDED, Intent, JobState, Trigger, predicate
 from mlhub.jobs.submission import notebooks
 from mlhub.jobs.submission.admission import check_request, check_versions
 from mlhub.jobs.submission.further_datasets import check_further, described, further_of, protect
@@ -307,7 +307,7 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL)
         ):
             raise ConflictError(
-                f"The job has ended: it is {found.state}.",
+                f"The job has ended: it {predicate(found.state)}.",
                 code="job_ended",
                 remedy="Clone it to run it again.",
                 state=found.state,

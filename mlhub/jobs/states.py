@@ -18,6 +18,24 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+# of a sentence whose subject is the job
+_PREDICATES: Mapping[JobState, str] = {
+    JobState.QUEUED: "is pending",
+    JobState.STARTING: "is starting",
+    JobState.RUNNING: "is running",
+    JobState.STOPPING: "is stopping",
+    JobState.PAUSED: "is paused",
+    JobState.SUCCEEDED: "succeeded",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "was cancelled",
+}
+
+
+def predicate(state: str) -> str:
+    """What a sentence says of a job in the state: "is running", "succeeded"."""
+    return _PREDICATES[JobState(state)]
+
+
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 HOLDING_GPUS = (JobState.STARTING, JobState.RUNNING, JobState.STOPPING)
 

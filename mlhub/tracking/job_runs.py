@@ -14,7 +14,7 @@ from uuid import UUID
 
 from mlhub.core.errors import ConflictError
 from mlhub.jobs.models import Attempt, Job
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import JobState, predicate
 from mlhub.metrics.points.curves import curve_parts, exact_points, newest_points
 from mlhub.metrics.points.tracked_points import TrackedPoint, store_tracked_points
 from mlhub.tracking.limits import LoggedPoint
@@ -43,7 +43,7 @@ def live_attempt(job: Job) -> Attempt:
     found: Attempt | None = Attempt.objects.live().filter(job=job, is_fenced=False).select_related("job").first()
     if found is None:
         raise ConflictError(
-            f"The job {job.name} is {job.state}: metrics and artifacts are logged to a job only while it runs.",
+            f"The job {job.name} {predicate(job.state)}: metrics and artifacts are logged to a job only while it runs.",
             code="job_not_running",
             remedy="Log to a run of its own: leave MLFLOW_RUN_ID out.",
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mlhub.environments.models import ProjectSecret
-from mlhub.tenants.actions import invite
+from mlhub.tenants.actions import create_project, create_team, invite, set_archived
 from mlhub.tenants.actions.administration.service_accounts import create_service_account
 from mlhub.tenants.actions.membership.role_bindings import bind_role
 from mlhub.tenants.models import Invitation, Membership, User
@@ -62,9 +62,53 @@ def test_members_are_found_by_name_and_by_admins_by_address_a_page_at_a_time(cas
 def test_roles_are_searched_by_name_and_by_a_role_that_counts_there(cast: Cast) -> None:
     people(cast)
     bind_role(cast.project_a, username="person0003", role=Role.ADMIN, actor=cast.root)
+    person = User.objects.get(username="person0003")
     path = f"/projects/{cast.project_a.id}/roles"
     assert names(found(cast, cast.bob, path, search="n0003")) == {"person0003"}
     assert names(found(cast, cast.bob, path, role=["owner", "admin"])) == {"alice", "person0003"}
+    assert names(found(cast, cast.alice, path, search="P0003@uni")) == {"person0003"}
+    assert found(cast, cast.bob, path, search="p0003@uni") == []
+    assert found(cast, person, path, search="p0003@uni") == []  # an admin of the project, not of the organisation
+
+
+def test_accounts_are_found_by_name_full_name_and_address_by_administrators_of_the_platform(cast: Cast) -> None:
+    people(cast)
+    User.objects.filter(username="person0007").update(first_name="Ada", last_name="King")
+    assert {row["username"] for row in found(cast, cast.root, "/users", search="ERSON004")} == {
+        f"person{n:04}" for n in range(40, 50)
+    }
+    for text in ("da ki", "P0007@UNI.example", "person0007"):
+        assert [row["username"] for row in found(cast, cast.root, "/users", search=text)] == ["person0007"], text
+    assert found(cast, cast.root, "/users", search="p0007", is_active=False) == []
+    assert found(cast, cast.root, "/users", search="%") == []
+    assert cast.client(cast.alice).get("/api/v1/users", {"search": "p0007"}).status_code == 403
+    members = f"/organisations/{cast.a.id}/members"
+    assert names(found(cast, cast.bob, members, search="ada king")) == {"person0007"}
+
+
+def test_projects_are_searched_and_narrowed_to_those_that_take_uploads_or_jobs_of_the_caller(cast: Cast) -> None:
+    team = create_team(cast.a, name="Optics", actor=cast.alice)
+    streets = create_project(cast.a, name="streets", team=team, actor=cast.alice)
+    old = create_project(cast.a, name="old streets", actor=cast.alice)
+    set_archived(old, is_archived=True, actor=cast.alice)
+    path, own = "/projects", {str(cast.project_a.id), str(streets.id)}
+
+    def ids(user: Any, **query: Any) -> set[str]:
+        return {row["id"] for row in found(cast, user, path, **query)}
+
+    assert ids(cast.bob, search="STREETS") == {str(streets.id), str(old.id)}
+    assert ids(cast.bob, search="optic") == {str(streets.id)}
+    assert ids(cast.bob, search=cast.a.name) == own | {str(old.id)}
+    assert ids(cast.charlie, search="streets") == set()
+    assert ids(cast.bob, may="upload") == ids(cast.bob, may="submit") == own
+    membership = Membership.objects.get(user=cast.bob, organisation=cast.a)
+    Membership.objects.filter(pk=membership.pk).update(role=Role.SUBMITTER)
+    assert (ids(cast.bob, may="upload"), ids(cast.bob, may="submit")) == (set(), own)
+    bind_role(team, username="bob", role=Role.MEMBER, actor=cast.alice)
+    assert ids(cast.bob, may="upload") == {str(streets.id)}
+    Membership.objects.filter(pk=membership.pk).update(role=Role.VIEWER)
+    assert (ids(cast.bob, may="submit"), ids(cast.bob)) == ({str(streets.id)}, own | {str(old.id)})
+    assert cast.client(cast.bob).get("/api/v1/projects", {"may": "paint"}).status_code == 422
 
 
 def test_invitations_service_accounts_secrets_datasets_and_models_are_searched(cast: Cast) -> None:

@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Dataset, Job, Membership, Model, Page, Secret, User } from "@/api/types";
+import type { Dataset, Job, Membership, Model, Page, Project, Secret, User } from "@/api/types";
 
 /** The rows that are offered before anything is typed, and of each search. */
 const OFFERED = 50;
@@ -14,6 +14,8 @@ export interface ChoiceSource<T> {
   read: (query: { search?: string; limit: number }) => Promise<Page<T>>;
   /** Of what is chosen; what the API searches by is not always its name here. */
   idOf: (item: T) => string;
+  /** The API finds more by a text than the items' texts show, such as e-mail addresses: it is asked for short lists as well. */
+  findsMore?: boolean;
   /** One that is chosen and not among those that were offered; left out where its id says it all. */
   readOne?: (id: string) => Promise<T>;
 }
@@ -35,16 +37,50 @@ export const modelChoices: ChoiceSource<Model> = {
 /** Accounts of the platform that are active, for its administrators. */
 export const userChoices: ChoiceSource<User> = {
   key: ["users", "choices"],
-  read: ({ search, limit }) =>
-    unwrap(api.GET("/api/v1/users", { params: { query: { is_active: true, limit, ...(search && { username: search }) } } })),
+  read: (query) => unwrap(api.GET("/api/v1/users", { params: { query: { is_active: true, ...query } } })),
   idOf: ({ id }) => id,
+  findsMore: true,
 };
+
+/** What the caller may do in a project that is open. */
+export type ProjectUse = "upload" | "submit";
+
+export function projectChoices(may: ProjectUse): ChoiceSource<Project> {
+  return {
+    key: ["projects", "choices", may],
+    read: (query) => unwrap(api.GET("/api/v1/projects", { params: { query: { may, ...query } } })),
+    idOf: ({ id }) => id,
+    readOne: (id) => unwrap(api.GET("/api/v1/projects/{id}", { params: { path: { id } } })),
+  };
+}
 
 export function memberChoices(organisationId: string): ChoiceSource<Membership> {
   return {
     key: ["members", organisationId, "choices"],
     read: (query) => unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId }, query } })),
     idOf: ({ user }) => user.id,
+    findsMore: true,
+  };
+}
+
+/** The people and the service accounts of an organisation, by user name. */
+export function accountChoices(organisationId: string): ChoiceSource<{ username: string }> {
+  const path = { id: organisationId };
+  return {
+    key: ["members", organisationId, "accounts", "choices"],
+    read: async (query) => {
+      const [people, services] = await Promise.all([
+        unwrap(api.GET("/api/v1/organisations/{id}/members", { params: { path, query } })),
+        unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params: { path, query } })),
+      ]);
+      return {
+        previous: null,
+        next: people.next ?? services.next,
+        results: [...people.results.map(({ user }) => user), ...services.results],
+      };
+    },
+    idOf: ({ username }) => username,
+    findsMore: true,
   };
 }
 

@@ -19387,7 +19387,7 @@ export interface operations {
                  *     * `outsider` - outsider
                  */
                 role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
-                /** @description Only those whose user name contains this; asked by an admin, or whose e-mail address does. */
+                /** @description Only those whose user name or full name contains this; asked by an admin, or whose e-mail address does. */
                 search?: string;
             };
             header?: never;
@@ -20130,10 +20130,19 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /**
+                 * @description Only open ones to which the caller may upload, or submit jobs.
+                 *
+                 *     * `upload` - upload
+                 *     * `submit` - submit
+                 */
+                may?: "submit" | "upload";
                 /** @description Only the one of exactly this name. */
                 name?: string;
                 /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
+                /** @description Only those whose name, or whose team's or organisation's, contains this. */
+                search?: string;
                 /** @description Only those of this team, by id or name, without those of teams below it. */
                 team?: string;
                 /** @description Only those of this team and of all teams below it. */
@@ -20772,7 +20781,7 @@ export interface operations {
                  *     * `outsider` - outsider
                  */
                 role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
-                /** @description Only those whose user name contains this. */
+                /** @description Only those whose user name or full name contains this; asked by an admin of the organisation, or whose e-mail address does. */
                 search?: string;
             };
             header?: never;
@@ -22967,7 +22976,7 @@ export interface operations {
                  *     * `outsider` - outsider
                  */
                 role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
-                /** @description Only those whose user name contains this. */
+                /** @description Only those whose user name or full name contains this; asked by an admin of the organisation, or whose e-mail address does. */
                 search?: string;
             };
             header?: never;
@@ -23401,6 +23410,8 @@ export interface operations {
                 is_active?: boolean;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only those whose user name, full name or e-mail address contains this. */
+                search?: string;
                 /** @description Only those whose name contains this. */
                 username?: string;
             };

@@ -79,6 +79,7 @@ function openRoute(path: string, lazy: RouteObject["lazy"]): RouteObject {
 
 export const routes: RouteObject[] = [
   openRoute("/sign-in", pageChunk("session", async () => (await import("@/features/session/SignInPage")).SignInPage)),
+  openRoute("/sign-out", pageChunk("session", async () => (await import("@/features/session/signOut/SignOutPage")).SignOutPage)),
   openRoute("/set-password", pageChunk("session", async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage)),
   openRoute("/forgot-password", pageChunk("session", async () => (await import("@/features/session/ForgotPasswordPage")).ForgotPasswordPage)),
   openRoute("/join", pageChunk("session", async () => (await import("@/features/session/JoinPage")).JoinPage)),

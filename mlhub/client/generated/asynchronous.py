@@ -2744,7 +2744,8 @@ class AsyncOrganisationsOperations:
         GET /organisations/{id}/members
 
         role: Only those who have one of these roles.
-        search: Only those whose user name contains this; asked by an admin, or whose e-mail address does.
+        search: Only those whose user name or full name contains this; asked by an admin, or whose e-mail address
+        does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -3188,8 +3189,10 @@ class AsyncProjectsOperations:
     def list(
         self,
         *,
+        may: Literal["submit", "upload"] | None = None,
         name: str | None = None,
         organisation: str | None = None,
+        search: str | None = None,
         team: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
@@ -3198,8 +3201,10 @@ class AsyncProjectsOperations:
 
         GET /projects
 
+        may: Only open ones to which the caller may upload, or submit jobs.
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
+        search: Only those whose name, or whose team's or organisation's, contains this.
         team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
@@ -3208,7 +3213,14 @@ class AsyncProjectsOperations:
             self._transport,
             r.Project,
             path_of("/projects"),
-            query={"name": name, "organisation": organisation, "team": team, "within": within},
+            query={
+                "may": may,
+                "name": name,
+                "organisation": organisation,
+                "search": search,
+                "team": team,
+                "within": within,
+            },
             size=page_size,
         )
 
@@ -3620,7 +3632,8 @@ class AsyncProjectsOperations:
         GET /projects/{id}/roles
 
         role: Only those who have one of these roles, given here or in what is above.
-        search: Only those whose user name contains this.
+        search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
+        whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -4767,7 +4780,8 @@ class AsyncTeamsOperations:
         GET /teams/{id}/roles
 
         role: Only those who have one of these roles, given here or in what is above.
-        search: Only those whose user name contains this.
+        search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
+        whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -4986,13 +5000,19 @@ class AsyncUsersOperations:
         self._transport = transport
 
     def list(
-        self, *, is_active: bool | None = None, username: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        is_active: bool | None = None,
+        search: str | None = None,
+        username: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.User]:
         """All accounts of the platform.
 
         GET /users
 
         is_active: Only those that are active, or that are not.
+        search: Only those whose user name, full name or e-mail address contains this.
         username: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -5000,7 +5020,7 @@ class AsyncUsersOperations:
             self._transport,
             r.User,
             path_of("/users"),
-            query={"is_active": is_active, "username": username},
+            query={"is_active": is_active, "search": search, "username": username},
             size=page_size,
         )
 

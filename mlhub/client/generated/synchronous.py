@@ -2708,7 +2708,8 @@ class OrganisationsOperations:
         GET /organisations/{id}/members
 
         role: Only those who have one of these roles.
-        search: Only those whose user name contains this; asked by an admin, or whose e-mail address does.
+        search: Only those whose user name or full name contains this; asked by an admin, or whose e-mail address
+        does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -3150,8 +3151,10 @@ class ProjectsOperations:
     def list(
         self,
         *,
+        may: Literal["submit", "upload"] | None = None,
         name: str | None = None,
         organisation: str | None = None,
+        search: str | None = None,
         team: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
@@ -3160,8 +3163,10 @@ class ProjectsOperations:
 
         GET /projects
 
+        may: Only open ones to which the caller may upload, or submit jobs.
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
+        search: Only those whose name, or whose team's or organisation's, contains this.
         team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
@@ -3170,7 +3175,14 @@ class ProjectsOperations:
             self._transport,
             r.Project,
             path_of("/projects"),
-            query={"name": name, "organisation": organisation, "team": team, "within": within},
+            query={
+                "may": may,
+                "name": name,
+                "organisation": organisation,
+                "search": search,
+                "team": team,
+                "within": within,
+            },
             size=page_size,
         )
 
@@ -3582,7 +3594,8 @@ class ProjectsOperations:
         GET /projects/{id}/roles
 
         role: Only those who have one of these roles, given here or in what is above.
-        search: Only those whose user name contains this.
+        search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
+        whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -4721,7 +4734,8 @@ class TeamsOperations:
         GET /teams/{id}/roles
 
         role: Only those who have one of these roles, given here or in what is above.
-        search: Only those whose user name contains this.
+        search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
+        whose e-mail address does.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -4940,13 +4954,19 @@ class UsersOperations:
         self._transport = transport
 
     def list(
-        self, *, is_active: bool | None = None, username: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        is_active: bool | None = None,
+        search: str | None = None,
+        username: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> Pages[r.User]:
         """All accounts of the platform.
 
         GET /users
 
         is_active: Only those that are active, or that are not.
+        search: Only those whose user name, full name or e-mail address contains this.
         username: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4954,7 +4974,7 @@ class UsersOperations:
             self._transport,
             r.User,
             path_of("/users"),
-            query={"is_active": is_active, "username": username},
+            query={"is_active": is_active, "search": search, "username": username},
             size=page_size,
         )
 

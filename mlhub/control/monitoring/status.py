@@ -14,7 +14,7 @@ from mlhub.control.learning.restart_costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.monitoring.round_health import round_health
 from mlhub.jobs.models import Job
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission import notebooks
 from mlhub.tenants.models import User
 
@@ -92,7 +92,7 @@ def _headline(job: Job) -> str:
         return str(job.explanations[0]["sentence"])
     if job.state == JobState.QUEUED:
         return _unseen(job)
-    return f"The job is {job.state}."
+    return f"The job {predicate(job.state)}."
 
 
 def _unseen(job: Job) -> str:

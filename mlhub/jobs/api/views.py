@@ -31,6 +31,7 @@ from mlhub.jobs.api.strategy_serializers import StrategySerializer
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.retention.deletion import delete_job, deletion_of
+from mlhub.jobs.states import predicate
 from mlhub.jobs.submission.changes import change_job
 from mlhub.jobs.submission.predictions import model_version_of_job
 from mlhub.jobs.submission.strategies import strategies
@@ -219,7 +220,7 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
                 JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",
                 JobKind.EVALUATE: "it gives metrics",
                 JobKind.NOTEBOOK: "it is a notebook, whose files are its artifacts",
-                JobKind.PREDICT: f"it is {job.state}",
+                JobKind.PREDICT: f"it {predicate(job.state)}",
             }
             raise NotFoundError(f"{job.name} has no file of predictions: {reasons[JobKind(job.kind)]}.")
         return blob_response(request._request, found.blob, filename=f"{job.name}.{found.name.rpartition('.')[2]}")

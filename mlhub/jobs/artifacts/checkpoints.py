@@ -19,7 +19,7 @@ from mlhub.jobs.artifacts import checkpoint_files
 from mlhub.jobs.models import BEST, Checkpoint, Job, JobKind
 from mlhub.jobs.retention.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.retention.retention_holds import checkpoint_kind, hold_on
-from mlhub.jobs.states import ENDED
+from mlhub.jobs.states import ENDED, predicate
 from mlhub.registry.actions import register_checkpoint
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
@@ -192,7 +192,7 @@ def _refuse_needed(job: Job, chosen: Collection[Checkpoint]) -> None:
         if checkpoint == newest or checkpoint.name.startswith(BEST):
             what = "the trained model may be made of" if checkpoint.name.startswith(BEST) else "the job continues from"
             raise ConflictError(
-                f"The checkpoint of step {checkpoint.step} is what {what}: it is {job.state}.",
+                f"The checkpoint of step {checkpoint.step} is what {what}, and the job {predicate(job.state)}.",
                 code="job_live",
                 remedy="Delete it when the job has ended.",
                 state=job.state,

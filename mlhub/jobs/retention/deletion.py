@@ -14,7 +14,7 @@ from mlhub.core.errors import ConflictError
 from mlhub.events.actions import append
 from mlhub.jobs.models import Artifact, DeletedJob, Job
 from mlhub.jobs.retention.retention_holds import hold_on
-from mlhub.jobs.states import ENDED
+from mlhub.jobs.states import ENDED, predicate
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
@@ -109,7 +109,7 @@ def _conflict(job: Job) -> ConflictError | None:
     if job.state in ENDED:
         return hold_on(job)
     return ConflictError(
-        f"{job.name} is {job.state}: only jobs that have ended can be deleted.",
+        f"{job.name} {predicate(job.state)}: only jobs that have ended can be deleted.",
         code="job_live",
         remedy="Cancel it, and delete it when it has ended.",
         state=job.state,

@@ -16,7 +16,7 @@ from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.limits.profile_limits import indivisible
 from mlhub.jobs.limits.user_limits import check_user_room
 from mlhub.jobs.models import Job, JobKind, Preflight
-from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent
+from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent, predicate
 from mlhub.jobs.submission.admission import check_request
 from mlhub.jobs.submission.predictions import ASKED, check_prediction
 from mlhub.tenants.access_control.permissions import require_role
@@ -71,7 +71,7 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
 def _check_state(job: Job, changes: dict[str, Any]) -> None:
     if job.state in ENDED or job.intent == Intent.CANCEL:
         raise ConflictError(
-            f"The job cannot be changed: it is {job.state if job.state in ENDED else 'being cancelled'}.",
+            f"The job cannot be changed: it {predicate(job.state) if job.state in ENDED else 'is being cancelled'}.",
             code="job_ended",
             remedy="Clone it with the changes.",
             state=job.state,

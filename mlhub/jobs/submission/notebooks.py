@@ -14,7 +14,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.jobs.limits.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.models import Attempt, Job, JobKind, ModeChoice, NotebookActivity
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import JobState, predicate
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.roles import Role
@@ -120,7 +120,7 @@ def serving_attempt(job: Job) -> Attempt:
     if found is None or found.stop_asked_at is not None:
         is_over = job.state in (JobState.PAUSED, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
         raise ConflictError(
-            f"The notebook does not answer: its job is {job.state}.",
+            f"The notebook does not answer: its job {predicate(job.state)}.",
             code="notebook_away",
             state=job.state,
             remedy="Resume the job." if job.state == JobState.PAUSED

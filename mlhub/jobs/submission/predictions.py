@@ -9,7 +9,7 @@ from typing import Any
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job, JobKind, ModeChoice
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.data.validation_options import read_validation
@@ -32,7 +32,7 @@ def model_version_of_job(user: User, job_id: Any) -> ModelVersion:
         )
     if job.state != JobState.SUCCEEDED:
         raise ConflictError(
-            f"{job.name} has no model yet: it is {job.state}.",
+            f"{job.name} has no model: it {predicate(job.state)}.",
             code="not_ready",
             field="model_of",
             remedy="Wait until it has succeeded." if job.finished_at is None else "Name a job that succeeded.",

@@ -20,7 +20,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.events.actions import append
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import JobState, predicate
 from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
 from mlhub.storage import actions as storage
 from mlhub.tenants.access_control.permissions import require_role
@@ -157,7 +157,7 @@ def _recordable_attempt(job: Job, ranks: Sequence[int], servers: Sequence[int]) 
     attempt = Attempt.objects.select_for_update().filter(job=job, ended_at=None).first()
     if job.state != JobState.RUNNING or attempt is None or attempt.stop_asked_at is not None:
         raise ConflictError(
-            f"{job.name} is {job.state}: only a job that runs can be recorded.",
+            f"{job.name} {predicate(job.state)}: only a job that runs can be recorded.",
             code="job_not_running",
             remedy="Ask again when it runs." if job.state != JobState.PAUSED else "Resume it, and ask when it runs.",
             state=job.state,

@@ -18,10 +18,11 @@ from mlhub.core.api.views import VisibleMixin, read_body, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode, bindings_in
 from mlhub.tenants.access_control.explained import TenantAction, permissions_of
-from mlhub.tenants.access_control.permissions import require_role
+from mlhub.tenants.access_control.permissions import require_role, role_of
 from mlhub.tenants.actions.membership import role_bindings as actions
 from mlhub.tenants.api.serializers import ROLES, UserBriefSerializer
 from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
+from mlhub.tenants.people import people_named
 from mlhub.tenants.role_models import ROLES as BOUND_ROLES
 from mlhub.tenants.roles import SEES_ALL, Role, greatest
 from mlhub.tenants.sign_in.authentication import caller
@@ -109,7 +110,9 @@ class PermissionsQuerySerializer(StrictSerializer):
 
 class PersonFilter(django_filters.FilterSet):
     search = django_filters.CharFilter(
-        "user__username", "icontains", help_text="Only those whose user name contains this."
+        method="by_text",
+        help_text="Only those whose user name or full name contains this; asked by an admin of the organisation, or "
+        "whose e-mail address does.",
     )
     role = django_filters.MultipleChoiceFilter(
         choices=ROLES,
@@ -120,6 +123,11 @@ class PersonFilter(django_filters.FilterSet):
     class Meta:
         model = Membership
         fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Membership], _: str, text: str) -> QuerySet[Membership]:
+        role = role_of(caller(self.request), self.request.parser_context["view"].place.organisation)
+        is_admin = role is not None and role.covers(Role.ADMIN)
+        return rows.filter(people_named(text, path="user__", sees_addresses=is_admin))
 
     def by_roles(self, rows: QuerySet[Membership], _: str, roles: list[str]) -> QuerySet[Membership]:
         if not roles:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import django_filters
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
@@ -18,6 +19,7 @@ from mlhub.tenants.actions.membership import members
 from mlhub.tenants.actions.sign_in import accounts, passkeys, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.people import people_named
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_in.authentication import caller
 
@@ -28,12 +30,18 @@ if TYPE_CHECKING:
 
 
 class UserFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter(
+        method="by_text", help_text="Only those whose user name, full name or e-mail address contains this."
+    )
     username = django_filters.CharFilter(lookup_expr="icontains", help_text="Only those whose name contains this.")
     is_active = django_filters.BooleanFilter(help_text="Only those that are active, or that are not.")
 
     class Meta:
         model = User
         fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[User], _: str, text: str) -> QuerySet[User]:
+        return rows.filter(people_named(text, sees_addresses=True))
 
 
 class UserGenericView(generics.GenericAPIView[User]):

@@ -15,10 +15,12 @@ from rest_framework.response import Response
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
+from mlhub.tenants.access_control.assignments import project_roles
 from mlhub.tenants.access_control.permissions import IsAuthenticatedInScope, IsPlatformAdministrator, role_of
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.people import people_named
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_in.authentication import caller
 
@@ -39,7 +41,8 @@ class OfOrganisationFilter(django_filters.FilterSet):
 class MemberFilter(django_filters.FilterSet):
     search = django_filters.CharFilter(
         method="by_text",
-        help_text="Only those whose user name contains this; asked by an admin, or whose e-mail address does.",
+        help_text="Only those whose user name or full name contains this; asked by an admin, or whose e-mail address "
+        "does.",
     )
     role = django_filters.MultipleChoiceFilter(choices=s.ROLES, help_text="Only those who have one of these roles.")
 
@@ -48,12 +51,10 @@ class MemberFilter(django_filters.FilterSet):
         fields: list[str] = []
 
     def by_text(self, rows: QuerySet[Membership], _: str, text: str) -> QuerySet[Membership]:
-        found = Q(user__username__icontains=text)
         organisation = Organisation.objects.get(pk=self.request.parser_context["kwargs"]["id"])  # the view checked it
         role = role_of(caller(self.request), organisation)
-        if role is not None and role.covers(Role.ADMIN):  # who is not one could find addresses out by asking
-            found |= Q(user__email__icontains=text)
-        return rows.filter(found)
+        is_admin = role is not None and role.covers(Role.ADMIN)
+        return rows.filter(people_named(text, path="user__", sees_addresses=is_admin))
 
 
 class TeamFilter(OfOrganisationFilter):
@@ -68,13 +69,39 @@ class TeamFilter(OfOrganisationFilter):
         return rows.filter(pk__in=Team.objects.below([team]))
 
 
+# what a project may be used for, with the role that it takes
+_USES = {"upload": Role.MEMBER, "submit": Role.SUBMITTER}
+
+
 class ProjectFilter(OfOrganisationFilter):
+    search = django_filters.CharFilter(
+        method="by_text", help_text="Only those whose name, or whose team's or organisation's, contains this."
+    )
+    may = django_filters.ChoiceFilter(
+        choices=[(use, use) for use in _USES],
+        method="by_use",
+        help_text="Only open ones to which the caller may upload, or submit jobs.",
+    )
     team = NamedFilter(Team, help_text="Only those of this team, by id or name, without those of teams below it.")
     within = django_filters.UUIDFilter(method="below", help_text="Only those of this team and of all teams below it.")
 
     class Meta:
         model = Project
         fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Project], _: str, text: str) -> QuerySet[Project]:
+        return rows.filter(
+            Q(name__icontains=text) | Q(team__name__icontains=text) | Q(organisation__name__icontains=text)
+        )
+
+    def by_use(self, rows: QuerySet[Project], _: str, use: str) -> QuerySet[Project]:
+        user, needed = caller(self.request), _USES[use]
+        rows = rows.filter(archived_at=None, organisation__archived_at=None)
+        if user.is_staff:
+            return rows
+        whole = user.memberships.filter(role__in=[role for role in Role if role.covers(needed)]).values("organisation")
+        bound = [project for project, role in project_roles(user).items() if role.covers(needed)]
+        return rows.filter(Q(organisation__in=whole) | Q(pk__in=bound))
 
     def below(self, rows: QuerySet[Project], _: str, team: UUID) -> QuerySet[Project]:
         return rows.filter(team__in=Team.objects.below([team]))

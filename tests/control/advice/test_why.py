@@ -103,6 +103,24 @@ def test_ended_and_paused_jobs_get_an_ordinary_answer_that_says_so(world: World)
     assert why(world, one)["note"].startswith("It is paused")
 
 
+@pytest.mark.parametrize(
+    ("state", "headline"),
+    [
+        (JobState.SUCCEEDED, "The job succeeded."),
+        (JobState.FAILED, "The job failed."),
+        (JobState.CANCELLED, "The job was cancelled."),
+        (JobState.RUNNING, "The job is running."),
+        (JobState.PAUSED, "The job is paused."),
+    ],
+)
+def test_without_a_reason_the_headline_is_a_sentence_about_the_state(
+    world: World, state: JobState, headline: str
+) -> None:
+    one = world.job()
+    Job.objects.filter(pk=one.pk).update(state=state)
+    assert why(world, one)["headline"] == headline
+
+
 def test_a_policy_that_fails_leaves_the_rest_of_the_answer(world: World) -> None:
     waiting = world.job()
     world.settle(policy="no-such-policy")

@@ -2,24 +2,13 @@
 // Who is signed in; the ways out, to the API's documentation, and to the administration.
 import { t } from "@lingui/core/macro";
 import { Button, Menu, Text } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "react-router";
+import { Link } from "react-router";
 
-import { api, unwrap } from "@/api/client";
 import { isStaff, useMe } from "@/api/session";
 import { Icon } from "@/components/display/Icon";
 
 export function UserMenu() {
   const me = useMe();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const signOut = useMutation({
-    mutationFn: () => unwrap(api.POST("/api/v1/auth/logout")),
-    onSuccess: async () => {
-      await navigate("/sign-in");
-      queries.clear();
-    },
-  });
 
   return (
     <Menu position="top-start" width={220}>
@@ -59,7 +48,7 @@ export function UserMenu() {
           </Menu.Item>
         )}
         <Menu.Divider />
-        <Menu.Item disabled={signOut.isPending} onClick={() => signOut.mutate()}>
+        <Menu.Item component={Link} to="/sign-out" state={{ isAsked: true }}>
           {t`Sign out`}
         </Menu.Item>
       </Menu.Dropdown>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table with a search above it: by the API, page by page, or of rows that are all here. Search and page stand in the address.
+// A table with a search above it: by the API, page by page. Search and page stand in the address.
 import { t } from "@lingui/core/macro";
 import { Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -38,13 +38,6 @@ interface OfApi<T> extends Common<T> {
   read: (query: ListQuery) => Promise<Page<T>>;
 }
 
-interface Whole<T> extends Common<T> {
-  rows: readonly T[];
-  /** What is searched in. */
-  textOf: (item: T) => string;
-}
-
-const PAGE = 50;
 /** Of fewer rows all are seen at once. */
 const WORTH_SEARCHING = 10;
 const SETTLED_MS = 300;
@@ -57,22 +50,6 @@ export function SearchedTable<T>({ queryKey, read, ...table }: OfApi<T>) {
   const page = list.data;
   const isLong = page !== undefined && (Boolean(page.next) || Boolean(page.previous) || page.results.length > WORTH_SEARCHING);
   return <Shown {...table} list={list} place={place} isLong={isLong} />;
-}
-
-/** Rows of a list that is here as a whole. */
-export function SearchedRows<T>({ rows, textOf, ...table }: Whole<T>) {
-  const place = usePlace(table.name);
-  const word = place.search.toLocaleLowerCase();
-  const found = word === "" ? rows : rows.filter((item) => textOf(item).toLocaleLowerCase().includes(word));
-  const begin = Math.max(0, Number(place.cursor ?? 0) || 0);
-  const at = (cursor: number) => `?cursor=${cursor}`;
-  const page: Page<T> = {
-    next: begin + PAGE < found.length ? at(begin + PAGE) : null,
-    previous: begin > 0 ? at(Math.max(0, begin - PAGE)) : null,
-    results: found.slice(begin, begin + PAGE),
-  };
-  const list: Query<Page<T>> = { data: page, error: null, isPending: false, refetch: () => Promise.reject(new Error("It is here.")) };
-  return <Shown {...table} list={list} place={place} isLong={rows.length > WORTH_SEARCHING} />;
 }
 
 interface Place {

@@ -65,6 +65,9 @@ it("shows what differs only, or all, and remembers that in the address", async (
   const heads = () => table.getAllByRole("columnheader").map(({ textContent }) => textContent);
   expect(heads()).toEqual(["Job", "State", "lr", "eval/loss"]);
   expect(table.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual(["fast", "slow"]);
+  // a name in a right-to-left script turns itself alone, not the pin and the colour beside it
+  expect(table.getByRole("link", { name: "fast" })).toHaveAttribute("dir", "auto");
+  expect(table.getAllByRole("rowheader")[0]).not.toHaveAttribute("dir");
   await user.click(screen.getByRole("switch", { name: "Only what differs" }));
   expect(heads()).toContain("momentum");
   expect(router.state.location.search).toBe("?jobs=b%2Ca&same=1");

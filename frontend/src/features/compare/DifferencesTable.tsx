@@ -128,7 +128,7 @@ interface RowProps {
 function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex, dataIndex, style }: RowProps) {
   return (
     <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
-      <div role="rowheader" className={classes.cell} data-name title={row.name} dir="auto">
+      <div role="rowheader" className={classes.cell} data-name title={row.name}>
         <ActionIcon
           size="sm"
           variant={isPinned ? "light" : "subtle"}
@@ -140,7 +140,7 @@ function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex,
           <Icon name="pin" size={14} />
         </ActionIcon>
         <Swatch place={place} isEmphasised={isPinned} />
-        <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600} className={classes.name}>
+        <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600} className={classes.name} dir="auto">
           {row.name}
         </Anchor>
       </div>

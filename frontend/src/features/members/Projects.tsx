@@ -7,13 +7,14 @@ import { useState } from "react";
 import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { isAdminOf, useMe, useProjects } from "@/api/session";
+import { isAdminOf, useMe } from "@/api/session";
+import { projectsOfKey, readProjects } from "@/api/tenants/projects";
 import { teamsQuery } from "@/api/tenants/teams";
 import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { RenameCells } from "@/components/table/RenameCells";
-import { SearchedRows } from "@/components/table/SearchedTable";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
 interface Change {
@@ -27,18 +28,16 @@ interface Change {
 /** isAdmin: of the whole organisation; others may be admins of some of its projects. */
 export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
   const me = useMe();
-  const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
   const teams = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
-  if (projects.length === 0) return null;
   return (
-    <SearchedRows
+    <SearchedTable
       name="project"
       searchedBy={t`Name of a project or team`}
       label={t`Projects`}
       head={[t`Project`, t`Team`, ""]}
       minWidth={680}
-      rows={projects}
-      textOf={({ name, team }) => `${name} ${team?.name ?? ""}`}
+      queryKey={projectsOfKey(organisation.id)}
+      read={(query) => readProjects(organisation.id, query)}
       empty={null}
       row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />}
     />

@@ -74,7 +74,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     organisationId={organisationId}
                     mayEdit={mayEdit(owner.kind, owner.id)}
                   />
-                  <UserQuotas owner={owner} />
+                  <UserQuotas owner={owner} organisationId={organisationId} />
                   {!mayEdit(owner.kind, owner.id) && <AskForMore owner={owner} />}
                   {edited === owner.id && (
                     <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />

@@ -8,7 +8,7 @@ import { type SubmitEvent, useState } from "react";
 import { Link, useParams } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { useProjects } from "@/api/session";
+import { projectQuery } from "@/api/tenants/projects";
 import type { EffectiveDays, Reclaimable, Retention } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
@@ -21,7 +21,7 @@ import { bytes, number } from "@/lib/quantities";
 
 export function RetentionPage() {
   const { id = "" } = useParams();
-  const project = useProjects().find((one) => one.id === id);
+  const project = useQuery(projectQuery(id)).data;
   const rules = useQuery(retentionQuery(id));
   return (
     <Page

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives a member of the organisation a further role in a team or a project.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, Paper, Stack } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -9,9 +9,10 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { PlaceKind } from "@/api/tenants/roles";
 import type { BoundRole } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { AccountSelect } from "@/components/form/choice/AccountSelect";
 import { BOUND_ROLES, roleLabel } from "@/features/roles/texts";
 
-export function GiveRole({ kind, id }: { kind: PlaceKind; id: string }) {
+export function GiveRole({ kind, id, organisationId }: { kind: PlaceKind; id: string; organisationId: string }) {
   const queries = useQueryClient();
   const [username, setUsername] = useState("");
   const [role, setRole] = useState<BoundRole>("member");
@@ -38,12 +39,11 @@ export function GiveRole({ kind, id }: { kind: PlaceKind; id: string }) {
       <form onSubmit={submit} aria-label={t`Give a role`}>
         <Stack>
           <Group align="flex-start" grow preventGrowOverflow={false}>
-            <TextInput
-              label={t`User name`}
-              description={t`Of a member or a service account of the organisation.`}
-              inputWrapperOrder={["label", "input", "description", "error"]}
+            <AccountSelect
+              organisationId={organisationId}
+              description={t`A member or a service account of the organisation.`}
               value={username}
-              onChange={(event) => setUsername(event.currentTarget.value)}
+              onChange={setUsername}
               error={ofName}
             />
             <NativeSelect

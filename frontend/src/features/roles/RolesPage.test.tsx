@@ -51,6 +51,8 @@ it("lets an admin give, change and withdraw roles, and shows why one cannot be g
       sent.push(params.id);
       return new HttpResponse(null, { status: 204 });
     }),
+    // an admin of the project alone does not see the organisation's members, and types a name
+    http.get("/api/v1/organisations/:id/members", () => problem(404, { code: "not_found", detail: "There is no organisation." })),
     http.post("/api/v1/projects/:id/roles", () =>
       problem(422, { code: "invalid_input", errors: [{ field: "username", message: "Acme has no member called zoe.", remedy: "Invite her." }] }),
     ),
@@ -60,7 +62,7 @@ it("lets an admin give, change and withdraw roles, and shows why one cannot be g
   await user.click(screen.getByRole("button", { name: "Withdraw the role of vera" }));
   await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Withdraw" }));
   await waitFor(() => expect(sent).toEqual([{ role: "admin" }, BINDING]));
-  await user.type(screen.getByLabelText("User name"), "zoe");
+  await user.type(await screen.findByLabelText("User name"), "zoe");
   await user.click(screen.getByRole("button", { name: "Give the role" }));
   expect(await screen.findByText("Acme has no member called zoe. Invite her.")).toBeVisible();
 });

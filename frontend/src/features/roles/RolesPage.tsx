@@ -3,13 +3,15 @@
 import { t } from "@lingui/core/macro";
 import { Badge, Group, NativeSelect, Stack, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Suspense } from "react";
 import { useParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { permissionsQuery, type PlaceKind, readRoles, rolesKey } from "@/api/tenants/roles";
-import { useProjects } from "@/api/session";
-import type { BoundRole, PersonRoles, RoleAssignment } from "@/api/types";
+import { projectQuery } from "@/api/tenants/projects";
+import type { BoundRole, OrganisationBrief, PersonRoles, RoleAssignment } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
+import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
@@ -17,20 +19,22 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { SearchedTable } from "@/components/table/SearchedTable";
-import { GiveRole } from "@/features/roles/GiveRole";
 import { PermissionsTable } from "@/features/roles/PermissionsTable";
 import { teamQuery } from "@/features/roles/queries";
 import { BOUND_ROLES } from "@/features/roles/texts";
+import { lazyComponent } from "@/lib/chunk";
+
+// few may give roles: its searched field is loaded for them
+const GiveRole = lazyComponent(async () => (await import("@/features/roles/GiveRole")).GiveRole);
 
 export function ProjectRolesPage() {
   const { id = "" } = useParams();
-  const project = useProjects().find((one) => one.id === id);
-  return <Roles kind="projects" id={id} name={project?.name} />;
+  return <Roles kind="projects" id={id} found={useQuery(projectQuery(id)).data} />;
 }
 
 export function TeamRolesPage() {
   const { id = "" } = useParams();
-  return <Roles kind="teams" id={id} name={useQuery(teamQuery(id)).data?.name} />;
+  return <Roles kind="teams" id={id} found={useQuery(teamQuery(id)).data} />;
 }
 
 interface Place {
@@ -38,7 +42,8 @@ interface Place {
   id: string;
 }
 
-function Roles({ kind, id, name }: Place & { name: string | undefined }) {
+function Roles({ kind, id, found }: Place & { found: { name: string; organisation: OrganisationBrief } | undefined }) {
+  const name = found?.name;
   const permissions = useQuery(permissionsQuery(kind, id));
   const mayAssign = permissions.data?.permissions.some(({ action, is_allowed }) => action === "assign_roles" && is_allowed) ?? false;
   return (
@@ -54,7 +59,7 @@ function Roles({ kind, id, name }: Place & { name: string | undefined }) {
       <Stack maw={860} gap="xl">
         <SearchedTable
           name="person"
-          searchedBy={t`User name`}
+          searchedBy={t`Name or e-mail address`}
           label={t`Roles`}
           head={[t`Name`, t`Role`, t`Assigned in`]}
           minWidth={560}
@@ -63,11 +68,15 @@ function Roles({ kind, id, name }: Place & { name: string | undefined }) {
           empty={null}
           row={(person) => <Row key={person.user.id} kind={kind} id={id} person={person} mayAssign={mayAssign} />}
         />
-        {mayAssign && <GiveRole kind={kind} id={id} />}
+        {mayAssign && found && (
+          <Suspense fallback={<Loading />}>
+            <GiveRole kind={kind} id={id} organisationId={found.organisation.id} />
+          </Suspense>
+        )}
         <QueryResult of={permissions}>
-          {(found) => (
+          {({ permissions: shown }) => (
             <Section title={t`What you may do here`}>
-              <PermissionsTable permissions={found.permissions} />
+              <PermissionsTable permissions={shown} />
             </Section>
           )}
         </QueryResult>

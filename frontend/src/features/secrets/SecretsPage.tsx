@@ -4,11 +4,13 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Code, Group, Table, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { readSecrets, secretsKey } from "@/api/secrets";
-import { canWrite, useMe, useProjects } from "@/api/session";
+import { canWrite, useMe } from "@/api/session";
+import { projectQuery } from "@/api/tenants/projects";
 import type { Secret } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -20,7 +22,7 @@ import { SetSecret } from "@/features/secrets/SetSecret";
 
 export function SecretsPage() {
   const { id = "" } = useParams();
-  const project = useProjects().find((one) => one.id === id);
+  const project = useQuery(projectQuery(id)).data;
   const me = useMe();
   const maySet = project !== undefined && canWrite(me, project);
   return (

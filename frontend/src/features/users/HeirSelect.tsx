@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import { userChoices } from "@/api/choices";
+import { accountText } from "@/domain/account";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 interface Props {
@@ -15,5 +16,5 @@ interface Props {
 }
 
 export function HeirSelect({ userId, ...field }: Props) {
-  return <SearchSelect source={userChoices} placeholder={t`Choose a user`} textOf={({ username }) => username} isOffered={({ id }) => id !== userId} {...field} />;
+  return <SearchSelect source={userChoices} placeholder={t`Choose a user`} textOf={accountText} isOffered={({ id }) => id !== userId} {...field} />;
 }

@@ -61,6 +61,22 @@ it("makes an account and shows the link once", async () => {
   expect(screen.queryByText("http://mlhub/set-password#s3cret")).not.toBeInTheDocument();
 });
 
+it("searches accounts by name and e-mail address at the API, and keeps the search in the address", async () => {
+  server.use(
+    answers("/api/v1/auth/me", me({ is_staff: true })),
+    http.get("/api/v1/users", ({ request }) => {
+      const search = new URL(request.url).searchParams.get("search");
+      const many = Array.from({ length: 12 }, (_, n) => ({ ...BOB, id: `u${n}`, username: `user${n}` }));
+      return HttpResponse.json(page(search === null ? many : search === "eve@uni" ? [EVE] : []));
+    }),
+  );
+  const { user, router } = renderPage("/users");
+  const field = await screen.findByRole("searchbox", { name: "Search: Users" });
+  await user.type(field, "eve@uni");
+  expect(await screen.findByRole("button", { name: "Deactivate eve" })).toBeVisible();
+  expect(router.state.location.search).toBe("?search=eve%40uni");
+});
+
 it("deactivates after asking, and reactivates", async () => {
   const { sent, user } = shown();
   await user.click(await screen.findByRole("button", { name: "Deactivate bob" }));

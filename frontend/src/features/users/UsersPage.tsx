@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accounts of the platform: made, changed and deleted by its administrators.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, Table, Text, TextInput } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import { useMe } from "@/api/session";
@@ -14,40 +13,25 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
-import { PagedTable } from "@/components/table/PagedTable";
-import { useFilters } from "@/components/table/useFilters";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { DeleteUser } from "@/features/users/DeleteUser";
 import { NewUser } from "@/features/users/NewUser";
-import { usersQuery } from "@/features/users/queries";
+import { readUsers } from "@/features/users/queries";
 
 export function UsersPage() {
-  const { filters, filter, turn } = useFilters(["username"] as const);
-  const [name, setName] = useState(filters.username ?? "");
-  const users = useQuery(usersQuery(filters));
   return (
     <Page title={t`Users`} subtitle={t`The accounts of this MLHub. Each person sets the password at a link that works once.`}>
       <NewUser />
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          filter("username", name.trim());
-        }}
-      >
-        <Group gap="xs" align="end">
-          <TextInput size="xs" label={t`Name contains`} value={name} onChange={(event) => setName(event.currentTarget.value)} />
-          <Button size="xs" variant="default" type="submit">
-            {t`Find`}
-          </Button>
-        </Group>
-      </form>
-      <PagedTable
-        list={users}
+      <SearchedTable
+        name="search"
+        searchedBy={t`Name or e-mail address`}
         label={t`Users`}
         head={[t`Name`, t`Belongs to`, t`Last sign-in`, t`Created`, ""]}
         minWidth={900}
-        empty={<EmptyState title={t`No users`} text={t`No name contains this.`} />}
+        queryKey={["users", "list"]}
+        read={readUsers}
+        empty={<EmptyState title={t`No users`} />}
         row={(user) => <Row key={user.id} user={user} />}
-        onCursor={turn}
       />
     </Page>
   );

@@ -215,7 +215,7 @@ def _trained(session: Session, name: str) -> dict[str, Any]:
         version: dict[str, Any] = session.api.get(f"/model-versions/{name}")
         return version
     if job["result_version"] is None:
-        raise CommandError(f"{job['name']} has no trained model: it is {job['state']}.")
+        raise CommandError(f"{job['name']} has no trained model: its state is {job['state']}.")
     trained: dict[str, Any] = session.api.get(f"/model-versions/{job['result_version']}")
     return trained
 

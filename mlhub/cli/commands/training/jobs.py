@@ -211,7 +211,7 @@ def result(
     one = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}")
     if one["result_file"] is None:
         raise CommandError(
-            f"{one['name']} has no result: it is {one['state']}.", remedy=f"`mlhub why {job}` says more."
+            f"{one['name']} has no result: its state is {one['state']}.", remedy=f"`mlhub why {job}` says more."
         )
     path = to or Path(f"{one['name']}-{one['result_file']['name']}".replace("/", "-"))
     session.api.download(f"/jobs/{one['id']}/result", path)

@@ -35,7 +35,7 @@ def limit_user(
     if user is not None and not Membership.objects.filter(organisation=organisation, user=user).exists():
         raise InvalidInputError(
             f"{user.username} is no member of {organisation.name}.",
-            field="user",
+            field="username",
             remedy="Name a member; the page Members lists them.",
         )
     with transaction.atomic():

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a project one may add to, or submit to; where there is none yet, makes one.
+// Chooses a project one may add to, or submit to, of any number; where there is none yet, makes one.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { canSubmit, canWrite, canWriteIn, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
+import { choicesQuery, projectChoices, type ProjectUse, useChosen } from "@/api/choices";
+import { canWriteIn, projectsQuery, useMe, useOrganisations } from "@/api/session";
 import type { Project } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 interface Props {
-  /** A project's id; "" stands for the first. */
+  /** For what: to add to it, or to submit to it. */
+  may: ProjectUse;
+  /** A project's id; "": none is there yet. */
   value: string;
   onChange: (id: string) => void;
   error?: string | undefined;
-  /** What to choose from. */
-  projects: Project[];
 }
 
-export function ProjectSelect({ value, onChange, error, projects }: Props) {
-  const { isPending } = useQuery(projectsQuery);
+export function ProjectSelect({ may, value, onChange, error }: Props) {
+  const source = projectChoices(may);
+  const { isPending, data } = useQuery(choicesQuery(source));
   if (isPending) return <Loading label={t`Loading the projects`} />;
-  if (projects.length === 0) return <FirstProject onMade={onChange} />;
+  if (data?.results.length === 0) return <FirstProject onMade={onChange} />;
   return (
-    <NativeSelect
+    <SearchSelect
       label={t`Project`}
-      value={value || projects[0]?.id}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      data={projects.map(({ id, name, organisation }) => ({ value: id, label: `${name} (${organisation.name})` }))}
+      allowDeselect={false}
+      source={source}
+      textOf={({ name, organisation }) => `${name} (${organisation.name})`}
+      value={value}
+      onChange={onChange}
       error={error}
     />
   );
 }
 
-/** The projects this person may add to; archived ones take nothing. */
-export function useWritableProjects() {
-  const me = useMe();
-  return useProjects().filter((project) => project.archived_at === null && canWrite(me, project));
-}
-
-/** The projects this person may submit jobs to. */
-export function useProjectsForJobs() {
-  const me = useMe();
-  return useProjects().filter((project) => project.archived_at === null && canSubmit(me, project));
+/** The project of this id, where it may be used so; else the first that may. undefined: there is none, or none has come yet. */
+export function useUsableProject(may: ProjectUse, chosen: string): Project | undefined {
+  const source = projectChoices(may);
+  const first = useQuery(choicesQuery(source)).data?.results[0];
+  return useChosen(source, chosen) ?? first;
 }
 
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {

@@ -14,7 +14,7 @@ const all: OptionsFilter = ({ options }) => options;
 export function useChoices<T>(source: ChoiceSource<T>, chosen?: string) {
   const [typed, setTyped] = useState("");
   const first = useQuery(choicesQuery(source));
-  const isWhole = first.data !== undefined && !first.data.next;
+  const isWhole = first.data !== undefined && !first.data.next && source.findsMore !== true;
   const word = typed === chosen ? "" : typed.trim();
   const [search] = useDebouncedValue(word, SETTLED_MS);
   const asked = isWhole ? "" : search;

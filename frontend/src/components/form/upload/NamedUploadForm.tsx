@@ -6,17 +6,16 @@ import { useState } from "react";
 
 import { stemOf } from "@/lib/filenames";
 
-import { ProjectSelect, useWritableProjects } from "@/components/form/choice/ProjectSelect";
+import { ProjectSelect, useUsableProject } from "@/components/form/choice/ProjectSelect";
 import { UploadForm, type UploadFormProps } from "@/components/form/upload/UploadForm";
 
 /** The name is the file's until another is typed, the project the first until another is chosen. */
 export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete" | "project">) {
-  const projects = useWritableProjects();
   const [chosenProject, setChosenProject] = useState("");
   const [typedName, setTypedName] = useState<string>();
   const [description, setDescription] = useState("");
   const name = typedName ?? (fields.file ? stemOf(fields.file.name) : "");
-  const project = chosenProject || projects[0]?.id;
+  const project = useUsableProject("upload", chosenProject)?.id;
 
   return (
     <UploadForm<T>
@@ -28,7 +27,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
       {(sending) => (
         <>
           {children(sending)}
-          <ProjectSelect projects={projects} value={chosenProject} onChange={setChosenProject} error={sending.problem?.of("project")} />
+          <ProjectSelect may="upload" value={project ?? ""} onChange={setChosenProject} error={sending.problem?.of("project")} />
           <TextInput
             label={t`Name`}
             value={name}

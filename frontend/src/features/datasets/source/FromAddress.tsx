@@ -9,7 +9,7 @@ import { useNavigate } from "react-router";
 import { api, Problem, unwrap } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { ProjectSelect, useWritableProjects } from "@/components/form/choice/ProjectSelect";
+import { ProjectSelect, useUsableProject } from "@/components/form/choice/ProjectSelect";
 import { type FileValues, NO_FILE, ReadingFields, valuesOf } from "@/features/datasets/upload/FileFields";
 import { AddressFields } from "@/features/datasets/source/AddressFields";
 import { type AddressValues, filenameOf, nameFor, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";
@@ -42,11 +42,10 @@ export function DatasetFromAddress() {
   const [reading, setReading] = useState(NO_FILE);
   const [chosenProject, setChosenProject] = useState("");
   const [typedName, setTypedName] = useState<string>();
-  const projects = useWritableProjects();
   const navigate = useNavigate();
   const queries = useQueryClient();
   const name = typedName ?? nameFor(address.uri);
-  const project = chosenProject || projects[0]?.id || "";
+  const project = useUsableProject("upload", chosenProject)?.id ?? "";
   const make = useMutation({
     mutationFn: () =>
       unwrap(api.POST("/api/v1/datasets/references", { body: { ...requestOf(address, reading), name: name.trim(), project } })),
@@ -65,7 +64,7 @@ export function DatasetFromAddress() {
       make={make}
       isComplete={name.trim() !== "" && project !== ""}
     >
-      <ProjectSelect projects={projects} value={chosenProject} onChange={setChosenProject} error={problem?.of("project")} />
+      <ProjectSelect may="upload" value={project} onChange={setChosenProject} error={problem?.of("project")} />
       <TextInput
         label={t`Name`}
         value={name}

@@ -119,7 +119,7 @@ it("does one thing to all selected jobs, once it has said what that means, and n
       return HttpResponse.json({
         outcomes: [
           { id: "a", name: "running", refusal: "", remedy: "" },
-          { id: "b", name: "over", refusal: "The job has ended: it is succeeded.", remedy: "Clone it to run it again." },
+          { id: "b", name: "over", refusal: "The job has ended: it succeeded.", remedy: "Clone it to run it again." },
         ],
       });
     }),
@@ -136,7 +136,7 @@ it("does one thing to all selected jobs, once it has said what that means, and n
   expect(dialog.getByText("1 job: they have ended, and stay as they are.")).toBeInTheDocument();
   expect(sent).toEqual([]);
   await user.click(dialog.getByRole("button", { name: "Cancel 2 jobs" }));
-  expect(await dialog.findByText("over: The job has ended: it is succeeded. Clone it to run it again.")).toBeInTheDocument();
+  expect(await dialog.findByText("over: The job has ended: it succeeded. Clone it to run it again.")).toBeInTheDocument();
   expect(sent).toEqual([{ action: "cancel", jobs: ["a", "b"], tag: "" }]);
 });
 

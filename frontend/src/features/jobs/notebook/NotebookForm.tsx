@@ -10,7 +10,7 @@ import { Problem } from "@/api/client";
 import type { Dataset, JobSubmit } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
-import { ProjectSelect, useProjectsForJobs } from "@/components/form/choice/ProjectSelect";
+import { ProjectSelect, useUsableProject } from "@/components/form/choice/ProjectSelect";
 import { isReady } from "@/features/jobs/queries";
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
@@ -20,12 +20,11 @@ const FIELDS = ["project", "name", "dataset", "limits.idle_s"];
 export function NotebookForm({ onBack }: { onBack: () => void }) {
   const navigate = useNavigate();
   const submit = useSubmitJob();
-  const projects = useProjectsForJobs();
   const [chosen, setChosen] = useState("");
   const [name, setName] = useState("");
   const [chosenDataset, setDataset] = useState("");
   const [minutes, setMinutes] = useState<number | string>(USUAL_IDLE_MINUTES);
-  const project = projects.find(({ id }) => id === chosen) ?? projects[0];
+  const project = useUsableProject("submit", chosen);
   const isOffered = (found: Dataset) => isReady(found) && found.project.organisation.id === project?.organisation.id;
   const found = useChosen(datasetChoices, chosenDataset);
   const dataset = found !== undefined && isOffered(found) ? found.id : null;
@@ -51,7 +50,7 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
   return (
     <form onSubmit={send} noValidate>
       <Stack>
-        <ProjectSelect projects={projects} value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
+        <ProjectSelect may="submit" value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
         <TextInput
           label={t`Name`}
           placeholder={t`notebook`}

@@ -15,7 +15,7 @@ import { UserQuotaForm } from "@/features/quotas/users/UserQuotaForm";
 /** "": a new exception; null: nothing is edited. */
 type Edited = string | null;
 
-export function UserLimits({ owner }: { owner: QuotaOwner }) {
+export function UserLimits({ owner, organisationId }: { owner: QuotaOwner; organisationId: string }) {
   const queries = useQueryClient();
   const quotas = useQuery(userQuotasQuery(owner));
   const [edited, setEdited] = useState<Edited>(null);
@@ -69,7 +69,7 @@ export function UserLimits({ owner }: { owner: QuotaOwner }) {
                     )}
                   </Group>
                   {one ? <UserLimitBars quota={one} name={name} /> : <Text size="xs" c="dimmed">{t`No limit`}</Text>}
-                  {edited === key && <UserQuotaForm owner={owner} quota={one} user={one?.user ?? null} onDone={done} />}
+                  {edited === key && <UserQuotaForm owner={owner} organisationId={organisationId} quota={one} user={one?.user ?? null} onDone={done} />}
                 </Stack>
               );
             })}
@@ -86,7 +86,7 @@ export function UserLimits({ owner }: { owner: QuotaOwner }) {
                 </Button>
               </Group>
             )}
-            {edited === "" && <UserQuotaForm owner={owner} quota={begun(everyone)} user={undefined} onDone={done} />}
+            {edited === "" && <UserQuotaForm owner={owner} organisationId={organisationId} quota={begun(everyone)} user={undefined} onDone={done} />}
           </Stack>
         );
       }}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of one user's limits, or of everyone's: only what is typed is changed.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -9,6 +9,7 @@ import { type SubmitEvent, useState } from "react";
 import { Problem } from "@/api/client";
 import type { QuotaOwner, UserQuota } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { AccountSelect } from "@/components/form/choice/AccountSelect";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import type { TypedBudget } from "@/features/quotas/rules";
@@ -19,6 +20,7 @@ import { asLimits, type TypedUserLimits, USER_COUNTS } from "@/features/quotas/u
 
 interface Props {
   owner: QuotaOwner;
+  organisationId: string;
   /** What holds now; undefined: there are no limits yet. */
   quota: UserQuota | undefined;
   /** null: everyone; undefined: the person is still to be named. */
@@ -26,7 +28,7 @@ interface Props {
   onDone: () => void;
 }
 
-export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
+export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Props) {
   const queries = useQueryClient();
   const [typed, setTyped] = useState<TypedUserLimits>({});
   const [person, setPerson] = useState("");
@@ -66,13 +68,7 @@ export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
     <form onSubmit={submit} aria-label={t`Limits of ${username || t`one person`} in ${owner.name}`}>
       <Stack gap="sm">
         {isNew && (
-          <TextInput
-            label={t`User name`}
-            maxLength={150}
-            value={person}
-            onChange={(event) => setPerson(event.currentTarget.value)}
-            error={problem?.of("username")}
-          />
+          <AccountSelect organisationId={organisationId} value={person} onChange={setPerson} error={problem?.of("username")} />
         )}
         <LimitFields
           limits={quota}

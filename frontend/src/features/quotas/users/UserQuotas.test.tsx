@@ -8,7 +8,7 @@ import type { UserQuota, UserQuotaPatch } from "@/api/types";
 import { asTypes } from "@/features/quotas/nodes/typesText";
 import { renderPage } from "@/testing/render";
 import { quota, quotaOwner, userQuota } from "@/testing/schedulingFixtures";
-import { answers, problem, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 const EVERYONE = userQuota({ id: "00000000-0000-7000-8000-0000000000e0", user: null, used: null, max_gpus: 2, version: 5 });
 
@@ -18,6 +18,13 @@ function serve(limits: UserQuota[], may_edit: boolean) {
     answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners: [quotaOwner()] }),
     answers("/api/v1/projects/{id}/quota/users", { may_edit, limits }),
   );
+}
+
+/** The API finds bob by an address that no answer shows. */
+function membersFound(request: Request) {
+  const search = new URL(request.url).searchParams.get("search");
+  const named = (username: string) => ({ id: username, user: { id: username, username }, role: "member", created_at: "2026-11-22T10:00:00Z" });
+  return search === null ? [named("ann")] : search === "bob@uni" ? [named("bob")] : [];
 }
 
 async function opened() {
@@ -40,6 +47,7 @@ it("limits one more person, beginning with what holds for everyone", async () =>
   const received: UserQuotaPatch[] = [];
   serve([EVERYONE], true);
   server.use(
+    http.get("/api/v1/organisations/:id/members", ({ request }) => HttpResponse.json(page(membersFound(request)))),
     http.patch("/api/v1/projects/:id/quota/users", async ({ request }) => {
       received.push((await request.json()) as UserQuotaPatch);
       return HttpResponse.json(userQuota());
@@ -50,7 +58,8 @@ it("limits one more person, beginning with what holds for everyone", async () =>
   const form = await screen.findByRole("form", { name: "Limits of one person in Vision" });
   expect(within(form).getByLabelText("GPUs")).toHaveValue("2");
   expect(within(form).queryByLabelText("Storage (GiB)")).not.toBeInTheDocument();
-  await user.type(within(form).getByLabelText("User name"), "bob");
+  await user.type(within(form).getByRole("combobox", { name: "Person" }), "bob@uni");
+  await user.click(await screen.findByRole("option", { name: "bob" }));
   await user.type(within(form).getByLabelText("GPUs by type"), "A100: 2, T4");
   expect(within(form).getByRole("button", { name: "Save" })).toBeDisabled();
   await user.type(within(form).getByLabelText("GPUs by type"), ": 4");

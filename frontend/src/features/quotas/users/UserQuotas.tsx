@@ -10,7 +10,7 @@ import { lazyComponent } from "@/lib/chunk";
 
 const UserLimits = lazyComponent(async () => (await import("@/features/quotas/users/UserLimits")).UserLimits);
 
-export function UserQuotas({ owner }: { owner: QuotaOwner }) {
+export function UserQuotas({ owner, organisationId }: { owner: QuotaOwner; organisationId: string }) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <Stack gap={4} mt={4}>
@@ -27,7 +27,7 @@ export function UserQuotas({ owner }: { owner: QuotaOwner }) {
       </Group>
       {isOpen && (
         <Suspense fallback={<Loading />}>
-          <UserLimits owner={owner} />
+          <UserLimits owner={owner} organisationId={organisationId} />
         </Suspense>
       )}
     </Stack>

@@ -66,7 +66,7 @@ function Outcome({ replay }: { replay: ReplayDetail }) {
   if (!REPLAY_STATES[replay.state].isOver) return <Running replay={replay} />;
   if (result === null) {
     return (
-      <Alert color={replay.state === "failed" ? "red" : "gray"} icon={<Icon name="alert" />} title={t`The comparison ${replay.state === "failed" ? "failed" : t`was cancelled`}`}>
+      <Alert color={replay.state === "failed" ? "red" : "gray"} icon={<Icon name="alert" />} title={replay.state === "failed" ? t`The comparison failed` : t`The comparison was cancelled`}>
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           {replay.error || t`It has no figures. Start another one in the policy lab.`}
         </Text>
