@@ -72,7 +72,11 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     if len(chosen) == 1:
         return chosen[0]
     if not rows:
-        raise CommandError("You are in no organisation.", remedy="Ask an owner of one for an invitation.")
+        raise CommandError(
+            "You are in no organisation.",
+            remedy="Ask an owner of one for an invitation, or make one, as an administrator of the platform: "
+            "`mlhub organisation create NAME`.",
+        )
     names = ", ".join(row["name"] for row in rows)
     raise CommandError(
         f"You are in no organisation {name}." if name else "Which organisation?",

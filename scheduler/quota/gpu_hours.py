@@ -170,11 +170,11 @@ class GpuHourLimits:
 
 def _hard_budgets(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> tuple[OwnedBudget, ...]:
     """Those of the tenant and of all above it."""
-    line = tuple(_line_of(tenant_id, tenants))
+    line = _line_of(tenant_id, tenants)
     return tuple(OwnedBudget(line[n:], budget) for n, at in enumerate(line) for budget in at.budgets if budget.is_hard)
 
 
-def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> list[TenantSnapshot]:
+def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> tuple[TenantSnapshot, ...]:
     """The tenant and all above it."""
     found: list[TenantSnapshot] = []
     seen: set[str] = set()
@@ -183,7 +183,7 @@ def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> list[Tena
         seen.add(at.id)
         found.append(at)
         at = tenants.get(at.parent or "")
-    return found
+    return tuple(found)
 
 
 def _hard_budgets_of_users(
@@ -192,7 +192,7 @@ def _hard_budgets_of_users(
     """By tenant and user, where the user has a budget in the tenant or above it: the tenant's own and the user's."""
     of_user: dict[tuple[str, str], list[OwnedBudget]] = {}
     for tenant in tenants.values():
-        line = tuple(_line_of(tenant.id, tenants))
+        line = _line_of(tenant.id, tenants)
         for limit in tenant.user_limits:
             hard = [OwnedBudget(line, budget, limit) for budget in limit.budgets if budget.is_hard]
             if hard:

@@ -109,7 +109,9 @@ def test_a_quota_of_running_jobs_makes_the_second_wait(policy: str) -> None:
     plan = case.waiting(job("a", gpus=1, tenant="bob"), job("b", gpus=1, tenant="bob", at=1.0)).decide(policy)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
-    assert waiting.explanations[0].sentence == "Insufficient quota: bob runs 1 of its 1 job at once."
+    assert waiting.explanations[0].sentence == (
+        "Insufficient quota: bob runs 1 of its 1 job at once. An admin of the platform can raise that."
+    )
 
 
 @every_policy
