@@ -85,6 +85,23 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     )
 
 
+def is_place_named(given: str, kind: str, row: dict[str, Any]) -> bool:
+    """Whether that is an organisation, a team or a project of this id or name; `team/vision` names no project vision."""
+    return given in (row["id"], row["name"], f"{kind}/{row['name']}")
+
+
+def several_places(given: str, found: list[tuple[str, str]]) -> CommandError:
+    """The error where several places have that name. found: the kind and the id of each."""
+    kinds = [kind for kind, _ in found]
+    name = given.partition("/")[2] if given.partition("/")[0] in kinds else given
+    alone = [f"{kind}/{name}" for kind in kinds if kinds.count(kind) == 1]
+    ids = ", ".join(f"{id} ({kind})" for kind, id in found)
+    return CommandError(
+        f"{len(found)} are called {given}.",
+        remedy=f"Give {' or '.join(alone)}, or an id: {ids}." if alone else f"Give an id: {ids}.",
+    )
+
+
 def _by_id(api: Api, collection: str, pk: str) -> dict[str, Any]:
     try:
         row: dict[str, Any] = api.get(f"/{collection}/{pk}")
