@@ -86,7 +86,7 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
 
 
 def is_place_named(given: str, kind: str, row: dict[str, Any]) -> bool:
-    """Whether that is an organisation, a team or a project of this id or name; `team/vision` names no project vision."""
+    """Whether an organisation, a team or a project has this id or name; `team/vision` is no project vision."""
     return given in (row["id"], row["name"], f"{kind}/{row['name']}")
 
 
