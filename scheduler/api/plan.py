@@ -183,7 +183,7 @@ SENTENCES: Mapping[Reason, str] = {
     "quota of {tenant} never allows more than {have:.1f}. An admin of {above} can raise it.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
-    Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
+    Reason.SHORTENS_AVERAGE: "Admitted: giving it {n_workers} GPUs shortens the average completion time the most.",
     Reason.IDLE_GPUS: "{extra} GPUs would be idle; with them it ends {gain_s:.0f} s earlier.",
     Reason.SHRINKS_FOR_OTHERS: "It releases {given} GPUs, with which other jobs end {gain_s:.0f} s earlier in sum.",
     Reason.BATCH_SIZE_CHANGES: "Batch size {was} -> {batch_size}: with a gradient noise scale of {noise_scale:.0f} "
