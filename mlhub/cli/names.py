@@ -72,12 +72,33 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     if len(chosen) == 1:
         return chosen[0]
     if not rows:
-        raise CommandError("You are in no organisation.", remedy="Ask an owner of one for an invitation.")
+        raise CommandError(
+            "You are in no organisation.",
+            remedy="Ask an owner of one for an invitation, or make one, as an administrator of the platform: "
+            "`mlhub organisation create NAME`.",
+        )
     names = ", ".join(row["name"] for row in rows)
     raise CommandError(
         f"You are in no organisation {name}." if name else "Which organisation?",
         remedy=f"Name one; there are: {names}.",
         code=CommandStatus.REFUSED if name else CommandStatus.USAGE,  # as for what else is named and is not there
+    )
+
+
+def is_place_named(given: str, kind: str, row: dict[str, Any]) -> bool:
+    """Whether an organisation, a team or a project has this id or name; `team/vision` is no project vision."""
+    return given in (row["id"], row["name"], f"{kind}/{row['name']}")
+
+
+def several_places(given: str, found: list[tuple[str, str]]) -> CommandError:
+    """The error where several places have that name. found: the kind and the id of each."""
+    kinds = [kind for kind, _ in found]
+    name = given.partition("/")[2] if given.partition("/")[0] in kinds else given
+    alone = [f"{kind}/{name}" for kind in kinds if kinds.count(kind) == 1]
+    ids = ", ".join(f"{id} ({kind})" for kind, id in found)
+    return CommandError(
+        f"{len(found)} are called {given}.",
+        remedy=f"Give {' or '.join(alone)}, or an id: {ids}." if alone else f"Give an id: {ids}.",
     )
 
 

@@ -58,7 +58,8 @@ def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
             supervisor.start()
             status = 0
             if not demo and (code := read_setup_code(supervisor.url, supervisor.environment)):
-                console.print(f"Create the first administrator: {supervisor.url}/sign-in, setup code [bold]{code}[/]")
+                offer = f"Create the first administrator: {supervisor.url}/sign-in, setup code [bold]{code}[/]"
+                console.print(offer, soft_wrap=True)  # in a log, too, address and code stand in one line
             if demo:
                 argv = [sys.executable, "-m", "mlhub.demo", "--url", supervisor.url, "--home", str(home.path)]
                 played = subprocess.Popen(argv, cwd=PROJECT, env=supervisor.environment)

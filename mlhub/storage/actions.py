@@ -24,7 +24,7 @@ from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.actions.limits.quotas import Owner, raised_by, rules_above, within
 from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
-from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, quota_of_user
+from mlhub.tenants.quota_terms.user_quotas import quota_of_user
 
 StoragePlace = Organisation | Project  # where bytes are stored: quotas of all above a project count
 logger = structlog.stdlib.get_logger(__name__)
@@ -256,8 +256,8 @@ def _require_room_of_user(organisation: Organisation, user: User, *, sha256: str
             f"In {organisation.name} {user.username} may store {row.max_storage_bytes:,} bytes and uses {used:,}; this "
             f"needs {size_bytes:,} more.",
             field="file",
-            remedy=f"Delete datasets or models that are no longer needed, or ask {RAISED_BY} to raise the limit of "
-            "users.",
+            remedy=f"Delete datasets or models that are no longer needed, or ask an admin of "
+            f"{organisation.name} to raise the limit of users.",
             limit="user_max_storage_bytes",
             limit_bytes=row.max_storage_bytes,
             used_bytes=used,

@@ -123,14 +123,15 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NO_NODES: "Pending: no node is connected to the cluster.",
     Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
     Reason.LARGER_THAN_QUOTA: "Pending: it requests {need} GPUs, but the quota of {tenant} never allows more than "
-    "{have}.",
+    "{have}. An admin of {above} can raise it.",
     Reason.QUOTA_GPUS: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs; {need} more would exceed the "
-    "quota.",
-    Reason.QUOTA_RUNNING_JOBS: "Insufficient quota: {tenant} runs {used} of its {quota} jobs at once.",
+    "quota. An admin of {above} can raise it.",
+    Reason.QUOTA_RUNNING_JOBS: "Insufficient quota: {tenant} runs {used} of its {quota} jobs at once. An admin of "
+    "{above} can raise that.",
     Reason.BORROW_LIMIT: "Borrowing limit reached: {tenant} uses {used} GPUs, is guaranteed {guarantee} and may "
-    "borrow {limit}; {need} more would exceed that.",
+    "borrow {limit}; {need} more would exceed that. An admin of {above} can raise the limit.",
     Reason.NOTHING_TO_BORROW: "Insufficient quota: {tenant} uses {used} GPUs and is guaranteed {guarantee}; the job "
-    "needs {need} more, and {free} can be borrowed now.",
+    "needs {need} more, and {free} can be borrowed now. An admin of {above} can raise the guarantee.",
     Reason.RESERVED_FOR_OWNER: "{kept} GPUs are reserved for jobs within their tenants' guarantees; {tenant} would "
     "have to borrow the {need} that the job needs.",
     Reason.RESERVED_FOR_FAIR_SHARE: "{kept} GPUs are reserved for tenants with smaller fair shares; {tenant}, with a "
@@ -158,15 +159,15 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
     "jobs; it requests {need}.",
     Reason.BUDGET_EXHAUSTED: "Budget exhausted: {tenant} has used {used:.1f} of its {budget:g} GPU-hours{scope}; "
-    "{renewal}.",
+    "{renewal}. An admin of {above} can raise it.",
     Reason.USER_QUOTA_GPUS: "Limit of a user: {user} uses {used} of the {quota} GPUs{scope} that one person may use in "
-    "{tenant}; {need} more would exceed that. An admin of the organisation can raise it.",
+    "{tenant}; {need} more would exceed that. An admin of {admins} can raise it.",
     Reason.USER_QUOTA_RUNNING_JOBS: "Limit of a user: {user} runs {used} of the {quota} jobs that one person may run "
-    "at once in {tenant}. An admin of the organisation can raise it.",
+    "at once in {tenant}. An admin of {admins} can raise it.",
     Reason.USER_BUDGET_EXHAUSTED: "Limit of a user: {user} has used {used:.1f} of the {budget:g} GPU-hours{scope} that "
-    "one person may use in {tenant}; {renewal}. An admin of the organisation can raise it.",
+    "one person may use in {tenant}; {renewal}. An admin of {admins} can raise it.",
     Reason.LARGER_THAN_USER_QUOTA: "Pending: it requests {need} GPUs, but {user} may never use more than {have} in "
-    "{tenant}. An admin of the organisation can raise that.",
+    "{tenant}. An admin of {admins} can raise that.",
     Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used} {what} in {tenant} and may have {quota}.",
     Reason.QUOTA_GPUS_OF_TYPE: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs of type {gpu_type}; "
     "{need} more would exceed the quota. An admin of {above} can raise it.",
@@ -182,7 +183,7 @@ SENTENCES: Mapping[Reason, str] = {
     "quota of {tenant} never allows more than {have:.1f}. An admin of {above} can raise it.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
-    Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
+    Reason.SHORTENS_AVERAGE: "Admitted: giving it {n_workers} GPUs shortens the average completion time the most.",
     Reason.IDLE_GPUS: "{extra} GPUs would be idle; with them it ends {gain_s:.0f} s earlier.",
     Reason.SHRINKS_FOR_OTHERS: "It releases {given} GPUs, with which other jobs end {gain_s:.0f} s earlier in sum.",
     Reason.BATCH_SIZE_CHANGES: "Batch size {was} -> {batch_size}: with a gradient noise scale of {noise_scale:.0f} "

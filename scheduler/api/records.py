@@ -11,6 +11,7 @@ from scheduler.api.allocation_json import allocation_from_json, allocation_to_js
 from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
+    SENTENCES,
     BatchChoice,
     Decision,
     Explanation,
@@ -42,6 +43,7 @@ _JOB = tuple(f.name for f in fields(JobSnapshot))
 _PREDICTION = Prediction._fields
 _OBSERVATION = tuple(f.name for f in fields(SpeedObservation))
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
+_ADDED_FACTS: Mapping[str, str] = {"above": "the organisation or of the platform", "admins": "the organisation"}
 _RENAMED_REASONS: Mapping[str, str] = {  # codes of version 2
     "kept_for_owner": "reserved_for_owner",
     "kept_for_turn": "reserved_for_fair_share",
@@ -248,8 +250,15 @@ def _decision_to_json(decision: Decision) -> dict[str, Any]:
     return value
 
 
+def _explanation_from_json(value: Mapping[str, Any]) -> Explanation:
+    """Records from before their sentences named who can raise a limit lack these facts."""
+    reason = _reason(value["reason"])
+    added = {name: words for name, words in _ADDED_FACTS.items() if f"{{{name}}}" in SENTENCES[reason]}
+    return Explanation(reason, {**added, **value["facts"]})
+
+
 def _decision_from_json(value: Mapping[str, Any]) -> Decision:
-    explanations = tuple(Explanation(_reason(e["reason"]), e["facts"]) for e in value["explanations"])
+    explanations = tuple(_explanation_from_json(e) for e in value["explanations"])
     prediction = Prediction(**value["prediction"])
     kind = _KINDS[value["kind"]]
     if kind is Launch or kind is Resize:

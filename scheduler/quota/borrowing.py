@@ -20,6 +20,7 @@ from functools import cached_property
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.administrators import admins_above
 
 _ENDLESS = 1 << 60
 
@@ -144,13 +145,12 @@ class BorrowingLedger:
         for at in (place, *place.line[:-1]):
             assert at.tenant is not None
             used = self._used[at.id]
-            facts = {"tenant": at.tenant.name or at.tenant.id, "used": used, "guarantee": at.guarantee, "need": gpus}
+            facts = {**_whose(at), "used": used, "guarantee": at.guarantee, "need": gpus}
             limit = at.tenant.borrow_limit
             if limit is not None and used + gpus > at.pool + limit:
                 return Explanation(Reason.BORROW_LIMIT, {**facts, "limit": limit})
-        assert place.tenant is not None
         used = self._used[place.id]
-        facts = {"tenant": place.tenant.name or place.tenant.id, "used": used, "guarantee": place.guarantee}
+        facts = {**_whose(place), "used": used, "guarantee": place.guarantee}
         return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
 
     def owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
@@ -311,3 +311,9 @@ def _in_proportion(parts: Mapping[str | None, int], n: int) -> dict[str | None, 
     for key in by_remainder[: n - sum(given.values())]:
         given[key] += 1
     return given
+
+
+def _whose(place: _Place) -> dict[str, str]:
+    """Whose guarantee and limit of borrowing these are, and whose admins can raise them."""
+    line = [at.tenant for at in (place, *place.line) if at.tenant is not None]
+    return {"tenant": line[0].name or line[0].id, "above": admins_above(line)}

@@ -12,17 +12,25 @@ from scheduler.api.gpu_budgets import GpuHourBudget, OnExhausted
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, TenantSnapshot
 from scheduler.api.user_limits import UserLimit
+from scheduler.quota.administrators import admins_above, admins_within
 
 HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
 class OwnedBudget:
-    """Holds a hard budget and whose it is: a tenant's, or a user's within that tenant."""
+    """Holds a hard budget and whose it is: a tenant's, or a user's within that tenant. line: the tenant and all above
+    it.
+    """
 
-    tenant: TenantSnapshot
+    line: tuple[TenantSnapshot, ...]
     budget: GpuHourBudget
     user: UserLimit | None = None
+
+    @property
+    def tenant(self) -> TenantSnapshot:
+        """Returns the tenant whose budget it is, or whose user's."""
+        return self.line[0]
 
     @property
     def explanation(self) -> Explanation:
@@ -36,8 +44,9 @@ class OwnedBudget:
             "renewal": _renewal(budget.ends_at_s),
         }
         if self.user is not None:
-            return Explanation(Reason.USER_BUDGET_EXHAUSTED, {**facts, "user": self.user.name or self.user.user})
-        return Explanation(Reason.BUDGET_EXHAUSTED, facts)
+            whose = {"user": self.user.name or self.user.user, "admins": admins_within(self.line)}
+            return Explanation(Reason.USER_BUDGET_EXHAUSTED, {**facts, **whose})
+        return Explanation(Reason.BUDGET_EXHAUSTED, {**facts, "above": admins_above(self.line)})
 
 
 class GpuHourLimits:
@@ -162,10 +171,10 @@ class GpuHourLimits:
 def _hard_budgets(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> tuple[OwnedBudget, ...]:
     """Those of the tenant and of all above it."""
     line = _line_of(tenant_id, tenants)
-    return tuple(OwnedBudget(at, budget) for at in line for budget in at.budgets if budget.is_hard)
+    return tuple(OwnedBudget(line[n:], budget) for n, at in enumerate(line) for budget in at.budgets if budget.is_hard)
 
 
-def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> list[TenantSnapshot]:
+def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> tuple[TenantSnapshot, ...]:
     """The tenant and all above it."""
     found: list[TenantSnapshot] = []
     seen: set[str] = set()
@@ -174,7 +183,7 @@ def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> list[Tena
         seen.add(at.id)
         found.append(at)
         at = tenants.get(at.parent or "")
-    return found
+    return tuple(found)
 
 
 def _hard_budgets_of_users(
@@ -183,8 +192,9 @@ def _hard_budgets_of_users(
     """By tenant and user, where the user has a budget in the tenant or above it: the tenant's own and the user's."""
     of_user: dict[tuple[str, str], list[OwnedBudget]] = {}
     for tenant in tenants.values():
+        line = _line_of(tenant.id, tenants)
         for limit in tenant.user_limits:
-            hard = [OwnedBudget(tenant, budget, limit) for budget in limit.budgets if budget.is_hard]
+            hard = [OwnedBudget(line, budget, limit) for budget in limit.budgets if budget.is_hard]
             if hard:
                 of_user[tenant.id, limit.user] = hard
     users = {user for _, user in of_user}

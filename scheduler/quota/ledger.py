@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.administrators import admins_above
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
 from scheduler.quota.host_limits import HostLedger, has_host_limits
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
@@ -133,12 +134,12 @@ class Ledger:
         for tenant in self._line(tenant_id):
             used_jobs = self._jobs[tenant.id]
             if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
-                facts = {"tenant": name_of(tenant), "used": used_jobs, "quota": tenant.max_running_jobs}
-                return Explanation(Reason.QUOTA_RUNNING_JOBS, facts)
+                facts = {"used": used_jobs, "quota": tenant.max_running_jobs}
+                return Explanation(Reason.QUOTA_RUNNING_JOBS, {**self._whose(tenant), **facts})
             used = self._gpus[tenant.id]
             if gpus > 0 and tenant.max_gpus is not None and used + gpus > tenant.max_gpus:
-                facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
-                return Explanation(Reason.QUOTA_GPUS, facts)
+                facts = {"used": used, "quota": tenant.max_gpus, "need": gpus}
+                return Explanation(Reason.QUOTA_GPUS, {**self._whose(tenant), **facts})
         refused = self._type_limit(tenant_id, gpu_type, gpus) if gpu_type and self._typed else None
         if refused is None and self.hosts is not None:
             return self.hosts.limit(tenant_id, host, self._above)
@@ -168,7 +169,7 @@ class Ledger:
         for at, most in self._typed.get(tenant_id, {}).get(gpu_type, ()) if gpus > 0 else ():
             used = self._gpus_of_type.get((at.id, gpu_type), 0)
             if used + gpus > most:
-                facts = {"tenant": name_of(at), "above": self._above(at), "gpu_type": gpu_type}
+                facts = {**self._whose(at), "gpu_type": gpu_type}
                 return Explanation(Reason.QUOTA_GPUS_OF_TYPE, {**facts, "used": used, "quota": most, "need": gpus})
         return None
 
@@ -196,9 +197,10 @@ class Ledger:
         for tenant in self._line(tenant_id):
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
-                return Explanation(Reason.LARGER_THAN_QUOTA, {"need": gpus, "tenant": name_of(tenant), "have": limit})
+                facts = {**self._whose(tenant), "need": gpus, "have": limit}
+                return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         if self.borrowing is not None and gpus > (most := self.borrowing.most(tenant_id)):
-            facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
+            facts = {**self._whose(self._tenants[tenant_id]), "need": gpus, "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         refused = self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
         if refused is None and self.hosts is not None:
@@ -218,8 +220,8 @@ class Ledger:
         at, most = max(tightest, key=lambda one: one[1])
         if gpus <= most:
             return None
-        facts = {"need": gpus, "have": most, "types": ", ".join(gpu_types), "tenant": name_of(at)}
-        return Explanation(Reason.LARGER_THAN_QUOTA_OF_TYPE, {**facts, "above": self._above(at)})
+        facts = {"need": gpus, "have": most, "types": ", ".join(gpu_types)}
+        return Explanation(Reason.LARGER_THAN_QUOTA_OF_TYPE, {**self._whose(at), **facts})
 
     def excess(self, tenant_id: str, *, user: str = "") -> Explanation | None:
         """Returns OVER_QUOTA, with numbers, if the user, the tenant or an ancestor has more than it may; else None."""
@@ -284,7 +286,11 @@ class Ledger:
 
     def _above(self, tenant: TenantSnapshot) -> str:
         """Whose admins share out what the tenant has, by name."""
-        return "the platform" if tenant.parent is None else name_of(self._tenants[tenant.parent])
+        return admins_above(self._line(tenant.id))
+
+    def _whose(self, tenant: TenantSnapshot) -> dict[str, str]:
+        """Whose a limit is, and whose admins can raise it."""
+        return {"tenant": name_of(tenant), "above": self._above(tenant)}
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.api.user_limits import UserLimit
+from scheduler.quota.administrators import admins_within
 
 ENDLESS = 1 << 60  # GPUs, where there is no limit
 _Owned = tuple[TenantSnapshot, UserLimit]
@@ -58,10 +59,10 @@ class UserLedger:
         for at, limit in self.of(tenant_id, user):
             running, used = self.jobs_of(at.id, user), self.gpus_of(at.id, user)
             if jobs > 0 and limit.max_running_jobs is not None and running + jobs > limit.max_running_jobs:
-                facts = {**_facts(at, limit), "used": running, "quota": limit.max_running_jobs}
+                facts = {**self._facts(at, limit), "used": running, "quota": limit.max_running_jobs}
                 return Explanation(Reason.USER_QUOTA_RUNNING_JOBS, facts)
             if gpus > 0 and limit.max_gpus is not None and used + gpus > limit.max_gpus:
-                return _about_gpus(at, limit, used=used, quota=limit.max_gpus, need=gpus)
+                return self._about_gpus(at, limit, used=used, quota=limit.max_gpus, need=gpus)
         return self.type_limit(tenant_id, user, gpu_type, gpus=gpus) if gpu_type else None
 
     def type_limit(self, tenant_id: str, user: str, gpu_type: str, *, gpus: int) -> Explanation | None:
@@ -69,7 +70,7 @@ class UserLedger:
         for at, limit in self.of(tenant_id, user):
             most, used = limit.most_of(gpu_type), self.gpus_of(at.id, user, gpu_type)
             if gpus > 0 and most is not None and used + gpus > most:
-                return _about_gpus(at, limit, used=used, quota=most, need=gpus, gpu_type=gpu_type)
+                return self._about_gpus(at, limit, used=used, quota=most, need=gpus, gpu_type=gpu_type)
         return None
 
     def left_of_type(self, tenant_id: str, user: str, gpu_type: str) -> int:
@@ -94,7 +95,8 @@ class UserLedger:
                 widest = max(n for n in by_type if n is not None)
                 most = widest if most is None else min(most, widest)
             if most is not None and gpus > most:
-                return Explanation(Reason.LARGER_THAN_USER_QUOTA, {**_facts(at, limit), "need": gpus, "have": most})
+                facts = {**self._facts(at, limit), "need": gpus, "have": most}
+                return Explanation(Reason.LARGER_THAN_USER_QUOTA, facts)
         return None
 
     def excess(self, tenant_id: str, user: str) -> Explanation | None:
@@ -107,7 +109,7 @@ class UserLedger:
                 *((f"GPUs of type {t}", self.gpus_of(at.id, user, t), most) for t, most in limit.gpus_by_type),
             ):
                 if most is not None and n > most:
-                    facts = {**_facts(at, limit), "what": what, "used": n, "quota": most}
+                    facts = {**self._facts(at, limit), "what": what, "used": n, "quota": most}
                     return Explanation(Reason.OVER_USER_QUOTA, facts)
         return None
 
@@ -120,19 +122,18 @@ class UserLedger:
             if gpu_type:
                 self._typed[*key, gpu_type] = self._typed.get((*key, gpu_type), 0) + gpus
 
+    def _about_gpus(
+        self, at: TenantSnapshot, limit: UserLimit, *, used: int, quota: int, need: int, gpu_type: str = ""
+    ) -> Explanation:
+        scope = f" of type {gpu_type}" if gpu_type else ""
+        facts = {**self._facts(at, limit), "used": used, "quota": quota, "need": need, "scope": scope}
+        return Explanation(Reason.USER_QUOTA_GPUS, facts)
+
+    def _facts(self, at: TenantSnapshot, limit: UserLimit) -> dict[str, Any]:
+        admins = admins_within(self._lines[at.id])
+        return {"user": limit.name or limit.user, "tenant": at.name or at.id, "admins": admins}
+
 
 def has_user_limits(tenants: Iterable[TenantSnapshot]) -> bool:
     """Returns whether any tenant limits a user."""
     return any(tenant.user_limits for tenant in tenants)
-
-
-def _about_gpus(
-    at: TenantSnapshot, limit: UserLimit, *, used: int, quota: int, need: int, gpu_type: str = ""
-) -> Explanation:
-    scope = f" of type {gpu_type}" if gpu_type else ""
-    facts = {**_facts(at, limit), "used": used, "quota": quota, "need": need, "scope": scope}
-    return Explanation(Reason.USER_QUOTA_GPUS, facts)
-
-
-def _facts(at: TenantSnapshot, limit: UserLimit) -> dict[str, Any]:
-    return {"user": limit.name or limit.user, "tenant": at.name or at.id}

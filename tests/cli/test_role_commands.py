@@ -9,6 +9,7 @@ import pytest
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
+from mlhub.tenants.models import Team
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
@@ -34,3 +35,22 @@ def test_a_role_is_given_changed_listed_and_withdrawn_by_names(
     assert "admin (project vision), viewer (organisation A)" in "".join(capsys.readouterr())
     assert main(["role", "withdraw", "victor", "vision"]) == CommandStatus.OK
     assert main(["role", "withdraw", "victor", "vision"]) == CommandStatus.REFUSED
+
+
+def test_a_team_and_a_project_of_one_name_are_told_apart(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["team", "add", "vision"]) == CommandStatus.OK
+    for command in (["role", "ls"], ["quota", "users", "ls"]):
+        assert main([*command, "vision"]) == CommandStatus.USAGE
+        said = capsys.readouterr().err
+        assert "team/vision" in said
+        assert "project/vision" in said
+        assert main([*command, "team/vision"]) == CommandStatus.OK
+        assert main([*command, "team/visoin"]) == CommandStatus.REFUSED
+    assert main(["role", "give", "victor", "member", "project/vision"]) == CommandStatus.OK
+    assert main(["quota", "set", "team/vision", "--max-gpus", "3"]) == CommandStatus.OK
+    assert Team.objects.get(name="vision").quota.max_gpus == 3
+    assert bob.project_a.role_bindings.get().role == "member"

@@ -14,7 +14,8 @@ from mlhub.cli.failures import CommandStatus
 from mlhub.datasets.models import Dataset
 from mlhub.jobs.models import Job
 from mlhub.registry.models import Model
-from mlhub.tenants.models import Project
+from mlhub.tenants.actions import create_token
+from mlhub.tenants.models import Membership, Organisation, Project
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 from tests.jobs.builders import job
@@ -44,6 +45,32 @@ def test_a_project_is_renamed_closed_opened_and_deleted_when_it_is_empty(
     assert main(["dataset", "rm", "digits", "--yes"]) == CommandStatus.OK
     assert main(["project", "rm", "sight", "--yes"]) == CommandStatus.OK
     assert not Project.objects.filter(organisation=bob.a).exists()
+
+
+@pytest.mark.slow
+def test_an_administrator_makes_the_first_organisation_and_its_owner_renames_and_closes_it(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["organisation", "create", "Acme"]) == CommandStatus.REFUSED
+    bob.a.memberships.filter(user=bob.bob).delete()
+    assert main(["project", "create", "sight"]) == CommandStatus.USAGE
+    assert "mlhub organisation create NAME" in capsys.readouterr().err
+    bob.bob.is_staff = True
+    bob.bob.save()
+    _, token = create_token(bob.bob, name="administrator", scopes=["read", "write", "admin"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    assert main(["organisation", "create", "Acme"]) == CommandStatus.OK
+    assert main(["organisation", "create", "Acme"]) == CommandStatus.REFUSED
+    made = Organisation.objects.get(name="Acme")
+    Membership.objects.get_or_create(organisation=made, user=bob.bob, defaults={"role": "owner"})
+    assert main(["organisation", "rename", "Acme", "Acme Labs"]) == CommandStatus.OK
+    assert main(["organisation", "archive", "Acme Labs"]) == CommandStatus.OK
+    assert "Archived: Acme Labs." in capsys.readouterr().err
+    assert main(["project", "create", "sight", "--organisation", "Acme Labs"]) == CommandStatus.REFUSED
+    assert main(["organisation", "unarchive", "Acme Labs"]) == CommandStatus.OK
+    assert main(["project", "create", "sight", "--organisation", "Acme Labs"]) == CommandStatus.OK
 
 
 @pytest.mark.slow

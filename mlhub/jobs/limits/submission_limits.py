@@ -23,7 +23,7 @@ from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.actions.limits.quotas import raised_by, rules_above, within
 from mlhub.tenants.models import Project, User, UserQuota
-from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, of_organisation, quotas_above
+from mlhub.tenants.quota_terms.user_quotas import of_organisation, quotas_above
 
 
 def check_resumption(job: Job, *, actor: User) -> None:
@@ -99,8 +99,8 @@ def check_storage_left(project: Project, user: User, limits: Sequence[UserQuota]
         raise QuotaExceededError(
             f"In {organisation.name} {may} store {used + own_left:,} bytes, of which {used:,} are used, so the job's "
             "result has no room.",
-            remedy=f"Delete datasets or models that are no longer needed, or ask {RAISED_BY} to raise the limit of "
-            "users.",
+            remedy=f"Delete datasets or models that are no longer needed, or ask an admin of "
+            f"{organisation.name} to raise the limit of users.",
             limit="user_max_storage_bytes",
             limit_bytes=used + own_left,
             used_bytes=used,

@@ -14,7 +14,7 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
 from mlhub.tenants.actions.limits.quotas import within
 from mlhub.tenants.models import User, UserQuota
-from mlhub.tenants.quota_terms.user_quotas import RAISED_BY, owner_name
+from mlhub.tenants.quota_terms.user_quotas import limits_raised_by, owner_name
 
 
 def check_user_room(
@@ -34,7 +34,7 @@ def check_user_room(
             raise QuotaExceededError(
                 f"min_workers is {n_gpus}, and {_may(user, is_actor)} use {most} GPUs{kind} in {owner_name(row)}.",
                 field="min_workers",
-                remedy=f"Give fewer, or ask {RAISED_BY} to raise the limit of users.",
+                remedy=f"Give fewer, or ask {limits_raised_by(row)} to raise the limit of users.",
                 limit="user_max_gpus",
                 limit_gpus=most,
                 asked_gpus=n_gpus,
@@ -53,8 +53,8 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
             raise QuotaExceededError(
                 f"{whose} {waiting:,} jobs waiting in {owner_name(row)}, and one person may have "
                 f"{row.max_waiting_jobs:,} there.",
-                remedy=f"Wait until some have started, cancel or pause some, or ask {RAISED_BY} to raise the limit of "
-                "users.",
+                remedy=f"Wait until some have started, cancel or pause some, or ask {limits_raised_by(row)} to "
+                "raise the limit of users.",
                 limit="user_max_waiting_jobs",
                 waiting_jobs=waiting,
                 max_waiting_jobs=row.max_waiting_jobs,

@@ -9,8 +9,6 @@ from uuid import UUID
 
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
 
-RAISED_BY = "an admin of the organisation"
-
 
 @dataclass(frozen=True)
 class UserQuotaIndex:
@@ -62,6 +60,13 @@ def _indexed(rows: Iterable[UserQuota]) -> UserQuotaIndex:
     for row in rows:
         by_owner[row.project_id or row.team_id or row.organisation_id, row.user_id] = row
     return UserQuotaIndex(by_owner)
+
+
+def limits_raised_by(row: UserQuota) -> str:
+    """Returns who can raise these limits, as a remedy names them: admins of their owner, and of its organisation."""
+    owner: Organisation | Team | Project = row.owner
+    above = "" if isinstance(owner, Organisation) else f" or of {owner.organisation.name}"
+    return f"an admin of {owner.name}{above}"
 
 
 def owner_name(row: UserQuota) -> str:

@@ -62,7 +62,7 @@ def test_a_second_job_of_a_user_waits_while_another_user_s_starts(world: World) 
     assert why["reason"] == "user_quota_gpus"
     assert why["sentence"] == (
         "Limit of a user: bob uses 2 of the 2 GPUs that one person may use in A; 1 more would exceed that. An admin of "
-        "the organisation can raise it."
+        "A can raise it."
     )
     limit(world.cast, world.cast.alice, username="bob", max_gpus=3)
     world.backend.finish(str(live_attempt(hers).id))
@@ -113,7 +113,7 @@ def test_a_job_that_could_never_start_is_refused_at_submission_and_found_again_l
     found = refused.json()
     assert (found["code"], found["limit"], found["limit_gpus"]) == ("quota_exceeded", "user_max_gpus", 1)
     assert found["detail"] == "min_workers is 2, and you may use 1 GPUs in A."
-    assert "an admin of the organisation" in found["remedy"]
+    assert "ask an admin of A to raise" in found["remedy"]
     world.round()
     assert reason_of(world, waiting)["reason"] == "larger_than_user_quota"
 

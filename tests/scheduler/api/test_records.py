@@ -25,6 +25,22 @@ def test_a_plan_with_the_reason_codes_of_the_version_before_is_read() -> None:
     assert explanation.sentence == "Pending: 1 GPU is reserved for it; preemption of 1 job is under way."
 
 
+@pytest.mark.parametrize("reason", ["quota_gpus", "user_quota_gpus"])
+def test_a_record_from_before_sentences_named_who_can_raise_a_limit_is_read_and_shown(reason: str) -> None:
+    case = cluster(gpus=1).running(job("a", gpus=1)).waiting(job("b", gpus=1))
+    plan = decide(case.snapshot, policy=policy_named("fifo", {}), memory=case.memory)
+    stored = json.loads(json.dumps(plan_to_json(plan)))
+    facts = {"tenant": "vision", "user": "ada", "used": 2, "quota": 2, "need": 1, "scope": ""}
+    stored["decisions"][1]["explanations"] = [{"reason": reason, "facts": facts}]
+    (explanation,) = plan_from_json(stored).of("b").explanations
+    assert "An admin of the organisation" in explanation.sentence
+
+
+def test_one_gpu_that_shortens_the_average_has_a_verb_in_the_singular() -> None:
+    sentence = Explanation(Reason.SHORTENS_AVERAGE, {"n_workers": 1}).sentence
+    assert sentence == "Admitted: giving it 1 GPU shortens the average completion time the most."
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_a_sentence(reason: Reason) -> None:
     facts = {name: 1 for _, name, _, _ in string.Formatter().parse(SENTENCES[reason]) if name}

@@ -106,12 +106,14 @@ def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
     refused = limited.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == (
-        "Borrowing limit reached: a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would exceed that."
+        "Borrowing limit reached: a uses 9 GPUs, is guaranteed 9 and may borrow 1; 2 more would exceed that. "
+        "An admin of cohort can raise the limit."
     )
     refused = borrowing.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == (
-        "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now."
+        "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now. "
+        "An admin of cohort can raise the guarantee."
     )
 
 

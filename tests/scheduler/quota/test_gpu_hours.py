@@ -61,7 +61,7 @@ def test_a_job_whose_budget_is_used_up_waits_for_the_next_period_and_says_so() -
     assert decision.explanations[0].reason is Reason.BUDGET_EXHAUSTED
     assert decision.explanations[0].sentence == (
         "Budget exhausted: alice has used 10.4 of its 10 GPU-hours; it may start on 1970-01-01 at 01:23 UTC, or when "
-        "the budget is raised."
+        "the budget is raised. An admin of the platform can raise it."
     )
     assert decision.prediction.start_p50_s == 5000.0
     assert decision.prediction.finish_p50_s == pytest.approx(5100.0)

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.api.host_resources import HostResources
 from scheduler.api.snapshot import TenantSnapshot as T
 from scheduler.api.user_limits import UserLimit
 from scheduler.quota.ledger import Ledger
@@ -46,3 +50,33 @@ def test_what_is_allowed_is_what_is_not_refused(
 def test_an_unknown_tenant_is_named() -> None:
     with pytest.raises(ValueError, match="tenant 'x' is not in the snapshot"):
         Ledger((T("a"),)).allows("x", gpus=1)
+
+
+NESTED = (T("Acme"), T("research", parent="Acme"), T("images", parent="research"), T("vision", parent="images"))
+
+
+@pytest.mark.parametrize(
+    ("limited", "who"),
+    [
+        ("vision", "An admin of images or of Acme can raise"),
+        ("images", "An admin of research or of Acme can raise"),
+        ("research", "An admin of Acme can raise"),
+        ("Acme", "An admin of the platform can raise"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["max_gpus", "max_running_jobs", "gpus_by_type", "max_cpus", "guarantee", "user"])
+def test_every_limit_says_who_can_raise_it_the_admins_of_its_own_branch_first(
+    limited: str, who: str, rule: str
+) -> None:
+    if rule == "user":
+        found: dict[str, Any] = {"user_limits": (LIMITED,)}
+        who = {"Acme": "An admin of Acme can raise"}.get(limited, f"An admin of {limited} or of Acme can raise")
+    elif rule == "guarantee":
+        found = {"guarantee": 0, "borrow_limit": 3}
+    else:
+        found = {rule: (("v100", 3),) if rule == "gpus_by_type" else 3}
+    tree = tuple(replace(at, **found) if at.id == limited else at for at in NESTED)
+    more = HostResources(cpus=4.0) if rule == "max_cpus" else HostResources()
+    refused = Ledger(tree, n_gpus=12).refusal("vision", gpus=4, jobs=4, user="ada", gpu_type="v100", host=more)
+    assert refused is not None
+    assert who in refused.sentence

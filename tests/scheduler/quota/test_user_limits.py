@@ -41,7 +41,7 @@ def test_a_job_above_its_user_s_limit_waits_and_says_whose_it_is_and_who_can_rai
     assert waits.explanations[0].reason is Reason.USER_QUOTA_GPUS
     assert waits.explanations[0].sentence == (
         "Limit of a user: Ann uses 2 of the 2 GPUs that one person may use in alice; 1 more would exceed that. "
-        "An admin of the organisation can raise it."
+        "An admin of alice can raise it."
     )
 
 

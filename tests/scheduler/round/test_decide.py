@@ -52,7 +52,8 @@ def test_what_can_never_run_is_reported_and_delays_no_other(policy: str) -> None
     plan = case.decide(policy)
     assert plan.of("huge").explanations[0].sentence == "Pending: it requests 9 GPUs, but the whole cluster has 8."
     assert plan.of("beyond").explanations[0].sentence == (
-        "Pending: it requests 4 GPUs, but the quota of bob never allows more than 2."
+        "Pending: it requests 4 GPUs, but the quota of bob never allows more than 2. "
+        "An admin of the platform can raise it."
     )
     assert reason(plan.of("hungry")) == "never_fits_nodes"
     assert reason(plan.of("picky")) == "larger_than_type"
@@ -108,7 +109,9 @@ def test_a_quota_of_running_jobs_makes_the_second_wait(policy: str) -> None:
     plan = case.waiting(job("a", gpus=1, tenant="bob"), job("b", gpus=1, tenant="bob", at=1.0)).decide(policy)
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
-    assert waiting.explanations[0].sentence == "Insufficient quota: bob runs 1 of its 1 job at once."
+    assert waiting.explanations[0].sentence == (
+        "Insufficient quota: bob runs 1 of its 1 job at once. An admin of the platform can raise that."
+    )
 
 
 @every_policy
@@ -118,7 +121,8 @@ def test_the_limits_of_a_parent_hold_for_its_children_together(policy: str) -> N
     assert sorted(kinds(plan).values()) == ["Launch", "Wait"]
     waiting = next(d for d in plan.decisions if isinstance(d, Wait))
     assert waiting.explanations[0].sentence == (
-        "Insufficient quota: lab uses 3 of its 4 GPUs; 3 more would exceed the quota."
+        "Insufficient quota: lab uses 3 of its 4 GPUs; 3 more would exceed the quota. "
+        "An admin of the platform can raise it."
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub organisation ls|deletion|retention: what deleting one would remove; bounds on what its projects keep."""
+"""mlhub organisation ls|create|rename|archive|unarchive|deletion|retention."""
 
 from __future__ import annotations
 
@@ -33,6 +33,40 @@ def list_organisations(context: typer.Context) -> None:
         "ROLE": lambda one: one["role"] or "",
     }
     session.output.rows(list(session.api.all("/organisations")), columns)
+
+
+@organisation.command("create")
+def create_organisation(
+    context: typer.Context, name: Annotated[str, typer.Argument(help="The name of the new organisation.")]
+) -> None:
+    """Make an organisation with an empty quota; for administrators of the platform."""
+    session = session_of(context)
+    made = session.api.post("/organisations", name=name)
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.line(made["id"])
+        session.output.note(f"Made: {made['name']}.")
+
+
+@organisation.command("rename")
+def rename_organisation(
+    context: typer.Context, name: OrganisationName, new: Annotated[str, typer.Argument(help="The new name.")]
+) -> None:
+    """Give an organisation another name; for owners."""
+    _change(context, name, "Renamed", {"name": new})
+
+
+@organisation.command("archive")
+def archive_organisation(context: typer.Context, name: OrganisationName) -> None:
+    """Close an organisation: it takes no projects, uploads and jobs, and stays readable; for owners."""
+    _change(context, name, "Archived", {"is_archived": True})
+
+
+@organisation.command("unarchive")
+def unarchive_organisation(context: typer.Context, name: OrganisationName) -> None:
+    """Open an archived organisation again; for owners."""
+    _change(context, name, "Open again", {"is_archived": False})
 
 
 @organisation.command("deletion")
@@ -109,6 +143,15 @@ def set_bounds(
         session.output.data(made)
     else:
         session.output.note("The bounds are saved; what is due goes within some minutes.")
+
+
+def _change(context: typer.Context, name: str, done: str, changes: dict[str, Any]) -> None:
+    session = session_of(context)
+    row = session.api.patch(f"/organisations/{organisation_named(session.api, name)['id']}", **changes)
+    if session.output.form is not Format.TABLE:
+        session.output.data(row)
+    else:
+        session.output.note(f"{done}: {row['name']}.")
 
 
 def _address(session: Session, name: str) -> str:

@@ -8,10 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.names import is_place_named, several_places
 from mlhub.cli.session import Session
 from mlhub.client.api import Api
 
-OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a team or a project.")]
+OwnerName = Annotated[
+    str, typer.Argument(help="Name or id of an organisation, a team or a project; team/NAME: only a team.")
+]
 
 
 def owners_of(api: Api) -> list[dict[str, Any]]:
@@ -22,12 +25,11 @@ def owners_of(api: Api) -> list[dict[str, Any]]:
 
 
 def owner_of(session: Session, name: str) -> dict[str, Any]:
-    found = [one for one in owners_of(session.api) if name in (one["id"], one["name"])]
+    found = [one for one in owners_of(session.api) if is_place_named(name, one["kind"], one)]
     if len(found) == 1:
         return found[0]
     if found:
-        ids = ", ".join(f"{one['id']} ({one['kind']})" for one in found)
-        raise CommandError(f"{len(found)} are called {name}.", remedy=f"Give an id: {ids}.")
+        raise several_places(name, [(one["kind"], one["id"]) for one in found])
     raise CommandError(
         f"There is no organisation, team or project {name} that you may see.",
         remedy="The page Quotas lists them.",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.names import is_place_named, several_places
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
 
@@ -92,13 +93,12 @@ def why(
 def _address(session: Session, name: str, kinds: tuple[str, ...] = ("team", "project")) -> str:
     """Where the API has the place of that name or id."""
     found = [
-        (kind, one["id"]) for kind in kinds for one in session.api.all(f"/{kind}s") if name in (one["id"], one["name"])
+        (kind, one["id"]) for kind in kinds for one in session.api.all(f"/{kind}s") if is_place_named(name, kind, one)
     ]
     if len(found) == 1:
         return f"/{found[0][0]}s/{found[0][1]}"
     if found:
-        ids = ", ".join(f"{id} ({kind})" for kind, id in found)
-        raise CommandError(f"{len(found)} are called {name}.", remedy=f"Give an id: {ids}.")
+        raise several_places(name, found)
     raise CommandError(
         f"There is no {' or '.join(kinds)} {name} that you may see.",
         remedy="`mlhub project ls` lists projects.",
