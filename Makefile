@@ -89,7 +89,17 @@ test-slow: setup frontend browser  ## The tests with the marker slow, which unit
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit-shown
 	@echo "make test-slow: everything passed"
 
-.PHONY: slow-e2e slow-unit-shown slow-unit
+# Chaos waits for a clock as much as for a processor, and the platforms' tests are done before the Python tests are.
+test-rest: setup frontend browser  ## All that make test leaves out: test-slow, and chaos-ci beside it
+	@$(COMPILE)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e-then-chaos slow-unit-shown
+	@echo "make test-rest: everything passed"
+
+.PHONY: test-rest slow-e2e-then-chaos slow-e2e slow-unit-shown slow-unit
+slow-e2e-then-chaos:
+	@$(MAKE) --no-print-directory --output-sync=none slow-e2e
+	@$(MAKE) --no-print-directory --output-sync=none chaos-ci
+
 slow-e2e:
 	@time python -m pytest -m "slow and e2e" -n 2 --dist loadfile --durations=8 $(or $(ARGS),tests/e2e)
 

@@ -127,7 +127,7 @@ def fits(page: Any, size: dict[str, int]) -> bool:
     """Whether the page that is shown is no wider than that, once the shell has moved."""
     from playwright.sync_api import TimeoutError as Late
 
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.emulate_media(reduced_motion="reduce")  # in the scheme that it has: no width depends on it
     page.set_viewport_size(size)
     try:
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=SETTLED_MS)

@@ -8,6 +8,7 @@ import { cleanup, configure } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
 
 import { FakeEventSource } from "@/testing/eventsource";
+import { withoutOwnerStacks } from "@/testing/ownerStacks";
 import { server } from "@/testing/server";
 
 class FakeResizeObserver {
@@ -57,6 +58,8 @@ function matchMedia(query: string): MediaQueryList {
     removeListener: () => undefined,
   });
 }
+
+withoutOwnerStacks();
 
 // English, which is in the code: modules translate as they are loaded.
 i18n.loadAndActivate({ locale: "en", messages: {} });

@@ -61,6 +61,7 @@ def test_an_unknown_backend_is_reported_with_the_known_ones(settings: Any) -> No
         configured_backend()
 
 
+@pytest.mark.slow
 def test_a_job_runs_on_kubernetes_and_nothing_of_it_stays(server: ApiServer, backend: KubernetesBackend) -> None:
     kubelet, cast = Kubelet(server.store), make_cast()
     set_quota(cast.a, max_gpus=3, actor=cast.root)

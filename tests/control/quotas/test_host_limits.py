@@ -36,6 +36,7 @@ def test_a_job_waits_for_cpus_and_says_whose_limit_that_is_and_the_tree_counts_w
     assert (used["cpus"], used["memory_bytes"]) == (1.0, GIB // 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "rules", "kind", "enough", "words"),
     [

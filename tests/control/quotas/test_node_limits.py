@@ -89,6 +89,7 @@ def test_jobs_of_another_branch_of_the_tree_do_not_count(world: World, nodes: di
     assert submit(world).status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", RAISED_BY)
 def test_a_type_is_limited_at_every_node_and_the_job_says_whose_limit_it_waits_for(
     world: World, nodes: dict[str, Any], where: str

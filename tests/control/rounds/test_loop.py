@@ -308,6 +308,7 @@ def test_a_stored_round_can_be_decided_again_with_the_same_plan(world: World) ->
     assert record.applied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "fair", "mlhub"])
 def test_every_policy_brings_all_jobs_to_their_end(world: World, policy: str) -> None:
     SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": policy})

@@ -163,6 +163,7 @@ class Platform(RuleBasedStateMachine):
         assert all(states[of] == state for of, state in Job.objects.values_list("id", "state"))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.timeout(0 if EXAMPLES > 25 else 1200)
 def test_no_order_of_events_loses_a_job_or_gives_a_slot_twice() -> None:
