@@ -76,6 +76,18 @@ class FreeResources:
         twin.sharing_scopes = dict(self.sharing_scopes)
         return twin
 
+    def is_same_room(self, other: FreeResources) -> bool:
+        """Returns whether the same is free in both, so that a search finds the same places."""
+        return (
+            self.nodes is other.nodes
+            and self._gpus == other._gpus
+            and np.array_equal(self._cpus_N, other._cpus_N)
+            and np.array_equal(self._memory_bytes_N, other._memory_bytes_N)
+            and self.occupants == other.occupants
+            and self.gpu_memory_bytes == other.gpu_memory_bytes
+            and self.sharing_scopes == other.sharing_scopes
+        )
+
     def with_shareable_gpus(self, job: JobSnapshot, colocated_with: Collection[str]) -> FreeResources:
         """Returns a copy in which GPUs that only those jobs hold are free, as far as this one may join them."""
         twin = self.copy()

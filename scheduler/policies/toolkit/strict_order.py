@@ -57,9 +57,9 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     grants = []
     notes = {}
     newcomer: JobSnapshot | None = None
-    most_left = budget.most_left()
+    most_left, waiting = budget.most_left(), Phase.WAITING
     for job in order:
-        if job.phase is Phase.WAITING and job.fixed_workers > most_left:
+        if job.phase is waiting and (not most_left or job.fixed_workers > most_left):
             continue
         held = n_held(job)
         n_workers = held or job.fixed_workers
