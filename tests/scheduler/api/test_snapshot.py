@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scheduler import GangAllocation, Mode, NodeAllocation, NodeSnapshot, Phase, RackSnapshot, SpeedObservation
 from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import job
@@ -33,3 +35,17 @@ def test_what_was_measured_since_changes_the_step_on_a_place_that_is_remembered(
     assert speeds.step_s_on(one, ON_ONE) == before_s
     seen = SpeedObservation(Mode.ALL_REDUCE, 2, 0, 1, 1, "gpu", one.batch_size, 3.0, 2.5, 0.5, n_steps=500)
     assert speeds.step_s_on(replace(one, observations=(seen,)), ON_ONE) != before_s
+
+
+def test_what_was_worked_out_of_a_job_is_not_that_of_the_one_that_moved_on() -> None:
+    small = job("a", gpus=2)
+    assert small.is_sound
+    assert (small.fixed_workers, small.needs.min_workers) == (2, 2)
+    larger = small.moved_on(min_workers=4, max_workers=4)
+    assert (larger.fixed_workers, larger.needs.min_workers) == (4, 4)
+    assert not small.progressed(steps_done=-1.0, executed_gpu_s=0.0).is_sound
+
+
+def test_a_job_does_not_move_on_in_a_field_that_it_does_not_have() -> None:
+    with pytest.raises(TypeError, match="a job has no steps_don"):
+        job("a").moved_on(steps_don=5.0)
