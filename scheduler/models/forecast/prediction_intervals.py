@@ -144,8 +144,9 @@ class PredictionIntervals:
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
-            weight = 1.0 if point[3] in _FIRST else float(every)
-            self._ended[point[3]].append([_score(*point[:3], now_s), weight, float(ended), point[5], point[1]])
+            at_s, half_s, spread, group, _, cause = point
+            weight = 1.0 if group in _FIRST else float(every)
+            self._ended[group].append([_score(at_s, half_s, spread, now_s), weight, float(ended), cause, half_s])
             if ended and point[4]:
                 self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
