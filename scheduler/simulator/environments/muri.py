@@ -117,8 +117,10 @@ class MuriEnvironment(SteadyEnvironment):
         job_id = gang.job.id
         if elapsed_s > 0.0 or segment.seconds <= _SAME_S or self._has_shared_gpus(others):
             return False
-        charge_s = self._restart_s[job_id] if self._as_published else 0.0
-        return self._charge_s[job_id] == charge_s and segment == super().segment(gang, others)
+        charge_s, alone_s = self._restart_s[job_id] if self._as_published else 0.0, self._alone_s[job_id]
+        left = max(0.0, float(gang.job.steps_total) - self._done[job_id])
+        is_alone = segment.steps_per_s == 1.0 / alone_s and segment.seconds == left * alone_s
+        return is_alone and self._charge_s[job_id] == charge_s
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
         if elapsed_s >= segment.seconds - _SAME_S:
