@@ -241,16 +241,11 @@ class JobSnapshot:
         return self.moved_on(steps_done=steps_done, executed_gpu_s=executed_gpu_s)
 
     def moved_on(self, **changes: Any) -> JobSnapshot:
-        """Returns the same job with these fields changed: dataclasses.replace(), in a fraction of the time."""
-        if not changes.keys() <= _FIELDS:
-            raise TypeError(f"a job has no {', '.join(sorted(changes.keys() - _FIELDS))}")
-        twin = object.__new__(JobSnapshot)
-        values = twin.__dict__
-        values.update(self.__dict__)
-        for name in _WORKED_OUT if changes.keys() != _PROGRESS else _OF_NUMBERS:
-            values.pop(name, None)
-        values.update(changes)
-        return twin
+        """Returns the same job with these fields changed: dataclasses.replace(), in half the time."""
+        values = list(_VALUES(self.__dict__))
+        for name, value in changes.items():
+            values[_PLACES[name]] = value
+        return JobSnapshot(*values)
 
     @property
     def priority_weight(self) -> float:
@@ -300,10 +295,8 @@ class JobSnapshot:
         )
 
 
-_FIELDS = frozenset(one.name for one in fields(JobSnapshot))
-_PROGRESS = frozenset({"steps_done", "executed_gpu_s"})
-_OF_NUMBERS = ("is_sound",)  # what is worked out once, and depends on how far the job is
-_WORKED_OUT = tuple(name for name, one in vars(JobSnapshot).items() if isinstance(one, cached_property))
+_PLACES = {one.name: i for i, one in enumerate(fields(JobSnapshot))}
+_VALUES = itemgetter(*_PLACES)
 _MAY_BE_NONE = tuple(name for name in LEAST if name in MAY_BE_NONE)
 _LEAST_NUMBERS = tuple(least for name, least in LEAST.items() if name not in MAY_BE_NONE)
 _NUMBERS = itemgetter(*(name for name in LEAST if name not in MAY_BE_NONE))

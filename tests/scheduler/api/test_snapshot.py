@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from scheduler import GangAllocation, Mode, NodeAllocation, NodeSnapshot, Phase, RackSnapshot, SpeedObservation
 from scheduler.models.speed.job_speeds import JobSpeeds
 from tests.scheduler.cases import job
@@ -44,8 +42,3 @@ def test_what_was_worked_out_of_a_job_is_not_that_of_the_one_that_moved_on() -> 
     larger = small.moved_on(min_workers=4, max_workers=4)
     assert (larger.fixed_workers, larger.needs.min_workers) == (4, 4)
     assert not small.progressed(steps_done=-1.0, executed_gpu_s=0.0).is_sound
-
-
-def test_a_job_does_not_move_on_in_a_field_that_it_does_not_have() -> None:
-    with pytest.raises(TypeError, match="a job has no steps_don"):
-        job("a").moved_on(steps_don=5.0)
