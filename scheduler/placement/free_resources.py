@@ -59,8 +59,11 @@ class FreeResources:
 
     def gpu_type_of(self, allocation: GangAllocation | None) -> str:
         """Returns the type of the GPUs of an allocation; "" where its nodes are not there."""
-        shares = allocation.shares if allocation else ()
-        return next((self.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in self.nodes), "")
+        nodes = self.nodes
+        for share in allocation.shares if allocation else ():
+            if share.gpus and share.node in nodes:
+                return nodes[share.node].gpu_type
+        return ""
 
     def copy(self) -> FreeResources:
         """Returns a copy that is booked on independently."""
@@ -72,6 +75,18 @@ class FreeResources:
         twin.occupants, twin.gpu_memory_bytes = dict(self.occupants), dict(self.gpu_memory_bytes)
         twin.sharing_scopes = dict(self.sharing_scopes)
         return twin
+
+    def is_same_room(self, other: FreeResources) -> bool:
+        """Returns whether the same is free in both, so that a search finds the same places."""
+        return (
+            self.nodes is other.nodes
+            and self._gpus == other._gpus
+            and np.array_equal(self._cpus_N, other._cpus_N)
+            and np.array_equal(self._memory_bytes_N, other._memory_bytes_N)
+            and self.occupants == other.occupants
+            and self.gpu_memory_bytes == other.gpu_memory_bytes
+            and self.sharing_scopes == other.sharing_scopes
+        )
 
     def with_shareable_gpus(self, job: JobSnapshot, colocated_with: Collection[str]) -> FreeResources:
         """Returns a copy in which GPUs that only those jobs hold are free, as far as this one may join them."""
@@ -93,10 +108,10 @@ class FreeResources:
                 continue
             if self.nodes[share.node].max_jobs_per_gpu > 1:
                 self._occupy(job, share)
-            cpus, memory_bytes = needs_of(job, share)
-            if cpus:
+            n, n_servers = len(share.gpus), share.n_servers  # as needs_of(), which is asked for less often
+            if cpus := n * job.cpus_per_worker + n_servers * job.cpus_per_server:
                 self._cpus_N[i] -= cpus
-            if memory_bytes:
+            if memory_bytes := n * job.memory_per_worker_bytes + n_servers * job.memory_per_server_bytes:
                 self._memory_bytes_N[i] -= memory_bytes
             gpus[share.node] = free = gpus[share.node].difference(share.gpus)
             n_free_N[i] = len(free)
@@ -199,7 +214,7 @@ class FreeResources:
 
     def occupants_of(self, allocation: GangAllocation) -> set[str]:
         """Returns the jobs known to hold any of these GPUs."""
-        if not self.occupants:
+        if not self.occupants or all(map(self._are_free, allocation.shares)):
             return set()
         slots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
         return {job_id for slot in slots for job_id in self.occupants.get(slot, ())}
@@ -227,17 +242,23 @@ class FreeResources:
         measured = None if job.profile is None else job.profile.gpu_memory_bytes
         return self.nodes[node].gpu_memory_bytes if measured is None else measured
 
+    def _are_free(self, share: NodeAllocation) -> bool:
+        return share.node in self._gpus and self._gpus[share.node].issuperset(share.gpus)
+
     def _occupy(self, job: JobSnapshot, share: NodeAllocation) -> None:
-        free, memory_bytes = self._gpus[share.node], self._memory_on(job, share.node)
+        name, job_id, occupants, held_bytes = share.node, job.id, self.occupants, self.gpu_memory_bytes
+        if job.profile is None:
+            for gpu in share.gpus:
+                occupants.pop((name, gpu), None)
+            return
+        free, memory_bytes, scope = self._gpus[name], self._memory_on(job, name), job.shares_within
         for gpu in share.gpus:
-            slot = (share.node, gpu)
-            there = self.occupants.get(slot, ())
-            if job.profile is None or not (there or gpu in free):
-                self.occupants.pop(slot, None)
-            elif job.id not in there:
-                self.occupants[slot] = (*there, job.id)
-                self.sharing_scopes[slot] = job.shares_within
-                self.gpu_memory_bytes[slot] = self.gpu_memory_bytes.get(slot, 0) + memory_bytes
+            slot = (name, gpu)
+            there = occupants.get(slot, ())
+            if job_id not in there and (there or gpu in free):
+                occupants[slot] = (*there, job_id)
+                self.sharing_scopes[slot] = scope
+                held_bytes[slot] = held_bytes.get(slot, 0) + memory_bytes
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
         """The GPUs of the allocation that no other job is known to hold."""

@@ -205,6 +205,8 @@ def _best_rack(arrays: NodeArrays, node_S: Ints, k_S: Ints, *, n_workers: int, n
     fitting_R = room_R >= n_workers
     if not fitting_R.any():
         return None
+    if len(fitting_R) == 1:
+        return 0
     near_racks = {arrays.rack_N[arrays.place[name]] for name in near if name in arrays.place}
     choices = []
     for rack in sorted(near_racks):

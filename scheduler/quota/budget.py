@@ -273,10 +273,12 @@ class Budget:
             return wanted if is_allowed and left >= n_workers else None
         if had:
             return own_type if all_left[own_type] + had >= n_workers else None
-        fitting = [t for t, left in all_left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)]
-        if own_type in fitting:
+        if all_left.get(own_type, -1) >= n_workers and (not job.gpu_types or own_type in job.gpu_types):
             return own_type
-        return min(fitting, key=lambda t: (-all_left[t], t), default=None)
+        fitting = [t for t, left in all_left.items() if left >= n_workers and (not job.gpu_types or t in job.gpu_types)]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        return min(fitting, key=lambda t: (-all_left[t], t))
 
     def _left_for(self, job: JobSnapshot, *, is_limited: bool) -> Mapping[str, int]:
         """What is left, without what waiting jobs of others claim by right, and within limits of single types."""

@@ -89,6 +89,8 @@ class GpuHourLimits:
         """Returns why the job has to release these GPUs, or may not resume on them: a budget that stops all is used up;
         else None.
         """
+        if not self:
+            return None
         owned = {owned for gpu_type in self._types_of(held) for owned in self.binding(job, gpu_type)}
         stopping = [o for o in owned if o.budget.is_exhausted and o.budget.on_exhausted is OnExhausted.STOP_ALL]
         return _last_to_end(stopping).explanation if stopping else None

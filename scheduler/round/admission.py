@@ -106,7 +106,8 @@ def _settle(
         elif isinstance(settled, Keep):
             staying.append((job, held))
     settled_ids = state.settled.keys()
-    state.candidates = [job for job in state.snapshot.jobs if job.id not in settled_ids]
+    jobs = state.snapshot.jobs
+    state.candidates = [job for job in jobs if job.id not in settled_ids] if settled_ids else list(jobs)
     if not state.limits:
         cluster.standing.add(state.snapshot, [job for job in new if job.id not in settled_ids])
     return staying

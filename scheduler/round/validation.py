@@ -6,9 +6,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
+
+_ID = attrgetter("id")
 
 
 def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -> None:
@@ -30,7 +33,7 @@ def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -
 
 
 def _check_ids(jobs: Sequence[JobSnapshot]) -> None:
-    if len({job.id for job in jobs}) != len(jobs):
+    if len(set(map(_ID, jobs))) != len(jobs):
         twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
         raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
 

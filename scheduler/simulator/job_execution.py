@@ -177,7 +177,8 @@ class JobExecution:
         }
         for job_id, gang in training.items():
             history = histories[job_id]
-            if history.segment is not None and environment.goes_on(history.segment, gang, training):
+            segment, elapsed_s = history.segment, now_s - history.segment_at_s
+            if segment is not None and environment.goes_on(segment, gang, training, elapsed_s=elapsed_s):
                 continue
             self._interrupt(job_id, now_s)
             segment = environment.segment(gang, training)

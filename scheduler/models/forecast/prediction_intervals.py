@@ -144,9 +144,9 @@ class PredictionIntervals:
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
-            self._ended[point[3]].append(
-                [_score(point, now_s), _weight(point, every), float(ended), point[5], point[1]]
-            )
+            at_s, half_s, spread, group, _, cause = point
+            weight = 1.0 if group in _FIRST else float(every)
+            self._ended[group].append([_score(at_s, half_s, spread, now_s), weight, float(ended), cause, half_s])
             if ended and point[4]:
                 self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
@@ -185,10 +185,12 @@ class PredictionIntervals:
         if group not in self._scores:
             points, now_s = self._unfinished[group], self._closed_at_s
             stride = 1 + len(points) // MOST_OPEN
+            is_first = group in _FIRST
             scores: list[Score] = list(self._ended[group])
-            for every, point in points[::stride]:
-                scores.append((_score(point, now_s), stride * _weight(point, every), 0.0, point[5], point[1]))
-            per_job = 1.0 if group in _FIRST else PER_JOB
+            for every, (at_s, half_s, spread, _, _, cause) in points[::stride]:
+                weight = stride * (1.0 if is_first else float(every))
+                scores.append((_score(at_s, half_s, spread, now_s), weight, 0.0, cause, half_s))
+            per_job = 1.0 if is_first else PER_JOB
             self._scores[group] = CensoredScores(scores, prior=PRIOR_JOBS * per_job, pooled=POOLED_JOBS * per_job)
         return self._scores[group]
 
@@ -222,15 +224,10 @@ def _with_unknown_seconds(memory: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _weight(point: list[Any], every: int) -> float:
-    """Of a later prediction as many as it stands for; each job has one first one."""
-    return 1.0 if point[3] in _FIRST else float(every)
-
-
 def _spread_factor(exponent: float) -> float:
     return math.exp(min(max(exponent, -1.4), 6.0))
 
 
-def _score(point: list[Any], now_s: float) -> float:
-    at_s, half_s, spread = point[:3]
-    return math.log(max((now_s - at_s) / half_s, 1e-3)) / float(spread)
+def _score(at_s: float, half_s: float, spread: float, now_s: float) -> float:
+    later = (now_s - at_s) / half_s
+    return math.log(later if later > 1e-3 else 1e-3) / spread

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
@@ -16,6 +17,7 @@ OrderKey = Callable[[JobSnapshot], tuple[Any, ...]]
 _Entry = tuple[tuple[Any, ...], JobSnapshot]
 Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job, arriving job) -> why
 
+_JOB, _ID = itemgetter(1), attrgetter("id")
 FEW = 8  # new entries, times this, are fewer than a queue that is not sorted anew for them
 
 
@@ -36,7 +38,7 @@ def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
     queues[name] = queue
     entries = queue.copy()
     _insert(entries, [(key(job), job) for job in view.jobs if job.phase is not Phase.WAITING])
-    return [job for _, job in entries]
+    return list(map(_JOB, entries))
 
 
 def _insert(queue: list[_Entry], new: list[_Entry]) -> None:
@@ -57,9 +59,9 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
     grants = []
     notes = {}
     newcomer: JobSnapshot | None = None
-    most_left = budget.most_left()
+    most_left, waiting = budget.most_left(), Phase.WAITING
     for job in order:
-        if job.phase is Phase.WAITING and job.fixed_workers > most_left:
+        if job.phase is waiting and (not most_left or job.fixed_workers > most_left):
             continue
         held = n_held(job)
         n_workers = held or job.fixed_workers
@@ -69,7 +71,7 @@ def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) 
             most_left = budget.most_left()
         elif held and newcomer is not None and (why := note(job, newcomer)) is not None:
             notes[job.id] = (why,)
-    return Proposal(tuple(grants), tuple([job.id for job in order]), notes)
+    return Proposal(tuple(grants), tuple(map(_ID, order)), notes)
 
 
 def _grant(job_id: str, n_workers: int, gpu_type: str) -> Grant:

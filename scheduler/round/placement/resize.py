@@ -47,12 +47,15 @@ def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     ledger = progress.state.ledger_now
     host = planned_resources(job, grant.n_workers)
     may_now = ledger.allows(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type, host=host)
-    allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
+    found = allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
     if allocation is not None and not progress.free_later.fits(job, allocation):
         allocation = None
-    later = (
-        None if _is_good(progress, job, allocation, grant) else progress.finder.find(progress.free_later, job, grant)
-    )
+    if _is_good(progress, job, allocation, grant):
+        later = None
+    elif may_now and progress.free_now.is_same_room(progress.free_later):  # nobody leaves
+        later = found
+    else:
+        later = progress.finder.find(progress.free_later, job, grant)
     if (
         allocation is not None
         and not _is_worse(progress, job, allocation, later)
@@ -98,7 +101,10 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         ledger.reserve(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
         progress.place(job, allocation, grant)
         return
-    later = progress.finder.find(progress.free_later, job, grant, keep=held)
+    if own is not None and own.is_same_room(progress.free_later):  # nobody leaves
+        later = allocation
+    else:
+        later = progress.finder.find(progress.free_later, job, grant, keep=held)
     if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
         progress.wait_for(job, later)
     else:

@@ -83,8 +83,15 @@ class Environment(Protocol):
         """Returns the next segment, from the job's true progress. others: all training gangs, this one included."""
         ...
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
-        """Returns whether the present segment goes on unchanged, after a change somewhere."""
+    def goes_on(
+        self,
+        segment: Segment,
+        gang: SimulatedGang,
+        others: Mapping[str, SimulatedGang],
+        *,
+        elapsed_s: float,
+    ) -> bool:
+        """Returns whether the segment, of which so much has passed, goes on unchanged, after a change somewhere."""
         ...
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
@@ -137,7 +144,14 @@ class SteadyEnvironment(ABC):
         total = float(gang.job.steps_total)
         return Segment(max(0.0, total - self._done[gang.job.id]) * step_s, total, 1.0 / step_s, is_last=True)
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(
+        self,
+        segment: Segment,  # noqa: ARG002
+        gang: SimulatedGang,  # noqa: ARG002
+        others: Mapping[str, SimulatedGang],  # noqa: ARG002
+        *,
+        elapsed_s: float,  # noqa: ARG002
+    ) -> bool:
         return False
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:

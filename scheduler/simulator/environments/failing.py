@@ -112,7 +112,14 @@ class FailingEnvironment:
             else segment._replace(seconds=segment.seconds * pace, steps_per_s=segment.steps_per_s / pace)
         )
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(
+        self,
+        segment: Segment,  # noqa: ARG002
+        gang: SimulatedGang,  # noqa: ARG002
+        others: Mapping[str, SimulatedGang],  # noqa: ARG002
+        *,
+        elapsed_s: float,  # noqa: ARG002
+    ) -> bool:
         return False
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:

@@ -80,9 +80,9 @@ class MuriEnvironment(SteadyEnvironment):
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         """Returns the seconds of a step: alone, or in the fullest of the groups that its workers are in."""
         alone_s = self._alone_s[gang.job.id]
-        groups = self._groups(gang, others)
-        if not self._is_shared:
+        if not self._has_shared_gpus(others):
             return alone_s
+        groups = self._groups(gang, others)
         if self._opportunistic:
             return self._opportunistic_s(gang.job, groups)
         slowest_s = alone_s
@@ -96,12 +96,31 @@ class MuriEnvironment(SteadyEnvironment):
         job_id = gang.job.id
         if not self._as_published:
             self._charge_s[job_id] = 0.0
-        elif self._opportunistic:
+        elif self._opportunistic or not self._has_shared_gpus(others):
             self._charge_s[job_id] = self._restart_s[job_id]
         else:
             members = {member for group in self._groups(gang, others) for member in group}
             self._charge_s[job_id] = sum([self._restart_s[member] for member in sorted(members)])
         return super().segment(gang, others)
+
+    def goes_on(
+        self,
+        segment: Segment,
+        gang: SimulatedGang,
+        others: Mapping[str, SimulatedGang],
+        *,
+        elapsed_s: float,
+    ) -> bool:
+        """Returns whether it would begin anew as it is: where nothing has passed, no GPU is shared, and it is charged
+        for this instant already.
+        """
+        job_id = gang.job.id
+        if elapsed_s > 0.0 or segment.seconds <= _SAME_S or self._has_shared_gpus(others):
+            return False
+        charge_s, alone_s = self._restart_s[job_id] if self._as_published else 0.0, self._alone_s[job_id]
+        left = max(0.0, float(gang.job.steps_total) - self._done[job_id])
+        is_alone = segment.steps_per_s == 1.0 / alone_s and segment.seconds == left * alone_s
+        return is_alone and self._charge_s[job_id] == charge_s
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
         if elapsed_s >= segment.seconds - _SAME_S:
@@ -140,6 +159,16 @@ class MuriEnvironment(SteadyEnvironment):
 
     def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
         """The jobs that train on each of its GPUs; equal groups once."""
+        if not self._has_shared_gpus(others):
+            return [(gang.job.id,)]
+        found = self._groups_of.get(gang.job.id)
+        if found is None:
+            found = list(dict.fromkeys([tuple(sorted(self._mates[slot])) for slot in self._slots_of(gang)]))
+            self._groups_of[gang.job.id] = found
+        return found
+
+    def _has_shared_gpus(self, others: Mapping[str, SimulatedGang]) -> bool:
+        """Whether any GPU has two jobs that train."""
         if others is not self._others:
             self._others, self._mates, self._groups_of, n_slots = others, {}, {}, 0
             for job_id, other in others.items():
@@ -148,13 +177,7 @@ class MuriEnvironment(SteadyEnvironment):
                 for slot in slots:
                     self._mates.setdefault(slot, []).append(job_id)
             self._is_shared = n_slots > len(self._mates)
-        if not self._is_shared:
-            return [(gang.job.id,)]
-        found = self._groups_of.get(gang.job.id)
-        if found is None:
-            found = list(dict.fromkeys([tuple(sorted(self._mates[slot])) for slot in self._slots_of(gang)]))
-            self._groups_of[gang.job.id] = found
-        return found
+        return self._is_shared
 
     def _slots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
         """Its GPUs, listed once for each place."""

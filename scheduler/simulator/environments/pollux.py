@@ -97,7 +97,14 @@ class PolluxEnvironment:
         meets = self._interference > 0 and _is_disturbed(gang, others)
         return goodput * (1 - self._interference) if meets else goodput
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(
+        self,
+        segment: Segment,  # noqa: ARG002
+        gang: SimulatedGang,  # noqa: ARG002
+        others: Mapping[str, SimulatedGang],  # noqa: ARG002
+        *,
+        elapsed_s: float,  # noqa: ARG002
+    ) -> bool:
         return False
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:

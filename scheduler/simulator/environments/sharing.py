@@ -77,7 +77,14 @@ class SharingEnvironment(SteadyEnvironment):
             return Segment(RETRY_S, self._done[gang.job.id], 0.0, is_last=False)
         return super().segment(gang, others)
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
+    def goes_on(
+        self,
+        segment: Segment,
+        gang: SimulatedGang,
+        others: Mapping[str, SimulatedGang],
+        *,
+        elapsed_s: float,  # noqa: ARG002
+    ) -> bool:
         """Returns whether its speed is what it was."""
         return segment.is_last and segment.steps_per_s == 1.0 / self.step_s(gang, others)
 

@@ -33,3 +33,12 @@ def test_what_was_measured_since_changes_the_step_on_a_place_that_is_remembered(
     assert speeds.step_s_on(one, ON_ONE) == before_s
     seen = SpeedObservation(Mode.ALL_REDUCE, 2, 0, 1, 1, "gpu", one.batch_size, 3.0, 2.5, 0.5, n_steps=500)
     assert speeds.step_s_on(replace(one, observations=(seen,)), ON_ONE) != before_s
+
+
+def test_what_was_worked_out_of_a_job_is_not_that_of_the_one_that_moved_on() -> None:
+    small = job("a", gpus=2)
+    assert small.is_sound
+    assert (small.fixed_workers, small.needs.min_workers) == (2, 2)
+    larger = small.moved_on(min_workers=4, max_workers=4)
+    assert (larger.fixed_workers, larger.needs.min_workers) == (4, 4)
+    assert not small.progressed(steps_done=-1.0, executed_gpu_s=0.0).is_sound

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler import policy_named
+from scheduler import GangAllocation, Mode, NodeAllocation, policy_named
 from scheduler.simulator import simulate
+from scheduler.simulator.environments.environment import SimulatedGang
 from scheduler.simulator.environments.muri import MuriEnvironment, read_restarts
 from scheduler.simulator.environments.muri_antman import opportunistic_step_s
 from scheduler.simulator.reports.summary import summary
@@ -63,3 +64,20 @@ def test_a_guaranteed_job_is_not_slowed_down_by_an_opportunistic_one() -> None:
 
 def test_restarts_are_read_by_gpus_and_model() -> None:
     assert read_restarts(RESTARTS, name="case") == {(1, "slow"): 38.0, (1, "fast"): 4.0}
+
+
+def test_a_segment_goes_on_only_at_its_own_instant_and_while_no_gpu_is_shared() -> None:
+    jobs = traced("a", 0, model="slow"), traced("b", 0)
+    cluster = uniform_cluster(n_nodes=1, n_gpus=2)
+    environment = MuriEnvironment(Trace("case", "muri", jobs), cluster, read_restarts(RESTARTS, name="case"))
+    node = environment.nodes[0].name
+    places = [GangAllocation(Mode.ALL_REDUCE, 1, 0, (NodeAllocation(node, (gpu,)),)) for gpu in range(2)]
+    a, b = (SimulatedGang(each.job, place) for each, place in zip(environment.arrivals, places, strict=True))
+    segment = environment.segment(a, {"a": a})
+    apart = {"a": a, "b": b}
+    assert environment.goes_on(segment, a, apart, elapsed_s=0.0)
+    assert not environment.goes_on(segment, a, apart, elapsed_s=1.0)  # every event costs it its restart
+    together = {"a": a, "b": SimulatedGang(b.job, a.allocation)}
+    assert not environment.goes_on(segment, a, together, elapsed_s=0.0)
+    shared = environment.segment(a, together)
+    assert not environment.goes_on(shared, a, apart, elapsed_s=0.0)
