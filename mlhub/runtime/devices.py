@@ -50,7 +50,7 @@ def make_current(device: torch.device) -> None:
 
 
 def _why_no_cuda() -> str:
-    if not torch.backends.cuda.is_built():
+    if not torch.backends.cuda.is_built():  # type: ignore[no-untyped-call]
         return f"torch {torch.__version__} was built without CUDA."
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]

@@ -4184,6 +4184,7 @@ export interface components {
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
              *     * `sandbox_failed` - The sandbox that a pod ran in failed.
+             *     * `gpu_unavailable` - CUDA does not start on the GPU that a pod was given.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -5719,6 +5720,7 @@ export interface components {
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
              *     * `sandbox_failed` - The sandbox that a pod ran in failed.
+             *     * `gpu_unavailable` - CUDA does not start on the GPU that a pod was given.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -5761,6 +5763,7 @@ export interface components {
          *     * `input_unavailable` - A dataset or package could not be brought to a pod.
          *     * `report_refused` - The platform did not accept the pod's reports.
          *     * `sandbox_failed` - The sandbox that a pod ran in failed.
+         *     * `gpu_unavailable` - CUDA does not start on the GPU that a pod was given.
          *     * `io_error` - A pod could not read or write a file of the platform.
          *     * `image` - The container image could not be started.
          *     * `volume` - A volume could not be mounted into a pod.
@@ -5772,7 +5775,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */

@@ -79,6 +79,7 @@ FailureCause = Literal[
     "input_unavailable",
     "report_refused",
     "sandbox_failed",
+    "gpu_unavailable",
     "io_error",
     "image",
     "volume",

@@ -84,7 +84,8 @@ def test_what_is_no_tar_or_has_another_name_stays_a_file(tmp_path: Path) -> None
         ({"a/../../x": b""}, {}, "path_traversal"), ({"a\\x": b""}, {}, "path_traversal"),
         ({"a": b""}, {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link"),
         ({"a": b""}, {"type": tarfile.LNKTYPE, "linkname": "b"}, "link"),
-        ({"a": b""}, {"type": tarfile.FIFOTYPE}, "invalid_file"), ({"a": b""}, {"type": tarfile.CHRTYPE}, "invalid_file"),
+        ({"a": b""}, {"type": tarfile.FIFOTYPE}, "invalid_file"),
+        ({"a": b""}, {"type": tarfile.CHRTYPE}, "invalid_file"),
     ],
 )  # fmt: skip
 def test_what_would_leave_the_folder_or_is_no_file_is_refused(
