@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from scheduler.api.administrators import admins_above
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.quota.administrators import admins_above
 
 _ENDLESS = 1 << 60
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from scheduler.api.administrators import admins_above, admins_within
 from scheduler.api.gpu_budgets import GpuHourBudget, OnExhausted
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, TenantSnapshot
 from scheduler.api.user_limits import UserLimit
-from scheduler.quota.administrators import admins_above, admins_within
 
 HOUR_S = 3600.0
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from scheduler.api.administrators import admins_above
 from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.quota.administrators import admins_above
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
 from scheduler.quota.host_limits import HostLedger, has_host_limits
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scheduler.api.administrators import admins_within
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.api.user_limits import UserLimit
-from scheduler.quota.administrators import admins_within
 
 ENDLESS = 1 << 60  # GPUs, where there is no limit
 _Owned = tuple[TenantSnapshot, UserLimit]
