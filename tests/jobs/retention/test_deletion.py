@@ -13,6 +13,7 @@ from django.utils import timezone
 from mlhub.datasets.models import Dataset
 from mlhub.events.models import Event
 from mlhub.jobs.models import Artifact, Attempt, DeletedJob, Job
+from mlhub.jobs.states import predicate
 from mlhub.jobs.tasks import collect_checkpoints
 from mlhub.metrics.models import LogLine
 from mlhub.registry.models import Model, ModelVersion
@@ -84,7 +85,7 @@ def test_a_job_that_has_not_ended_is_not_deleted(state: str, cast: Cast) -> None
     found = job(cast.project_a, cast.bob, state=state)
     refused = delete(cast, cast.bob, found)
     assert (refused.status_code, refused.json()["code"]) == (409, "job_live")
-    assert refused.json()["detail"] == f"job is {state}: only jobs that have ended can be deleted."
+    assert refused.json()["detail"] == f"job {predicate(state)}: only jobs that have ended can be deleted."
     assert refused.json()["remedy"] == "Cancel it, and delete it when it has ended."
     assert Job.objects.filter(pk=found.pk).exists()
 
