@@ -15,7 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from mlhub.backends.local import ClusterFileError
-from mlhub.embedded.doctor import examine
+from mlhub.backends.local.gpu_driver import nvml_driver
+from mlhub.embedded.doctor import CheckResult, check_gpus, examine
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.recovery import backup, restore
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     restore.add_argument("file", type=Path)
     restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
-    commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, disk and folders")
+    commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, GPUs, disk and folders")
     arguments = parser.parse_args(argv)
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":
@@ -57,6 +58,8 @@ def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
         with Supervisor(home, console=console) as supervisor:
             supervisor.start()
             status = 0
+            if not (gpus := check_gpus(home.path, nvml_driver)).is_ok:
+                _print(console, gpus)  # jobs would fail one after the other
             if not demo and (code := read_setup_code(supervisor.url, supervisor.environment)):
                 offer = f"Create the first administrator: {supervisor.url}/sign-in, setup code [bold]{code}[/]"
                 console.print(offer, soft_wrap=True)  # in a log, too, address and code stand in one line
@@ -140,12 +143,15 @@ def _doctor(home: Home, console: Console) -> int:
     has_failed = False
     for result in examine(home):
         has_failed |= not result.is_ok
-        console.print(
-            f"{'ok  ' if result.is_ok else 'FAIL'}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True
-        )
-        if not result.is_ok:
-            console.print(f"      {'':<9} Remedy: {result.remedy}", markup=False, soft_wrap=True)
+        _print(console, result)
     return 1 if has_failed else 0
+
+
+def _print(console: Console, result: CheckResult) -> None:
+    mark = "ok  " if result.is_ok else "FAIL"
+    console.print(f"{mark}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True)
+    if not result.is_ok:
+        console.print(f"      {'':<9} Remedy: {result.remedy}", markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import psycopg2
 import pytest
 
 from mlhub.backends.local.gpu_driver import GpuReading
+from mlhub.embedded import __main__ as entry
 from mlhub.embedded import doctor, gpu_check
 from mlhub.embedded.doctor import CheckResult, examine
 from mlhub.embedded.home import Home
@@ -194,3 +195,34 @@ def test_how_torch_was_built_is_read_from_its_own_file() -> None:
     import torch
 
     assert gpu_check.torch_has_cuda() is torch.backends.cuda.is_built()
+
+
+class NoPlatform:
+    """In place of the supervisor: nothing is started."""
+
+    url, environment = "http://127.0.0.1:1", dict[str, str]()
+
+    def __init__(self, home: Home, **_: Any) -> None: ...
+
+    def __enter__(self) -> NoPlatform:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def start(self) -> None: ...
+
+    def watch(self) -> None: ...
+
+
+def test_a_start_says_why_gpus_cannot_be_used(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(entry, "Supervisor", NoPlatform)
+    monkeypatch.setattr(entry, "read_setup_code", lambda *_: "")
+    monkeypatch.setattr(entry, "nvml_driver", OneGpu)
+    monkeypatch.setattr(gpu_check, "torch_has_cuda", lambda: False)
+    assert entry.main(["up"]) == 0
+    assert "The torch that is installed was built without CUDA." in capsys.readouterr().out
+    monkeypatch.setattr(entry, "nvml_driver", lambda: None)
+    entry.main(["up"])
+    assert "gpus" not in capsys.readouterr().out
