@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, cast
 
 from mlhub.runtime.data.archives import MAX_EXPANDED_BYTES, MAX_FILES, check_name, require_no_bomb
-from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.errors import STORAGE_ERRORS, BadInputError
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz")
 LARGEST_READ = 2**20  # of a header: a longer one would be read into memory whole
@@ -109,6 +109,8 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
             with tarfile.open(fileobj=_ShortReads(plain), mode="r:", encoding="utf-8", errors="strict") as archive:
                 yield archive
     except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno in STORAGE_ERRORS:
+            raise  # a full disk is no fault of the archive
         raise BadInputError(
             f"The archive is damaged: {error}.", field="file", remedy="Make the tar again, and check it with tar -t."
         ) from error

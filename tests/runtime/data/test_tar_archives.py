@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -137,3 +138,12 @@ def test_a_claimed_size_is_neither_believed_nor_read_into_memory(tmp_path: Path)
     os.truncate(cut, 50_000)
     with pytest.raises(BadInputError, match="damaged"):
         tar_archives.extract(cut, tmp_path / "out")
+
+
+def test_a_full_disk_is_not_told_of_as_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tar_archives.shutil, "copyfileobj", full)
+    with pytest.raises(OSError, match="No space left"):
+        tar_archives.extract(packed(tmp_path / "blob", FILES), tmp_path / "out")
