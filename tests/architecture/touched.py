@@ -37,7 +37,7 @@ KINDS = (
     KindOfChange("a dataset format", changes="mlhub/wire/formats.py", line=r'^\+    "\w+": DatasetFormat'),
     KindOfChange("a measurement of pods", changes="mlhub/wire/measurements.py", line=r'^\+    "\w+": Measurement'),
     KindOfChange("a job state", changes="mlhub/jobs/states.py", line=r"^\+    [A-Z_]+ = "),
-    KindOfChange("a failure cause", changes="mlhub/wire/exits.py", line=r'^\+    [A-Z_]+ = "'),
+    KindOfChange("a failure cause", changes="mlhub/wire/exits.py", line=r'^\+    [A-Z_]+ = ("|\($)'),
     KindOfChange("a dashboard page", r"^frontend/src/features/[\w/]+Page\.tsx$"),
 )
 
