@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who did what, when, to what: the events of the organisations, with filters that live in the address.
 import { plural, t } from "@lingui/core/macro";
-import { Alert, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
+import { Alert, Anchor, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 
 import { isStaff, useMe, useOrganisations } from "@/api/session";
 import type { Event } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { PersonFilter } from "@/components/form/choice/PersonFilter";
 import { Page } from "@/components/layout/Page";
 import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
@@ -57,14 +57,23 @@ export function AuditPage() {
         head={[t`When`, t`Who`, t`What`, t`Before`, t`After`, t`From`]}
         minWidth={900}
         empty={<EmptyState title={t`No events`} text={t`Nothing matches these filters.`} />}
-        row={(event) => <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} />}
+        row={(event) => (
+          <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} onActor={(username) => filter("actor", username)} />
+        )}
         onCursor={turn}
       />
     </Page>
   );
 }
 
-function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => void }) {
+interface RowProps {
+  event: Event;
+  onSubject: (id: string) => void;
+  /** Also of those who are gone, whom no list offers. */
+  onActor: (username: string) => void;
+}
+
+function Row({ event, onSubject, onActor }: RowProps) {
   const { before, after, details, from } = describeAudit(event);
   const subject = event.subject_id;
   return (
@@ -72,7 +81,9 @@ function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => vo
       <Table.Td style={{ whiteSpace: "nowrap" }}>
         <RelativeTime at={event.at} />
       </Table.Td>
-      <Table.Td>{event.actor?.username ?? "MLHub"}</Table.Td>
+      <Table.Td>
+        {event.actor ? <Actor username={event.actor.username} onChoose={onActor} /> : "MLHub"}
+      </Table.Td>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
         {event.kind}{" "}
         <Text span size="xs" c="dimmed">
@@ -91,9 +102,16 @@ function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => vo
   );
 }
 
+function Actor({ username, onChoose }: { username: string; onChoose: (username: string) => void }) {
+  return (
+    <Anchor component="button" type="button" size="sm" ta="left" title={t`Only what ${username} did`} onClick={() => onChoose(username)}>
+      {username}
+    </Anchor>
+  );
+}
+
 function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>; onChange: (name: Name, value: string) => void }) {
   const organisations = useOrganisations();
-  const [actor, setActor] = useState(filters.actor ?? "");
   return (
     <Group gap="sm" align="end">
       <NativeSelect
@@ -110,19 +128,13 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
         onChange={(event) => onChange("kind_prefix", event.currentTarget.value)}
         data={KINDS}
       />
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onChange("actor", actor.trim());
-        }}
-      >
-        <Group gap={4} align="end">
-          <TextInput size="xs" label={t`Person`} value={actor} onChange={(event) => setActor(event.currentTarget.value)} />
-          <Button size="xs" variant="default" type="submit">
-            {t`Find`}
-          </Button>
-        </Group>
-      </form>
+      <PersonFilter
+        label={t`Person`}
+        placeholder={t`Name or e-mail address`}
+        organisationId={filters.organisation}
+        value={filters.actor ?? ""}
+        onChange={(username) => onChange("actor", username)}
+      />
       {(["since", "until"] as const).map((name) => (
         <TextInput
           key={name}
