@@ -22,7 +22,7 @@ export function PersonFilter({ organisationId, ...field }: Props) {
     <SearchSelect
       size="xs"
       clearable
-      comboboxProps={{ width: "max-content", position: "bottom-start" }}
+      comboboxProps={{ width: 220, position: "bottom-start" }}
       source={doerChoices(organisationId ? [organisationId] : everywhere, me.username)}
       textOf={({ username }) => username}
       {...field}
