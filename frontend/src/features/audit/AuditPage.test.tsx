@@ -60,7 +60,7 @@ it("filters by person, kind, subject and day, and keeps the filters in the addre
   expect(asked[0]?.get("since")).toBe("2026-11-01T00:00:00Z");
   expect(asked[0]?.has("until")).toBe(false);
   await user.selectOptions(screen.getByLabelText("Kind"), "quota.");
-  await user.type(screen.getByRole("combobox", { name: "Person" }), "ali");
+  await user.type(await screen.findByRole("combobox", { name: "Person" }), "ali");
   await expect.poll(() => searched.at(-1)).toBe("ali");
   await user.click(await screen.findByRole("option", { name: "alice" }));
   await user.click(await screen.findByRole("button", { name: "Only this quota" }));
@@ -74,7 +74,7 @@ it("shows the person whom the address names, also one whom no list offers, and l
   const { asked, user, router } = shown("/audit?actor=gone");
   await screen.findByRole("table", { name: "Events" });
   expect(asked[0]?.get("actor")).toBe("gone");
-  const field = screen.getByRole("combobox", { name: "Person" });
+  const field = await screen.findByRole("combobox", { name: "Person" });
   await expect.poll(() => (field as HTMLInputElement).value).toBe("gone");
   await user.click(field);
   await user.click(await screen.findByRole("option", { name: "gone" })); // chosen again

@@ -3,18 +3,22 @@
 import { plural, t } from "@lingui/core/macro";
 import { Alert, Anchor, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 
 import { isStaff, useMe, useOrganisations } from "@/api/session";
 import type { Event } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { PersonFilter } from "@/components/form/choice/PersonFilter";
 import { Page } from "@/components/layout/Page";
 import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
 import { describeAudit } from "@/features/audit/describeAudit";
 import { eventsQuery, exportAddress, verificationQuery } from "@/features/audit/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+/** What opens a list comes after the table. */
+const PersonFilter = lazyComponent(async () => (await import("@/components/form/choice/PersonFilter")).PersonFilter);
 
 const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
 type Name = (typeof NAMES)[number];
@@ -128,13 +132,15 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
         onChange={(event) => onChange("kind_prefix", event.currentTarget.value)}
         data={KINDS}
       />
-      <PersonFilter
-        label={t`Person`}
-        placeholder={t`Name or e-mail address`}
-        organisationId={filters.organisation}
-        value={filters.actor ?? ""}
-        onChange={(username) => onChange("actor", username)}
-      />
+      <Suspense fallback={<TextInput size="xs" label={t`Person`} disabled />}>
+        <PersonFilter
+          label={t`Person`}
+          placeholder={t`Name or e-mail address`}
+          organisationId={filters.organisation}
+          value={filters.actor ?? ""}
+          onChange={(username) => onChange("actor", username)}
+        />
+      </Suspense>
       {(["since", "until"] as const).map((name) => (
         <TextInput
           key={name}
