@@ -81,6 +81,12 @@ def until(at: str | None, *, now: datetime | None = None) -> str:
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
+def predicted(at: str | None, *, now: datetime | None = None) -> str:
+    """As until, of what has not happened yet: once its time has come it is late ("overdue by 3 min"), not past."""
+    lies = until(at, now=now)
+    return f"overdue by {lies.removesuffix(' ago')}" if lies.endswith(" ago") else lies
+
+
 def is_past(at: str | None) -> bool:
     """Whether a moment of the API lies behind; False for None."""
     return at is not None and datetime.fromisoformat(at) <= datetime.now(UTC)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would help a job, as `mlhub why` prints it."""
+"""What would help a job, and when it is done, as `mlhub why` and `mlhub ps` print it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.cli.commands.training.jobs import analysis_lines
+from mlhub.cli.commands.training.jobs import COLUMNS, analysis_lines
 
 
 def printed(**over: Any) -> str:
@@ -45,3 +45,10 @@ def test_a_start_that_the_answer_took_longer_than_is_not_in_the_past(age_s: int)
 def test_a_later_start_is_told_by_its_distance() -> None:
     start_at = (datetime.now(UTC) + timedelta(hours=5, minutes=30)).isoformat()
     assert "It starts in 5 h " in printed(starts_now=False, start_at=start_at)
+
+
+def test_a_predicted_finish_that_has_passed_is_overdue_rather_than_past() -> None:
+    finish_at = (datetime.now(UTC) - timedelta(minutes=3)).isoformat()
+    row = {"state": "running", "predicted_finish_at": finish_at}
+    assert COLUMNS["FINISHES"](row) == "overdue by 3 min"
+    assert "It finishes overdue" not in printed(start_at=None, finish_at=finish_at)

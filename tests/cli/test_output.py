@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mlhub.cli.output import Format, Output, duration, size, until
+from mlhub.cli.output import Format, Output, duration, predicted, size, until
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -25,6 +25,12 @@ def test_moments_lie_ahead_or_behind() -> None:
     assert until("2026-03-01T12:05:00Z", now=NOW) == "in 5 min"
     assert until("2026-03-01T11:59:30+00:00", now=NOW) == "30 s ago"
     assert until(None) == ""
+
+
+def test_a_predicted_time_that_has_passed_is_overdue() -> None:
+    assert predicted("2026-03-01T12:05:00Z", now=NOW) == "in 5 min"
+    assert predicted("2026-03-01T11:59:00Z", now=NOW) == "overdue by 1 min"
+    assert predicted(None) == ""
 
 
 @pytest.mark.parametrize(("n_bytes", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**41, "2.0 TiB")])

@@ -84,6 +84,38 @@ export function accountChoices(organisationId: string): ChoiceSource<{ username:
   };
 }
 
+/** An account that did something, by user name: one that is no longer there can still be chosen, its name says it all. */
+export interface Doer {
+  username: string;
+}
+
+/** Whose jobs or events one may look for: of some organisations, or of the whole platform; where none shows its members, oneself. */
+export function doerChoices(organisationIds: readonly string[] | "platform", self: string): ChoiceSource<Doer> {
+  const read: ChoiceSource<Doer>["read"] =
+    organisationIds === "platform"
+      ? (query) => unwrap(api.GET("/api/v1/users", { params: { query } }))
+      : (query) => accountsOf(organisationIds, query, self);
+  return {
+    key: ["doers", ...(organisationIds === "platform" ? ["platform"] : organisationIds), "choices"],
+    read,
+    idOf: ({ username }) => username,
+    findsMore: true,
+    readOne: (username) => Promise.resolve({ username }),
+  };
+}
+
+/** The accounts of several organisations, each once; of those alone that show their members to the caller. */
+async function accountsOf(organisationIds: readonly string[], query: { search?: string; limit: number }, self: string): Promise<Page<Doer>> {
+  const answers = await Promise.allSettled(organisationIds.map((id) => accountChoices(id).read(query)));
+  const pages = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+  const names = pages.length === 0 ? [self] : [...new Set(pages.flatMap(({ results }) => results.map(({ username }) => username)))];
+  return {
+    previous: null,
+    next: pages.find(({ next }) => next !== null)?.next ?? null,
+    results: names.toSorted((one, other) => one.localeCompare(other)).map((username) => ({ username })),
+  };
+}
+
 export function secretChoices(projectId: string): ChoiceSource<Secret> {
   return {
     key: ["secrets", projectId, "choices"],

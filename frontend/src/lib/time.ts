@@ -36,6 +36,13 @@ export function clock(iso: string | null | undefined, now: Date = new Date()): s
   return `${at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" })} ${time}`;
 }
 
+/** The local time of day on an axis: with seconds where the ticks are less than a minute apart. */
+export function clockTick(at_ms: number, step_ms: number): string {
+  const at = new Date(at_ms);
+  if (step_ms >= MINUTE_S * 1000) return clock(at.toISOString());
+  return at.toLocaleTimeString(dateLocale(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
 /** By how much the server's clock and the browser's may differ: nothing so near is called the future. */
 const CLOCK_SKEW_S = 2;
 

@@ -11,7 +11,7 @@ import typer
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
-from mlhub.cli.output import size, until
+from mlhub.cli.output import predicted, size
 from mlhub.cli.session import Session, session_of
 from mlhub.client.problems import refusal_of
 
@@ -89,7 +89,7 @@ def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", 
     rows = session.api.get("/queue", limit=limit)["results"]
     columns: dict[str, Any] = {"PLACE": lambda job: job["place"]}
     columns |= {name: COLUMNS[name] for name in ("ID", "NAME", "BY", "PROJECT")}
-    columns |= {"STARTS": lambda job: until(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
+    columns |= {"STARTS": lambda job: predicted(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
     session.output.rows(rows, columns)
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chart of many lines: what it hands to uPlot when smoothed, on a logarithmic scale, and with many lines.
 import { MantineProvider } from "@mantine/core";
-import { render } from "@testing-library/react";
+import { render, screen } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
@@ -49,6 +49,13 @@ it("draws the smoothed line, and the raw one faint behind it", () => {
   shown(1, 0.5, false);
   expect(drawn.data[0]).toEqual([[1, 2], [0, 16 / 3], [0, 8]]);
   expect(drawn.options[0]?.series.map(({ alpha }) => alpha)).toEqual([undefined, 1, 0.25]);
+});
+
+it("says how it is used in as many lines as a narrow window needs", () => {
+  shown(1, 0, false);
+  const hint = screen.getByText(/double click to leave/);
+  expect(hint).not.toHaveAttribute("data-truncate");
+  expect(hint.style.height).toBe("");
 });
 
 it("leaves a gap where a logarithmic scale has no place for a value", () => {

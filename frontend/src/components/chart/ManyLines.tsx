@@ -113,7 +113,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
   return (
     <div>
       <div ref={frame} className={classes.frame} style={{ minHeight: height }} aria-hidden="true" />
-      <Text size="xs" c="dimmed" h={18} truncate>
+      <Text size="xs" c="dimmed" mih={isSmall ? 18 : { base: 36, sm: 18 }} lineClamp={2}>
         {near || (isSmall ? "" : t`Point at a line to see whose it is; drag to zoom, double click to leave.`)}
       </Text>
     </div>

@@ -40,18 +40,51 @@ it("says who did what, with before, after and the address", async () => {
   expect(within(table).getByText("owner: Acme")).toBeVisible();
 });
 
+/** The people whom an organisation shows, searched as the API does. */
+function people(...names: string[]) {
+  const asked: string[] = [];
+  server.use(
+    http.get("/api/v1/organisations/:id/members", ({ request }) => {
+      const search = new URL(request.url).searchParams.get("search") ?? "";
+      asked.push(search);
+      return HttpResponse.json(page(names.filter((name) => name.includes(search)).map((username) => ({ user: { id: username, username } }))));
+    }),
+  );
+  return asked;
+}
+
 it("filters by person, kind, subject and day, and keeps the filters in the address", async () => {
+  const searched = people("alice", "bob");
   const { asked, user, router } = shown("/audit?since=2026-11-01&until=nonsense");
   await screen.findByRole("table", { name: "Events" });
   expect(asked[0]?.get("since")).toBe("2026-11-01T00:00:00Z");
   expect(asked[0]?.has("until")).toBe(false);
   await user.selectOptions(screen.getByLabelText("Kind"), "quota.");
-  await user.type(screen.getByLabelText("Person"), "alice");
-  await user.click(screen.getByRole("button", { name: "Find" }));
+  await user.type(await screen.findByRole("combobox", { name: "Person" }), "ali");
+  await expect.poll(() => searched.at(-1)).toBe("ali");
+  await user.click(await screen.findByRole("option", { name: "alice" }));
   await user.click(await screen.findByRole("button", { name: "Only this quota" }));
   await expect.poll(() => asked.at(-1)?.get("subject")).toBe(CHANGED.subject_id);
   expect([asked.at(-1)?.get("kind_prefix"), asked.at(-1)?.get("actor")]).toEqual(["quota.", "alice"]);
   expect(router.state.location.search).toContain("actor=alice");
+});
+
+it("shows the person whom the address names, also one whom no list offers, and lets go of them", async () => {
+  people("alice");
+  const { asked, user, router } = shown("/audit?actor=gone");
+  await screen.findByRole("table", { name: "Events" });
+  expect(asked[0]?.get("actor")).toBe("gone");
+  const field = await screen.findByRole("combobox", { name: "Person" });
+  await expect.poll(() => (field as HTMLInputElement).value).toBe("gone");
+  await user.click(field);
+  await user.click(await screen.findByRole("option", { name: "gone" })); // chosen again
+  await expect.poll(() => router.state.location.search).toBe("");
+});
+
+it("filters by the person of a row", async () => {
+  const { user, router } = shown();
+  await user.click(await screen.findByRole("button", { name: "alice" }));
+  await expect.poll(() => router.state.location.search).toBe("?actor=alice");
 });
 
 it("exports what the filters leave", async () => {

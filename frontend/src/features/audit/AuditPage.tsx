@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who did what, when, to what: the events of the organisations, with filters that live in the address.
 import { plural, t } from "@lingui/core/macro";
-import { Alert, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
+import { Alert, Anchor, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense } from "react";
 
 import { isStaff, useMe, useOrganisations } from "@/api/session";
 import type { Event } from "@/api/types";
@@ -15,6 +15,10 @@ import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
 import { describeAudit } from "@/features/audit/describeAudit";
 import { eventsQuery, exportAddress, verificationQuery } from "@/features/audit/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+/** What opens a list comes after the table. */
+const PersonFilter = lazyComponent(async () => (await import("@/components/form/choice/PersonFilter")).PersonFilter);
 
 const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
 type Name = (typeof NAMES)[number];
@@ -57,14 +61,23 @@ export function AuditPage() {
         head={[t`When`, t`Who`, t`What`, t`Before`, t`After`, t`From`]}
         minWidth={900}
         empty={<EmptyState title={t`No events`} text={t`Nothing matches these filters.`} />}
-        row={(event) => <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} />}
+        row={(event) => (
+          <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} onActor={(username) => filter("actor", username)} />
+        )}
         onCursor={turn}
       />
     </Page>
   );
 }
 
-function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => void }) {
+interface RowProps {
+  event: Event;
+  onSubject: (id: string) => void;
+  /** Also of those who are gone, whom no list offers. */
+  onActor: (username: string) => void;
+}
+
+function Row({ event, onSubject, onActor }: RowProps) {
   const { before, after, details, from } = describeAudit(event);
   const subject = event.subject_id;
   return (
@@ -72,7 +85,9 @@ function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => vo
       <Table.Td style={{ whiteSpace: "nowrap" }}>
         <RelativeTime at={event.at} />
       </Table.Td>
-      <Table.Td>{event.actor?.username ?? "MLHub"}</Table.Td>
+      <Table.Td>
+        {event.actor ? <Actor username={event.actor.username} onChoose={onActor} /> : "MLHub"}
+      </Table.Td>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
         {event.kind}{" "}
         <Text span size="xs" c="dimmed">
@@ -91,9 +106,16 @@ function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => vo
   );
 }
 
+function Actor({ username, onChoose }: { username: string; onChoose: (username: string) => void }) {
+  return (
+    <Anchor component="button" type="button" size="sm" ta="left" title={t`Only what ${username} did`} onClick={() => onChoose(username)}>
+      {username}
+    </Anchor>
+  );
+}
+
 function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>; onChange: (name: Name, value: string) => void }) {
   const organisations = useOrganisations();
-  const [actor, setActor] = useState(filters.actor ?? "");
   return (
     <Group gap="sm" align="end">
       <NativeSelect
@@ -110,19 +132,15 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
         onChange={(event) => onChange("kind_prefix", event.currentTarget.value)}
         data={KINDS}
       />
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onChange("actor", actor.trim());
-        }}
-      >
-        <Group gap={4} align="end">
-          <TextInput size="xs" label={t`Person`} value={actor} onChange={(event) => setActor(event.currentTarget.value)} />
-          <Button size="xs" variant="default" type="submit">
-            {t`Find`}
-          </Button>
-        </Group>
-      </form>
+      <Suspense fallback={<TextInput size="xs" label={t`Person`} disabled />}>
+        <PersonFilter
+          label={t`Person`}
+          placeholder={t`Name or e-mail address`}
+          organisationId={filters.organisation}
+          value={filters.actor ?? ""}
+          onChange={(username) => onChange("actor", username)}
+        />
+      </Suspense>
       {(["since", "until"] as const).map((name) => (
         <TextInput
           key={name}

@@ -187,6 +187,14 @@ it("takes its axes, ranges and scales from the address, whatever letters the nam
   expect(router.state.location.search).not.toContain("keep");
 });
 
+it("draws one number against another first, also where jobs differ in results alone", async () => {
+  const results = [0.5, 0.25].map((loss, index) => ({ "eval/loss": loss, "train/loss": index + 1 }));
+  compared(results.map((result_metrics, index) => job({ id: "ab"[index] ?? "", name: `job ${index}`, result_metrics, state: "succeeded" })));
+  renderPage("/compare?jobs=a,b");
+  const across: HTMLSelectElement = await screen.findByLabelText("Across");
+  expect(screen.getByLabelText<HTMLSelectElement>("Up").value).not.toBe(across.value);
+});
+
 it("says how much each setting matters for the result that is chosen, and that more jobs are needed", async () => {
   const asked: unknown[] = [];
   compared(JOBS.map((each, n) => ({ ...each, gpu_hours: n })));

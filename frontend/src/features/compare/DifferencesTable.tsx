@@ -21,7 +21,7 @@ import { useSetting } from "./useSetting";
 
 const ROW_PX = 34;
 const NAME_PX = 200;
-const STATE_PX = 116;
+const STATE_PX = 124;
 const COLUMN_PX = 110;
 const COMPARED_COLUMN_PX = 170;
 

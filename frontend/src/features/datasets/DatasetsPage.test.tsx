@@ -283,6 +283,7 @@ describe("The columns of a table", () => {
     expect(screen.getByRole("button", { name: "Use these columns" })).toBeDisabled();
 
     await user.selectOptions(screen.getByLabelText("Target column"), "plan");
+    expect(within(table).getByRole("row", { name: /^plan/ })).toHaveTextContent("What is to be predicted");
     await user.selectOptions(screen.getByLabelText("Use of id"), "Train or test part");
     await user.selectOptions(screen.getByLabelText("Use of age"), "ignore");
     await user.selectOptions(screen.getByLabelText("Missing values of age"), "drop");

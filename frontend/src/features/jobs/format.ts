@@ -7,6 +7,7 @@ import type { Attempt, Job } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 import { strategyLabel } from "@/domain/strategy";
 import { number } from "@/lib/quantities";
+import { duration } from "@/lib/time";
 
 /** "3 workers + 1 server". */
 export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): string {
@@ -59,7 +60,9 @@ export function factText(value: unknown): string {
 
 export function factsOf(json: unknown): [string, string][] {
   if (!isRecord(json)) return [];
-  return Object.entries(json).map(([key, value]) => [humanise(key), factText(value)]);
+  return Object.entries(json).map(([key, value]) =>
+    key.endsWith("_s") && typeof value === "number" ? [humanise(key.slice(0, -2)), duration(value)] : [humanise(key), factText(value)],
+  );
 }
 
 /** "Asynchronous (ASP) · staleness_scaling zhang": a name first, then each with its value; what is off is left out. */

@@ -9,7 +9,7 @@ import typer
 
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
 from mlhub.cli.failures import CommandError
-from mlhub.cli.output import Format, until
+from mlhub.cli.output import Format, predicted, until
 from mlhub.cli.session import Session, session_of
 
 # rules that the scheduler does not decide by: they change no plan
@@ -131,7 +131,7 @@ def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> 
         "NOW": lambda row: _decision(row["before"]),
         "THEN": lambda row: _decision(row["after"]),
         "STARTS": lambda row: until(row["after"] and row["after"]["start_at"]),
-        "ENDS": lambda row: until(row["after"] and row["after"]["finish_at"]),
+        "ENDS": lambda row: predicted(row["after"] and row["after"]["finish_at"]),
     }
     if session.output.form is not Format.TABLE:
         session.output.data(found)

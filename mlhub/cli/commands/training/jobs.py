@@ -11,7 +11,7 @@ import typer
 from mlhub.cli import following, job_file
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
-from mlhub.cli.output import duration, is_past, until
+from mlhub.cli.output import duration, is_past, predicted, until
 from mlhub.cli.session import Session, session_of
 from mlhub.client import job_parts
 
@@ -25,7 +25,7 @@ COLUMNS = {
     "BY": lambda job: (job["created_by"] or {}).get("username", ""),
     "PROJECT": lambda job: job["project"]["name"],
     "SUBMITTED": lambda job: until(job["submitted_at"]),
-    "FINISHES": lambda job: until(job["predicted_finish_at"]) if job["state"] in ACTIVE else "",
+    "FINISHES": lambda job: predicted(job["predicted_finish_at"]) if job["state"] in ACTIVE else "",
     "WHY": lambda job: job["explanations"][0]["sentence"] if job["explanations"] else job["reason"],
 }
 
@@ -75,10 +75,10 @@ def why(context: typer.Context, job: JobArgument) -> None:
     if answer["place"] is not None:
         line(f"Place in the queue: {answer['place']}.")
     if answer["predicted_start_at"] and answer["state"] == "queued":
-        line(f"Predicted start: {until(answer['predicted_start_at'])}.")
+        line(f"Predicted start: {predicted(answer['predicted_start_at'])}.")
     if answer["predicted_finish_at"]:
-        latest = until(answer["predicted_finish_p90_at"])
-        line(f"Predicted finish: {until(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
+        latest = predicted(answer["predicted_finish_p90_at"])
+        line(f"Predicted finish: {predicted(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
     if answer["analysis"]:
         for text in analysis_lines(answer["analysis"]):
             line(text)
@@ -97,7 +97,8 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         gain = "" if action["gain_s"] is None else f", {duration(action['gain_s'])} earlier"
         is_now = action["starts_now"] or is_past(action["start_at"])  # it took a while to compute
         start = "in the next round" if is_now else until(action["start_at"])
-        effect = f"starts {start}" if action["start_at"] else f"finishes {until(action['finish_at'])}"
+        finish = "any moment now" if is_past(action["finish_at"]) else until(action["finish_at"])
+        effect = f"starts {start}" if action["start_at"] else f"finishes {finish}"
         cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
         # of a quota the sentence says who can
         whose = " (an administrator may)" if action["by"] == "administrator" and not action["tenant"] else ""

@@ -40,7 +40,7 @@ export function PicturesSection({ compared, baseline }: Props) {
   const parallel = useRef<SVGSVGElement>(null);
   const scatter = useRef<SVGSVGElement>(null);
   const numbers = columns.filter(({ options }) => options === undefined);
-  const [first, second] = numbers;
+  const [first] = numbers;
   if (first === undefined || columns.length < 2) {
     return (
       <Section title={t`Settings and results`}>
@@ -58,7 +58,8 @@ export function PicturesSection({ compared, baseline }: Props) {
   const kept = keptBy(axes, lines, ranges);
   const named = (name: string, usual: Column) => numbers.find((column) => column.name === name) ?? usual;
   const xColumn = named(chosenX, first);
-  const yColumn = named(chosenY, numbers.find(({ name }) => results.has(name)) ?? second ?? first);
+  const others = numbers.filter(({ name }) => name !== xColumn.name); // against itself a column tells nothing
+  const yColumn = named(chosenY, others.find(({ name }) => results.has(name)) ?? others[0] ?? first);
   const names = numbers.map(({ name }) => name);
   return (
     <>

@@ -54,7 +54,7 @@ export function ColumnTable({ statistics: { columns, nRows }, values, onChange }
               <Use column={column} values={values} onChange={onChange} />
             </Table.Td>
             <Table.Td maw={280}>
-              <Text size="sm">{column.treatment || "–"}</Text>
+              <Text size="sm">{treatmentText(column, values)}</Text>
             </Table.Td>
           </Table.Tr>
         ))}
@@ -98,6 +98,12 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
       )}
     </>
   );
+}
+
+/** What was done so far, but for the column that has just been chosen as the target: it is no input any more. */
+function treatmentText({ name, role, treatment }: ColumnStatistics, { target }: ChoiceValues): string {
+  if (name === target && role !== "target") return t`What is to be predicted`;
+  return treatment || "–";
 }
 
 const ROLES: Record<string, string> = { target: t`Target`, split: t`Train or test part`, feature: t`Learned from`, ignored: t`Left out` };

@@ -147,7 +147,7 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
         <TextInput
           label={options.target?.label ?? t`Target column`}
           description={
-            options.target?.description ?? t`The column to predict. Left empty: the one called target, label, class or y.`
+            options.target?.description ?? t`The column to predict. Left empty: the one called target, label, class or y; of a table without such a column you choose it after the upload.`
           }
           value={values.target}
           disabled={isDisabled}

@@ -6,7 +6,7 @@ import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useRef, useState } from "react";
 
-import { useMe, useProjects } from "@/api/session";
+import { useProjects } from "@/api/session";
 import { Icon } from "@/components/display/Icon";
 import { JOB_STATES } from "@/domain/jobState";
 import { lazyComponent } from "@/lib/chunk";
@@ -17,6 +17,7 @@ import { tagsQuery } from "./tags";
 
 /** What opens a list or a menu comes after the table. */
 const NameFilter = lazyComponent(async () => (await import("./NameFilter")).NameFilter);
+const PersonFilter = lazyComponent(async () => (await import("@/components/form/choice/PersonFilter")).PersonFilter);
 const ColumnMenu = lazyComponent(async () => (await import("./ColumnMenu")).ColumnMenu);
 const SavedViews = lazyComponent(async () => (await import("./SavedViews")).SavedViews);
 
@@ -32,7 +33,6 @@ interface Props {
 
 export function FilterBar({ view, onChange, columns, onColumns }: Props) {
   const projects = useProjects();
-  const me = useMe();
   const tags = useQuery(tagsQuery).data ?? [];
   return (
     <Group gap="xs" align="center">
@@ -60,7 +60,13 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
         ]}
       />
       <Suspense fallback={<NameFiltersLoading />}>
-        <NameFilter label={t`Owner`} value={view.owner ?? ""} options={[me.username]} onChange={(name) => onChange("owner", name)} />
+        <PersonFilter
+          aria-label={t`Owner`}
+          placeholder={t`Any owner`}
+          w={140}
+          value={view.owner ?? ""}
+          onChange={(username) => onChange("owner", username)}
+        />
         <NameFilter label={t`Tag`} value={view.tag ?? ""} options={tags.map(({ tag }) => tag)} onChange={(tag) => onChange("tag", tag)} />
       </Suspense>
       <NativeSelect
@@ -107,7 +113,7 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
 function NameFiltersLoading() {
   return (
     <>
-      <TextInput size="xs" w={120} aria-label={t`Owner`} disabled />
+      <TextInput size="xs" w={140} aria-label={t`Owner`} disabled />
       <TextInput size="xs" w={120} aria-label={t`Tag`} disabled />
     </>
   );

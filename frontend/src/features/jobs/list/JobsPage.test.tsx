@@ -5,10 +5,10 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
 import type { Job } from "@/api/types";
-import { attempt, job } from "@/testing/fixtures";
+import { attempt, job, me } from "@/testing/fixtures";
 import { FakeEventSource } from "@/testing/eventsource";
 import { renderPage } from "@/testing/render";
-import { page, server } from "@/testing/server";
+import { answers, page, server } from "@/testing/server";
 
 import { consequences } from "./bulk";
 
@@ -71,6 +71,28 @@ it("asks the API for what is searched, filtered and sorted, and remembers that i
   await expect.poll(() => asked.at(-1)?.get("sort")).toBe("-gpu_hours");
   expect(router.state.location.search).toBe("?state=failed&search=cnn&sort=-gpu_hours");
   expect((await table()).getByRole("columnheader", { name: /GPU-hours/ })).toHaveAttribute("aria-sort", "descending");
+});
+
+it("finds the owner of a job among the people and service accounts of one's organisations", async () => {
+  const asked = jobs(() => [job()]);
+  server.use(
+    answers("/api/v1/organisations/{id}/members", page([{ id: "m1", user: { id: "u9", username: "olga" }, role: "member" }])),
+    answers("/api/v1/organisations/{id}/service-accounts", page([])),
+  );
+  const { user, router } = renderPage("/jobs");
+  await user.click(await screen.findByRole("combobox", { name: "Owner" }));
+  await user.click(await screen.findByRole("option", { name: "olga" }));
+  await expect.poll(() => asked.at(-1)?.get("owner")).toBe("olga");
+  expect(router.state.location.search).toBe("?owner=olga");
+});
+
+it("offers oneself as the owner where no organisation shows its members", async () => {
+  jobs(() => [job()]);
+  server.use(http.get("/api/v1/organisations/:id/members", () => HttpResponse.json({ detail: "no" }, { status: 403 })));
+  const { user, router } = renderPage("/jobs");
+  await user.click(await screen.findByRole("combobox", { name: "Owner" }));
+  await user.click(await screen.findByRole("option", { name: me().username }));
+  await expect.poll(() => router.state.location.search).toBe(`?owner=${me().username}`);
 });
 
 it("draws the rows in view only, and reads the next page when one comes near the end", async () => {

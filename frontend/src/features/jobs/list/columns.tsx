@@ -43,7 +43,7 @@ export const COLUMNS: Record<ColumnName, Column> = {
     cell: (job) => <JobName job={job} />,
     title: ({ name, project }) => `${name} (${project.organisation.name} / ${project.name})`,
   },
-  state: { label: t`State`, width: "112px", sort: "state", cell: ({ state }) => <JobStateBadge state={state} /> },
+  state: { label: t`State`, width: "120px", sort: "state", cell: ({ state }) => <JobStateBadge state={state} /> },
   progress: { label: t`Progress`, width: "120px", cell: (job) => <JobBar job={job} /> },
   outcome: {
     label: t`Finish, result or reason`,

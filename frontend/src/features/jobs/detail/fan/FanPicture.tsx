@@ -5,7 +5,7 @@ import { type PointerEvent, useId, useMemo, useState } from "react";
 
 import { number } from "@/lib/quantities";
 import { timeTicks, valueTicks } from "@/lib/curves/ticks";
-import { clock } from "@/lib/time";
+import { clock, clockTick } from "@/lib/time";
 
 import type { Band, Fan, FanPoint } from "./model";
 import classes from "./FanPicture.module.css";
@@ -26,6 +26,7 @@ export function FanPicture({ fan, width, height }: { fan: Fan; width: number; he
   );
   const last = fan.past.at(-1);
   const bottom = height - BOTTOM;
+  const times = timeTicks(fan.from_ms, fan.to_ms, Math.max(2, Math.floor(inner / TICK_PX)));
 
   function point(event: PointerEvent<SVGSVGElement>) {
     const at_ms = fan.from_ms + ((event.clientX - event.currentTarget.getBoundingClientRect().left - LEFT) / inner) * (fan.to_ms - fan.from_ms);
@@ -47,9 +48,9 @@ export function FanPicture({ fan, width, height }: { fan: Fan; width: number; he
           </text>
         </g>
       ))}
-      {timeTicks(fan.from_ms, fan.to_ms, Math.max(2, Math.floor(inner / TICK_PX))).map((ms) => (
+      {times.map((ms) => (
         <text key={ms} x={x(ms)} y={height - 6} textAnchor="middle" className={classes.tick}>
-          {clock(new Date(ms).toISOString())}
+          {clockTick(ms, (times[1] ?? fan.to_ms) - (times[0] ?? fan.from_ms))}
         </text>
       ))}
       {last !== undefined && fan.p50_ms !== null && (

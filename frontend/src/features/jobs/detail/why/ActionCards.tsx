@@ -6,7 +6,7 @@ import { Badge, Group, Paper, SimpleGrid, Text } from "@mantine/core";
 import type { AdvisedAction, Job } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { useAdvisedAction } from "@/features/jobs/queries";
-import { clock, duration } from "@/lib/time";
+import { clock, duration, useNow } from "@/lib/time";
 
 interface Props {
   job: Job;
@@ -32,7 +32,7 @@ export function ActionCards({ job, actions, mayAct, waits }: Props) {
 
 function ActionCard({ job, action, mayAct, waits }: Omit<Props, "actions"> & { action: AdvisedAction }) {
   const take = useAdvisedAction(job.id);
-  const effect = effectText(action, waits);
+  const effect = effectText(action, waits, useNow(10));
   const cost = costText(action);
   return (
     <>
@@ -63,11 +63,12 @@ function ActionCard({ job, action, mayAct, waits }: Omit<Props, "actions"> & { a
 }
 
 /** "It starts in the next round, 10 min 00 s earlier; predicted finish 14:05." */
-function effectText(action: AdvisedAction, waits: boolean): string {
+function effectText(action: AdvisedAction, waits: boolean, now: number): string {
   const gain = action.gain_s === null ? "" : t`, ${duration(action.gain_s)} earlier`;
   const finish = t`predicted finish ${clock(action.finish_at)}`;
   if (!waits) return t`It ends${gain.replace(",", "")}: ${finish}.`;
-  const start = action.starts_now ? t`in the next round` : clock(action.start_at);
+  const isDue = action.starts_now || (action.start_at !== null && Date.parse(action.start_at) <= now); // it took a while to compute
+  const start = isDue ? t`in the next round` : clock(action.start_at);
   return t`It starts ${start}${gain}; ${finish}.`;
 }
 

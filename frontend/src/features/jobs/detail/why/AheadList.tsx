@@ -6,10 +6,12 @@ import { List, Text } from "@mantine/core";
 
 import type { Analysis } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
+import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { Section } from "@/components/layout/Section";
-import { clock } from "@/lib/time";
+import { clock, until, useNow } from "@/lib/time";
 
 export function AheadList({ analysis: { ahead, awaited } }: { analysis: Analysis }) {
+  const now = useNow(10);
   return (
     <Section title={t`Who is ahead`} order={3}>
       {ahead.n_jobs === 0 && <Text size="sm">{t`It is the next one to be served.`}</Text>}
@@ -21,7 +23,7 @@ export function AheadList({ analysis: { ahead, awaited } }: { analysis: Analysis
           {ahead.jobs.map((job) => (
             <List.Item key={job.id}>
               <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink> ({plural(job.n_workers, { one: "# GPU", other: "# GPUs" })}
-              {job.predicted_start_at !== null && t`, starts ${clock(job.predicted_start_at)}`}): {job.explanation.sentence}
+              {startText(job.predicted_start_at, now)}): {job.explanation.sentence}
             </List.Item>
           ))}
         </List>
@@ -31,10 +33,22 @@ export function AheadList({ analysis: { ahead, awaited } }: { analysis: Analysis
           <Trans>
             It starts when{" "}
             {awaited.id === null ? t`a job of another organisation` : <TextLink to={`/jobs/${awaited.id}`}>{awaited.name}</TextLink>}{" "}
-            ends: predicted {clock(awaited.finish_at)}.
+            ends: predicted {finishText(awaited.finish_at, now)}.
           </Trans>
         </Text>
       )}
     </Section>
   );
+}
+
+/** Nothing once the time has come without a start. */
+function startText(predicted: string | null, now: number): string {
+  const start = meaningfulStart(predicted, now);
+  return start === null ? "" : t`, starts ${clock(start)}`;
+}
+
+/** "14:05", "14:05 (overdue by 3 min)". */
+function finishText(predicted: string | null, now: number): string {
+  const isLate = predicted !== null && Date.parse(predicted) < now;
+  return isLate ? `${clock(predicted)} (${until(predicted, now)})` : clock(predicted);
 }

@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Analysis } from "@/api/types";
-import { job, jobDetail, me } from "@/testing/fixtures";
+import { AT, job, jobDetail, me } from "@/testing/fixtures";
 import { advisedAction, analysis, why } from "@/testing/schedulingFixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
@@ -54,6 +54,20 @@ it("shows need against have, who is ahead and why, and without a name what belon
   expect(card).toHaveTextContent("2 jobs of other organisations ahead of it.");
   expect(card).toHaveTextContent("It starts when a job of another organisation ends");
   expect(card).toHaveTextContent("No change that was tried starts it noticeably earlier.");
+});
+
+it("says of predictions whose time has come that they are late, not that they are past", async () => {
+  const explanation = { reason: "submitted_earlier", sentence: "first was submitted 60 s earlier.", facts: {} };
+  const { card } = await shown(
+    analysis({
+      ahead: { n_jobs: 1, n_others: 0, jobs: [{ id: OTHER, name: "first", n_workers: 1, explanation, predicted_start_at: AT }] },
+      awaited: { id: null, name: null, finish_at: AT },
+      actions: [advisedAction({ starts_now: false, start_at: AT })],
+    }),
+  );
+  expect(await within(card).findByText(/It starts in the next round, 10 min 00 s earlier/)).toBeVisible();
+  expect(within(card).getByRole("list", { name: "Jobs ahead" })).toHaveTextContent("first (1 GPU): first was");
+  expect(card).toHaveTextContent(/ends: predicted .* \(overdue by \d+ d\)\./);
 });
 
 it("leads to where more is asked for when a quota is what it lacks", async () => {
