@@ -32,7 +32,7 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
         ids = ", ".join(row["id"] for row in rows)
         raise CommandError(f"Several {collection} are called {name}.", remedy=f"Give --project, or an id: {ids}.")
     if may_be_part(name):
-        few = {"fields": "id,name"} if collection == "jobs" else {}
+        few: dict[str, Any] = {"fields": "id,name"} if collection == "jobs" else {}
         parts = [row for row in api.all(f"/{collection}", **few, **query) if is_part(name, row["id"])]
         if parts:
             return _by_id(api, collection, _only(parts, name, collection)["id"])
