@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names where the API wants ids: people write `iris`, a job's name, or the first characters of an id."""
+"""Names where the API wants ids: people write `iris`, a job's name, or a part of an id as tables show it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.short_ids import is_part, may_be_part
 from mlhub.client.api import Api, Refused
 
-SHORTEST_PREFIX = 4
 LISTED = 200
+MOST_NAMED = 10  # candidates in a message
 
 
 def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
-    """One object of a collection ("jobs", "datasets" ...) by id, exact name, or the beginning of its id.
+    """One object of a collection ("jobs", "datasets" ...) by id, exact name, or the end or the beginning of its id.
 
     Of several jobs of one name it is the newest. Raises CommandError when there is none, or when several fit.
     """
@@ -23,14 +25,17 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
     rows: list[dict[str, Any]] = api.get(f"/{collection}", name=name, limit=2, **query)["results"]
     if collection == "jobs" and rows:
         return rows[0]
-    if not rows and len(name) >= SHORTEST_PREFIX:
-        rows = [r for r in api.get(f"/{collection}", limit=LISTED, **query)["results"] if r["id"].startswith(name)]
     if len(rows) == 1:
         return rows[0]
     kind = _kind(collection)
     if rows:
         ids = ", ".join(row["id"] for row in rows)
         raise CommandError(f"Several {collection} are called {name}.", remedy=f"Give --project, or an id: {ids}.")
+    if may_be_part(name):
+        few: dict[str, Any] = {"fields": "id,name"} if collection == "jobs" else {}
+        parts = [row for row in api.all(f"/{collection}", **few, **query) if is_part(name, row["id"])]
+        if parts:
+            return _by_id(api, collection, _only(parts, name, collection)["id"])
     raise CommandError(
         f"There is no {kind} {name} that you may see.",
         remedy=f"`mlhub {_listing(collection)}` lists what there is.",
@@ -69,8 +74,12 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     """The organisation of that name or id, or the only one. Raises CommandError."""
     rows: list[dict[str, Any]] = list(api.all("/organisations"))
     chosen = [row for row in rows if not name or name in (row["name"], row["id"])]
+    if not chosen:
+        chosen = [row for row in rows if is_part(name, row["id"])]
     if len(chosen) == 1:
         return chosen[0]
+    if name and chosen:
+        return _only(chosen, name, "organisations")
     if not rows:
         raise CommandError(
             "You are in no organisation.",
@@ -85,9 +94,13 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     )
 
 
-def is_place_named(given: str, kind: str, row: dict[str, Any]) -> bool:
-    """Whether an organisation, a team or a project has this id or name; `team/vision` is no project vision."""
-    return given in (row["id"], row["name"], f"{kind}/{row['name']}")
+def places_named(given: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    """Those with this id or name, else with this part of an id; `team/vision` is no project vision.
+
+    rows: organisations, teams and projects, each behind its kind.
+    """
+    exact = [(kind, row) for kind, row in rows if given in (row["id"], row["name"], f"{kind}/{row['name']}")]
+    return exact or [(kind, row) for kind, row in rows if is_part(given, row["id"])]
 
 
 def several_places(given: str, found: list[tuple[str, str]]) -> CommandError:
@@ -99,6 +112,17 @@ def several_places(given: str, found: list[tuple[str, str]]) -> CommandError:
     return CommandError(
         f"{len(found)} are called {given}.",
         remedy=f"Give {' or '.join(alone)}, or an id: {ids}." if alone else f"Give an id: {ids}.",
+    )
+
+
+def _only(rows: Sequence[dict[str, Any]], part: str, collection: str) -> dict[str, Any]:
+    """The only row with this part of an id. Raises CommandError that names the candidates."""
+    if len(rows) == 1:
+        return rows[0]
+    named = ", ".join(f"{row['id']} ({row['name']})" for row in rows[:MOST_NAMED])
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    raise CommandError(
+        f"The ids of {len(rows)} {collection} begin or end with {part}.", remedy=f"Give more of one of {named}{more}."
     )
 
 

@@ -1555,7 +1555,11 @@ CREATE TABLE public.tenants_userquota (
     project_id uuid,
     team_id uuid,
     user_id uuid,
+    max_cpus integer,
+    max_memory_bytes bigint,
+    CONSTRAINT tenants_userquota_max_cpus_check CHECK ((max_cpus >= 0)),
     CONSTRAINT tenants_userquota_max_gpus_check CHECK ((max_gpus >= 0)),
+    CONSTRAINT tenants_userquota_max_memory_bytes_check CHECK ((max_memory_bytes >= 0)),
     CONSTRAINT tenants_userquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_userquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
     CONSTRAINT tenants_userquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
@@ -1933,15 +1937,16 @@ INSERT INTO public.django_migrations VALUES (143, 'storage', '0011_completed_upl
 INSERT INTO public.django_migrations VALUES (144, 'tenants', '0024_limits_of_cpus_and_memory', now());
 INSERT INTO public.django_migrations VALUES (145, 'tenants', '0025_submitters', now());
 INSERT INTO public.django_migrations VALUES (146, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (147, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (148, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (149, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (150, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (151, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (152, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (153, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (147, 'tenants', '0027_limits_of_cpus_and_memory_for_users', now());
+INSERT INTO public.django_migrations VALUES (148, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (149, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (150, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (151, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (152, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (153, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (154, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 153, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 154, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

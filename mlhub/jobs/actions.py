@@ -101,7 +101,7 @@ def submit_job(
         request = check_prediction(kind, dataset_version, model_version, request)
         check_capacity(project, request["min_workers"], types_of(request))
         check_resources(request)
-    check_host_limits(project, request)
+    check_host_limits(project, request, limits)
     gpu_types = types_of(request)
     check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
     try:

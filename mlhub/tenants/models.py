@@ -282,7 +282,8 @@ class ProjectQuota(QuotaRules):
 class UserQuota(OfOwner):
     """What one user may have of an organisation, or of its team or project. user: None = of each who has no other.
 
-    gpus_by_type: the most GPUs at a time, by GPU type. max_storage_bytes: of an organisation only. budgets: as a
+    gpus_by_type: the most GPUs at a time, by GPU type. max_cpus, max_memory_bytes: that pods request.
+    max_storage_bytes: of an organisation only. budgets: as a
     quota's, of which each user has an own one. None and {} = no limit.
     """
 
@@ -293,6 +294,8 @@ class UserQuota(OfOwner):
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas")
     max_gpus = models.PositiveIntegerField(null=True, blank=True)
     gpus_by_type = models.JSONField(default=dict, blank=True)
+    max_cpus = models.PositiveIntegerField(null=True, blank=True)
+    max_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)

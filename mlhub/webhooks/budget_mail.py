@@ -21,9 +21,9 @@ EFFECTS = {  # by what the budget says, once nothing of it is left
     "stop_all": "Running jobs save a checkpoint and wait until the next period, or until the budget is raised.",
 }
 USER_EFFECTS = {  # of a user's own
-    "stop_new": "No job of yours starts until the next period, or until an admin of the organisation raises it.",
-    "stop_all": "Your running jobs save a checkpoint and wait until the next period, or until an admin of the "
-    "organisation raises it.",
+    "stop_new": "No job of yours starts until the next period, or until an admin of {admins} raises it.",
+    "stop_all": "Your running jobs save a checkpoint and wait until the next period, or until an admin of {admins} "
+    "raises it.",
 }
 
 
@@ -53,6 +53,7 @@ def user_budget_message(event: Event) -> EmailMessage | None:
         return None
     scope = f" on {facts['gpu_type']}" if facts.get("gpu_type") else ""
     effect = USER_EFFECTS.get(facts["on_exhausted"], "") if facts["percent"] >= 100 else ""
+    effect = effect.format(admins=_admins(event))
     lines = [
         f"You have used {facts['used_gpu_hours']:g} of your {facts['gpu_hours']:g} GPU-hours{scope} "
         f"({facts['period']}) in {facts['name']}.",
@@ -62,6 +63,14 @@ def user_budget_message(event: Event) -> EmailMessage | None:
     ]
     subject = " ".join(f"{facts['name']}: {facts['percent']} % of your GPU-hours are used".split())[:200]
     return EmailMessage(subject, "\n\n".join(line for line in lines if line), to=[user.email])
+
+
+def _admins(event: Event) -> str:
+    """Whose admins can raise limits of users there: of the team or project itself, and of its organisation."""
+    near, organisation = event.facts["name"], event.organisation
+    if event.subject_kind == "organisation" or organisation is None:
+        return near
+    return f"{near} or of {organisation.name}"
 
 
 def _chose(user: User, topic: str) -> bool:

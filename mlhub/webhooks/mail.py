@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.db.models import Max
 
+from mlhub.core.errors import InvalidInputError
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import User
@@ -42,7 +43,13 @@ def chosen_by(user: User) -> list[str]:
 
 
 def choose(user: User, topics: Sequence[str]) -> None:
-    """From now on the user is notified of these."""
+    """From now on the user is notified of these. Raises InvalidInputError where there is no address to write to."""
+    if topics and not user.email:
+        raise InvalidInputError(
+            "Your account has no e-mail address, so that nothing could be sent.",
+            field="topics",
+            remedy="Ask an administrator of the platform to give your account an address, or choose no topics.",
+        )
     MailNotices.objects.update_or_create(user=user, defaults={"topics": [t for t in MAIL_TOPICS if t in topics]})
 
 

@@ -59,6 +59,10 @@ class Reason(StrEnum):
     QUOTA_MEMORY = "quota_memory"
     LARGER_THAN_QUOTA_OF_CPUS = "larger_than_quota_of_cpus"
     LARGER_THAN_QUOTA_OF_MEMORY = "larger_than_quota_of_memory"
+    USER_QUOTA_CPUS = "user_quota_cpus"
+    USER_QUOTA_MEMORY = "user_quota_memory"
+    LARGER_THAN_USER_QUOTA_OF_CPUS = "larger_than_user_quota_of_cpus"
+    LARGER_THAN_USER_QUOTA_OF_MEMORY = "larger_than_user_quota_of_memory"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
@@ -168,7 +172,7 @@ SENTENCES: Mapping[Reason, str] = {
     "one person may use in {tenant}; {renewal}. An admin of {admins} can raise it.",
     Reason.LARGER_THAN_USER_QUOTA: "Pending: it requests {need} GPUs, but {user} may never use more than {have} in "
     "{tenant}. An admin of {admins} can raise that.",
-    Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used} {what} in {tenant} and may have {quota}.",
+    Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used:g} {what} in {tenant} and may have {quota:g}.",
     Reason.QUOTA_GPUS_OF_TYPE: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs of type {gpu_type}; "
     "{need} more would exceed the quota. An admin of {above} can raise it.",
     Reason.LARGER_THAN_QUOTA_OF_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the quota of "
@@ -181,6 +185,14 @@ SENTENCES: Mapping[Reason, str] = {
     "{tenant} never allows more than {have:g}. An admin of {above} can raise it.",
     Reason.LARGER_THAN_QUOTA_OF_MEMORY: "Pending: {n_workers} workers of it request {need:.1f} GiB of memory, but the "
     "quota of {tenant} never allows more than {have:.1f}. An admin of {above} can raise it.",
+    Reason.USER_QUOTA_CPUS: "Limit of a user: pods of {user} request {used:g} of the {quota:g} CPUs that one person "
+    "may have in {tenant}; {need:g} more would exceed that. An admin of {admins} can raise it.",
+    Reason.USER_QUOTA_MEMORY: "Limit of a user: pods of {user} request {used:.1f} of the {quota:.1f} GiB of memory "
+    "that one person may have in {tenant}; {need:.1f} GiB more would exceed that. An admin of {admins} can raise it.",
+    Reason.LARGER_THAN_USER_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:g} CPUs, but {user} may "
+    "never have more than {have:g} in {tenant}. An admin of {admins} can raise that.",
+    Reason.LARGER_THAN_USER_QUOTA_OF_MEMORY: "Pending: {n_workers} workers of it request {need:.1f} GiB of memory, but "
+    "{user} may never have more than {have:.1f} in {tenant}. An admin of {admins} can raise that.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: giving it {n_workers} GPUs shortens the average completion time the most.",

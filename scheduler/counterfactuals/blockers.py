@@ -13,7 +13,7 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.policies.abilities import abilities_of
-from scheduler.quota.host_limits import CPU_GRAIN
+from scheduler.quota.host_limits import CPU_GRAIN, HostLimit
 from scheduler.round.admission import admit
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
@@ -32,6 +32,8 @@ class BlockerKind(StrEnum):
     QUOTA_MEMORY = "quota_memory"
     USER_GPUS = "user_gpus"  # limits of the one whose job it is
     USER_RUNNING_JOBS = "user_running_jobs"
+    USER_CPUS = "user_cpus"  # as of the quota
+    USER_MEMORY = "user_memory"
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
 
 
@@ -114,8 +116,9 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         if tenant.max_running_jobs is not None:
             have = max(0, tenant.max_running_jobs - ledger.jobs_of(tenant.id))
             yield Blocker(BlockerKind.QUOTA_RUNNING_JOBS, 1, have, tenant.max_running_jobs, tenant.id)
-        if ledger.hosts is not None:
-            yield from _of_host(ledger.hosts.used(tenant.id), tenant, job, need)
+    if ledger.hosts is not None:
+        for limit in ledger.hosts.limits(job.tenant, job.user):
+            yield from _of_host(ledger.hosts.used(*limit.key), limit, job, need)
     yield from _of_user(state, job, need)
     if ledger.borrowing is not None:
         have, most = max(0, ledger.borrowing.available(job.tenant)), ledger.borrowing.most(job.tenant)
@@ -126,14 +129,17 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         )
 
 
-def _of_host(used: HostResources, tenant: TenantSnapshot, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+def _of_host(used: HostResources, limit: HostLimit, job: JobSnapshot, need: int) -> Iterator[Blocker]:
     """The server without which the job cannot run, if there is one, counts as taken."""
     server = planned_resources(job, need).without(host_resources(job, need))
+    user = "" if limit.user is None else limit.user.name or limit.user.user
+    kinds = (BlockerKind.QUOTA_CPUS, BlockerKind.QUOTA_MEMORY)
+    of_cpus, of_memory = (BlockerKind.USER_CPUS, BlockerKind.USER_MEMORY) if user else kinds
     for kind, most, taken, server_takes, each, unit in (
-        (BlockerKind.QUOTA_CPUS, tenant.max_cpus, used.cpus, server.cpus, job.cpus_per_worker, 1),
+        (of_cpus, limit.max_cpus, used.cpus, server.cpus, job.cpus_per_worker, 1),
         (
-            BlockerKind.QUOTA_MEMORY,
-            tenant.max_memory_bytes,
+            of_memory,
+            limit.max_memory_bytes,
             used.memory_bytes,
             server.memory_bytes,
             job.memory_per_worker_bytes,
@@ -144,7 +150,7 @@ def _of_host(used: HostResources, tenant: TenantSnapshot, job: JobSnapshot, need
             total = int((most - server_takes + CPU_GRAIN) // each)
             have = max(0, int((most - server_takes - taken + CPU_GRAIN) // each))
             enough = unit * math.ceil((taken + server_takes + need * each - CPU_GRAIN) / unit)
-            yield Blocker(kind, need, have, total, tenant.id, enough=enough)
+            yield Blocker(kind, need, have, total, limit.at.id, user=user, enough=enough)
 
 
 def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:

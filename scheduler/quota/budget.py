@@ -215,14 +215,14 @@ class Budget:
         if self._ledger.hosts is None:
             return math.inf
         own = self._hosts.get(job.id, NOTHING).without(host_resources(job, n_workers))
-        return self._ledger.hosts.n_more(job.tenant, own, each=host_resources(job, 0, 1))
+        return self._ledger.hosts.n_more(job.tenant, own, each=host_resources(job, 0, 1), user=job.user)
 
     def book_servers(self, job: JobSnapshot, allocation: GangAllocation) -> None:
         """Books the servers that placement gave to a job beyond those that were counted for it."""
         if self._ledger.hosts is None or job.id not in self._granted:
             return
         host = held_resources(job, allocation)
-        self._ledger.hosts.reserve(job.tenant, host.without(self._hosts.get(job.id, NOTHING)))
+        self._ledger.hosts.reserve(job.tenant, host.without(self._hosts.get(job.id, NOTHING)), user=job.user)
         self._hosts[job.id] = host
 
     def _more_host(self, job: JobSnapshot, n_workers: int) -> HostResources:

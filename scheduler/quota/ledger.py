@@ -142,7 +142,7 @@ class Ledger:
                 return Explanation(Reason.QUOTA_GPUS, {**self._whose(tenant), **facts})
         refused = self._type_limit(tenant_id, gpu_type, gpus) if gpu_type and self._typed else None
         if refused is None and self.hosts is not None:
-            return self.hosts.limit(tenant_id, host, self._above)
+            return self.hosts.limit(tenant_id, host, self._above, user=user)
         return refused
 
     def type_limit(self, tenant_id: str, gpu_type: str, *, gpus: int, user: str = "") -> Explanation | None:
@@ -188,11 +188,18 @@ class Ledger:
         return self.borrowing is not None and self.borrowing.owner(tenant_id, gpus)[0]
 
     def never(
-        self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = (), host: HostResources = NOTHING
+        self,
+        tenant_id: str,
+        *,
+        gpus: int,
+        gpu_types: Iterable[str] = (),
+        host: HostResources = NOTHING,
+        user: str = "",
     ) -> Explanation | None:
         """Returns why the tenant may not use so many GPUs of one of these types even alone; None if that is allowed.
 
-        gpu_types: those that the job may use and the cluster has; () = limits of types do not count.
+        gpu_types: those that the job may use and the cluster has; () = limits of types do not count. user: whose limits
+        of CPUs and memory count, too.
         """
         for tenant in self._line(tenant_id):
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
@@ -204,7 +211,7 @@ class Ledger:
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         refused = self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
         if refused is None and self.hosts is not None:
-            return self.hosts.never(tenant_id, host, self._above, n_workers=gpus)
+            return self.hosts.never(tenant_id, host, self._above, n_workers=gpus, user=user)
         return refused
 
     def _never_of_type(self, tenant_id: str, gpus: int, gpu_types: tuple[str, ...]) -> Explanation | None:
@@ -239,7 +246,7 @@ class Ledger:
                 if used > most:
                     facts = {"tenant": name_of(tenant), "gpu_type": gpu_type, "used": used, "quota": most}
                     return Explanation(Reason.OVER_QUOTA_OF_TYPE, facts)
-        return None if self.hosts is None else self.hosts.excess(tenant_id)
+        return None if self.hosts is None else self.hosts.excess(tenant_id, user=user)
 
     def reserve(
         self,
@@ -267,7 +274,7 @@ class Ledger:
         if self.users is not None and user:
             self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
         if self.hosts is not None:
-            self.hosts.reserve(tenant_id, host)
+            self.hosts.reserve(tenant_id, host, user=user)
 
     def release(
         self,

@@ -159,7 +159,7 @@ def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
         there = {node.gpu_type for node in state.snapshot.nodes}
         types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
     host = planned_resources(job, job.min_workers)
-    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types, host=host)
+    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types, host=host, user=job.user)
     if reason is None and ledger.users is not None and job.user:
         return ledger.users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
     return reason

@@ -86,6 +86,8 @@ def _check_tenant(tenant: TenantSnapshot) -> None:
         for name, value in (
             ("max_gpus", limit.max_gpus),
             ("max_running_jobs", limit.max_running_jobs),
+            ("max_cpus", limit.max_cpus),
+            ("max_memory_bytes", limit.max_memory_bytes),
             *limit.gpus_by_type,
         ):
             if value is not None and not 0 <= value < math.inf:

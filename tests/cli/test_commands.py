@@ -67,11 +67,11 @@ def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: py
     assert main(["ps"]) == CommandStatus.OK
     table = capsys.readouterr().out.splitlines()
     assert table[0].split()[:3] == ["ID", "NAME", "STATE"]
-    assert table[1].split()[:3] == [pk[:8], "first", "queued"]
+    assert table[1].split()[:3] == [pk[-8:], "first", "queued"]
     assert main(["-o", "json", "show", "first"]) == CommandStatus.OK
     shown = json.loads(capsys.readouterr().out)
     assert (shown["id"], shown["epochs"], shown["hyperparameters"]["learning_rate"]) == (pk, 3, 0.01)
-    assert main(["why", pk[:8]]) == CommandStatus.OK
+    assert main(["why", pk[-8:]]) == CommandStatus.OK
     assert capsys.readouterr().out.strip()
     assert main(["startup", "first"]) == CommandStatus.OK
     started = capsys.readouterr().out.splitlines()

@@ -97,7 +97,7 @@ def test_limits_of_users_are_set_listed_and_removed(
     for argv in (
         ["quota", "users", "set", "vision", "everyone", "--gpus", "2", "--gpus-of", "A100=1"],
         ["quota", "users", "set", "vision", "bob", "--running-jobs", "3", "--gpus-of", "T4=4", "--gpu-hours", "20"],
-        ["quota", "users", "set", "vision", "bob", "--gpus", "none"],
+        ["quota", "users", "set", "vision", "bob", "--gpus", "none", "--cpus", "8", "--memory-gib", "1.5"],
     ):
         assert main(argv) == CommandStatus.OK, capsys.readouterr()
     capsys.readouterr()
@@ -106,9 +106,13 @@ def test_limits_of_users_are_set_listed_and_removed(
     assert (everyone["user"], everyone["max_gpus"], everyone["gpus_by_type"]) == (None, 2, {"A100": 1})
     assert (own["user"]["username"], own["max_gpus"], own["max_running_jobs"]) == ("bob", None, 3)
     assert own["gpus_by_type"] == {"A100": 1, "T4": 4}
+    assert (own["max_cpus"], own["max_memory_bytes"]) == (8, 3 * 2**29)
     assert [one["gpu_hours"] for one in own["budgets"]] == [20.0]
     assert main(["quota", "users", "ls", "vision"]) == CommandStatus.OK
-    assert "A100: 0 of 1, T4: 0 of 4" in capsys.readouterr().out
+    table = capsys.readouterr().out
+    assert "A100: 0 of 1, T4: 0 of 4" in table
+    assert "0 of 8" in table
+    assert "0 B of 1.5 GiB" in table
     assert main(["quota", "users", "set", "vision", "bob", "--gpus", "many"]) != CommandStatus.OK
     assert main(["quota", "users", "set", "vision", "bob"]) != CommandStatus.OK
     assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.OK

@@ -11,7 +11,7 @@ from mlhub.jobs import actions
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState, Trigger
 from mlhub.jobs.tasks import hand_off_job, sweep_not_handed_off
-from mlhub.registry.models import Kind, ModelVersion
+from mlhub.registry.models import Kind, Model, ModelVersion
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
@@ -209,6 +209,23 @@ def test_a_dataset_that_is_still_inspected_is_a_conflict_that_says_try_again(cas
     assert (answer.status_code, answer.json()["code"]) == (409, "not_ready")
     type(version).objects.filter(pk=version.pk).update(state="refused", error={"message": "Bad.", "remedy": "Mend."})
     assert submit(cast).status_code == 422
+
+
+def test_the_state_of_a_model_s_version_is_told_before_what_its_job_lacks(cast: Cast) -> None:
+    model = Model.objects.create(project=cast.project_a, name="mine", created_by=cast.bob)
+    version = ModelVersion.objects.create(model=model, number=1, kind="", state="inspecting", created_by=cast.bob)
+    for path in ("/api/v1/jobs", "/api/v1/jobs/preview"):
+        body = {"project": str(cast.project_a.id), "model_version": str(version.id)}
+        ModelVersion.objects.filter(pk=version.pk).update(state="inspecting", error=None)
+        answer = cast.client(cast.bob).post(path, body, format="json")
+        assert (answer.status_code, answer.json()["code"]) == (409, "not_ready"), answer.content
+        assert answer.json()["detail"] == "mine is still being inspected."
+        error = {"message": "It imports no torch.", "remedy": "Mend it."}
+        ModelVersion.objects.filter(pk=version.pk).update(state="refused", error=error)
+        answer = cast.client(cast.bob).post(path, body, format="json")
+        assert answer.status_code == 422
+        assert answer.json()["detail"] == "mine was refused: It imports no torch."
+        assert (answer.json()["errors"][0]["field"], answer.json()["remedy"]) == ("model", "Mend it.")
 
 
 def test_a_queued_job_is_cancelled_at_once_and_cancelling_again_changes_nothing(cast: Cast) -> None:

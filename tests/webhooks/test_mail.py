@@ -130,6 +130,21 @@ def test_one_chooses_for_oneself_and_unknown_topics_are_refused(cast: Cast) -> N
     assert refused.status_code == 422
 
 
+def test_an_account_without_an_address_chooses_nothing_and_may_still_end_what_it_chose(cast: Cast) -> None:
+    choose(cast, cast.bob, "job.failed")
+    User.objects.filter(pk=cast.bob.pk).update(email="")
+    refused = cast.client(cast.bob).put(ADDRESS, {"topics": ["job.failed", "job.preempted"]}, format="json")
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert (error["field"], error["message"]) == (
+        "topics",
+        "Your account has no e-mail address, so that nothing could be sent.",
+    )
+    assert cast.client(cast.bob).get(ADDRESS).json()["topics"] == ["job.failed"]
+    choose(cast, cast.bob)
+    assert cast.client(cast.bob).get(ADDRESS).json()["topics"] == []
+
+
 def test_admins_who_chose_it_are_notified_of_a_budget_that_is_reached(cast: Cast) -> None:
     choose(cast, cast.alice, "budget.reached")
     choose(cast, cast.bob, "budget.reached")

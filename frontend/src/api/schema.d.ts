@@ -4295,6 +4295,8 @@ export interface components {
              *     * `quota_memory` - quota_memory
              *     * `user_gpus` - user_gpus
              *     * `user_running_jobs` - user_running_jobs
+             *     * `user_cpus` - user_cpus
+             *     * `user_memory` - user_memory
              *     * `borrowing` - borrowing
              */
             kind: components["schemas"]["BlockerKindEnum"];
@@ -4324,10 +4326,12 @@ export interface components {
          *     * `quota_memory` - quota_memory
          *     * `user_gpus` - user_gpus
          *     * `user_running_jobs` - user_running_jobs
+         *     * `user_cpus` - user_cpus
+         *     * `user_memory` - user_memory
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrowing";
         /**
          * @description * `admin` - admin
          *     * `member` - member
@@ -8906,6 +8910,13 @@ export interface components {
             gpus_by_type?: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods of the user's jobs may request at a time; null: no limit. */
+            max_cpus?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes of memory that pods of the user's jobs may request at a time; null: no limit.
+             */
+            max_memory_bytes?: number | null;
             /** @description The most jobs that the user may run at a time; null: no limit. */
             max_running_jobs?: number | null;
             /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
@@ -13349,6 +13360,10 @@ export interface components {
             gpus_by_type: {
                 [key: string]: number;
             };
+            /** @description The most CPUs that pods of the user's jobs may request at a time; null: no limit. */
+            max_cpus: number | null;
+            /** @description The most bytes of memory that pods of the user's jobs may request at a time; null: no limit. */
+            max_memory_bytes: number | null;
             /** @description The most jobs that the user may run at a time; null: no limit. */
             max_running_jobs: number | null;
             /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
@@ -13382,6 +13397,13 @@ export interface components {
             gpus_by_type: {
                 [key: string]: number;
             };
+            /**
+             * Format: double
+             * @description CPUs that pods of the user's jobs request now.
+             */
+            cpus: number;
+            /** @description Bytes of memory that pods of the user's jobs request now. */
+            memory_bytes: number;
             /** @description Jobs of the user that hold GPUs now. */
             running_jobs: number;
             /** @description Jobs of the user that wait now. */

@@ -77,9 +77,13 @@ export function userQuota(over: Partial<UserQuota> = {}): UserQuota {
     ...{ id: "00000000-0000-7000-8000-0000000000e1", kind: "project", owner: VISION.id, owner_name: VISION.name },
     organisation: ACME.id,
     user: { id: "00000000-0000-7000-8000-0000000000e2", username: "bob" },
+    ...{ max_cpus: null, max_memory_bytes: null },
     ...{ max_gpus: 4, gpus_by_type: {}, max_running_jobs: null, max_waiting_jobs: null, max_storage_bytes: null },
     ...{ budgets: [], version: 2 },
-    used: { gpus: 1, gpus_by_type: {}, running_jobs: 1, waiting_jobs: 0, storage_bytes: null, budgets: [] },
+    used: {
+      ...{ gpus: 1, gpus_by_type: {}, cpus: 2, memory_bytes: 1024 ** 3, running_jobs: 1, waiting_jobs: 0 },
+      ...{ storage_bytes: null, budgets: [] },
+    },
     ...over,
   };
 }

@@ -2988,6 +2988,8 @@ class AsyncOrganisationsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -3006,6 +3008,9 @@ class AsyncOrganisationsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -3020,6 +3025,8 @@ class AsyncOrganisationsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,
@@ -3481,6 +3488,8 @@ class AsyncProjectsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -3499,6 +3508,9 @@ class AsyncProjectsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -3513,6 +3525,8 @@ class AsyncProjectsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,
@@ -4717,6 +4731,8 @@ class AsyncTeamsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -4735,6 +4751,9 @@ class AsyncTeamsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -4749,6 +4768,8 @@ class AsyncTeamsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,

@@ -2983,6 +2983,8 @@ class UserQuota(ApiRecord):
     user: UserBrief | None
     max_gpus: int | None
     gpus_by_type: dict[str, int]
+    max_cpus: int | None
+    max_memory_bytes: int | None
     max_running_jobs: int | None
     max_waiting_jobs: int | None
     max_storage_bytes: int | None
@@ -3003,6 +3005,8 @@ class UserUse(ApiRecord):
 
     gpus: int
     gpus_by_type: dict[str, int]
+    cpus: float
+    memory_bytes: int
     running_jobs: int
     waiting_jobs: int
     storage_bytes: int | None

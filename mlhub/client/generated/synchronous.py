@@ -2952,6 +2952,8 @@ class OrganisationsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -2970,6 +2972,9 @@ class OrganisationsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -2984,6 +2989,8 @@ class OrganisationsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,
@@ -3443,6 +3450,8 @@ class ProjectsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -3461,6 +3470,9 @@ class ProjectsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -3475,6 +3487,8 @@ class ProjectsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,
@@ -4671,6 +4685,8 @@ class TeamsOperations:
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_cpus: int | Unset | None = UNSET,
+        max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         max_waiting_jobs: int | Unset | None = UNSET,
         max_storage_bytes: int | Unset | None = UNSET,
@@ -4689,6 +4705,9 @@ class TeamsOperations:
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
         number: no limit.
+        max_cpus: The most CPUs that pods of the user's jobs may request at a time; null: no limit.
+        max_memory_bytes: The most bytes of memory that pods of the user's jobs may request at a time; null: no
+        limit.
         max_running_jobs: The most jobs that the user may run at a time; null: no limit.
         max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
         max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
@@ -4703,6 +4722,8 @@ class TeamsOperations:
                 "username": username,
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "max_cpus": max_cpus,
+                "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
                 "max_waiting_jobs": max_waiting_jobs,
                 "max_storage_bytes": max_storage_bytes,

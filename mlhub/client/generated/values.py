@@ -32,6 +32,8 @@ BlockerKindEnum = Literal[
     "quota_memory",
     "user_gpus",
     "user_running_jobs",
+    "user_cpus",
+    "user_memory",
     "borrowing",
 ]
 BoundRole = Literal["admin", "member", "submitter", "viewer"]

@@ -47,6 +47,10 @@ BLOCKERS: Mapping[BlockerKind, str] = {
     BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
     "{need}.",
     BlockerKind.USER_RUNNING_JOBS: "{user} may run {have} more of {total} jobs in {tenant}, as one person.",
+    BlockerKind.USER_CPUS: "CPUs that {user} may have in {tenant}, as one person, are enough for {have} more of its "
+    "workers; it needs {need}.",
+    BlockerKind.USER_MEMORY: "Memory that {user} may have in {tenant}, as one person, is enough for {have} more of its "
+    "workers; it needs {need}.",
     BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
 }
 ACTIONS: Mapping[ActionKind, str] = {

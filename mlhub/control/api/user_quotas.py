@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 BY_TYPE = "The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit."
 MAX_GPUS = "The most GPUs that the user's jobs may hold at a time; null: no limit."
+MAX_CPUS = "The most CPUs that pods of the user's jobs may request at a time; null: no limit."
+MAX_MEMORY = "The most bytes of memory that pods of the user's jobs may request at a time; null: no limit."
 MAX_RUNNING = "The most jobs that the user may run at a time; null: no limit."
 MAX_WAITING = "The most jobs that the user may have waiting; null: no limit but the installation's."
 MAX_STORAGE = "The most bytes that the user may store, of an organisation only; null: no limit."
@@ -39,6 +41,8 @@ MAX_STORAGE = "The most bytes that the user may store, of an organisation only; 
 class UserUseSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField(help_text="GPUs that the user's jobs hold now.")
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="The same by GPU type.")
+    cpus = serializers.FloatField(help_text="CPUs that pods of the user's jobs request now.")
+    memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods of the user's jobs request now.")
     running_jobs = serializers.IntegerField(help_text="Jobs of the user that hold GPUs now.")
     waiting_jobs = serializers.IntegerField(help_text="Jobs of the user that wait now.")
     storage_bytes = serializers.IntegerField(
@@ -60,6 +64,8 @@ class UserQuotaSerializer(serializers.Serializer[Any]):
     )
     max_gpus = serializers.IntegerField(allow_null=True, help_text=MAX_GPUS)
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
+    max_cpus = serializers.IntegerField(allow_null=True, help_text=MAX_CPUS)
+    max_memory_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_MEMORY)
     max_running_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_RUNNING)
     max_waiting_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_WAITING)
     max_storage_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_STORAGE)
@@ -87,6 +93,12 @@ class UserQuotaChangeSerializer(StrictSerializer):
     )
     gpus_by_type = serializers.DictField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=BY_TYPE
+    )
+    max_cpus = serializers.IntegerField(
+        min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_CPUS
+    )
+    max_memory_bytes = serializers.IntegerField(
+        min_value=0, max_value=MAX_BYTES, allow_null=True, required=False, help_text=MAX_MEMORY
     )
     max_running_jobs = serializers.IntegerField(
         min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_RUNNING
@@ -187,8 +199,8 @@ def _member(owner: Owner, username: str | None) -> User | None:
 def _shown(owner: Owner, row: UserQuota, *, user: User | None) -> dict[str, Any]:
     """user: for whom it holds; None: limits of every user, of which no use is shown."""
     limits = (
-        "id", "max_gpus", "gpus_by_type", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "budgets",
-        "version", "user",
+        "id", "max_gpus", "gpus_by_type", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs",
+        "max_storage_bytes", "budgets", "version", "user",
     )  # fmt: skip
     return {
         **{name: getattr(row, name) for name in limits},

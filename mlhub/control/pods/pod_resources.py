@@ -7,14 +7,17 @@ _WORKER_MEMORY_BYTES and _SERVER_MEMORY_BYTES. The local backend has virtual nod
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.jobs.models import Allocation, Job, ModeChoice
+from mlhub.tenants.actions.limits.quotas import within
 from mlhub.tenants.models import Organisation
 from mlhub.wire.launch import Resources
 
@@ -60,16 +63,20 @@ class HeldPods:
 
 def pods_held(organisation: Organisation) -> list[HeldPods]:
     """What the organisation's jobs hold now. Two queries; one where they hold nothing."""
-    held = Allocation.objects.filter(
-        released_at=None, attempt__ended_at=None, attempt__job__project__organisation=organisation
-    )
+    return held_by(within(organisation))
+
+
+def held_by(jobs: Mapping[str, Any]) -> list[HeldPods]:
+    """What these jobs hold now. jobs: a filter. Two queries; one where they hold nothing."""
+    paths = {f"attempt__job__{path}": value for path, value in jobs.items()}
+    held = Allocation.objects.filter(released_at=None, attempt__ended_at=None, **paths)
     rows = list(held.values_list("attempt__job", "node", "slots", "n_servers"))
     wanted = Job.objects.filter(pk__in={job for job, *_ in rows}) if rows else Job.objects.none()
-    jobs = {job.pk: job for job in wanted.only("project_id", "resources", "profile", "max_workers")}
+    found = {job.pk: job for job in wanted.only("project_id", "resources", "profile", "max_workers")}
     return [
-        HeldPods(jobs[job].project_id, node, _together(jobs[job], len(slots), n_servers))
+        HeldPods(found[job].project_id, node, _together(found[job], len(slots), n_servers))
         for job, node, slots, n_servers in rows
-        if job in jobs  # else it was deleted between the queries
+        if job in found  # else it was deleted between the queries
     ]
 
 

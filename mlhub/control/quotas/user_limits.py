@@ -11,8 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from mlhub.clusters.models import Node
+from mlhub.control.pods.pod_resources import HeldPods, held_by
 from mlhub.control.quotas.budgets import BudgetBooks, as_rows
-from mlhub.jobs.models import Allocation, Job
+from mlhub.jobs.models import Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_of_user
 from mlhub.tenants.actions.limits.quotas import Owner, within
@@ -75,6 +76,8 @@ class UserLimitBooks:
                         gpus_by_type=tuple(sorted((str(t), int(n)) for t, n in row.gpus_by_type.items())),
                         max_running_jobs=row.max_running_jobs,
                         budgets=self.budgets.budgets_of(owner, row.budgets, user=user),
+                        max_cpus=row.max_cpus,
+                        max_memory_bytes=row.max_memory_bytes,
                     )
                 )
         return tuple(found)
@@ -83,12 +86,15 @@ class UserLimitBooks:
 def use_of(owner: Owner, user: User, row: UserQuota, *, now: datetime) -> dict[str, Any]:
     """What the user has of the owner now, next to the limits that hold."""
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    gpus = _gpus_by_type(owner, user)
+    pods = held_by({"created_by": user, **within(owner)})
+    gpus = _gpus_by_type(pods)
     jobs = Job.objects.filter(created_by=user, **within(owner))
     budgets = BudgetBooks(now, frozenset({organisation.pk})).budgets_of(owner, row.budgets, user=user.pk)
     return {
         "gpus": sum(gpus.values()),
         "gpus_by_type": dict(gpus),
+        "cpus": sum(one.resources.cpus for one in pods),
+        "memory_bytes": sum(one.resources.memory_bytes for one in pods),
         "running_jobs": jobs.filter(state__in=HOLDING_GPUS).count(),
         "waiting_jobs": jobs.filter(state=JobState.QUEUED, intent=Intent.RUN).count(),
         "storage_bytes": used_bytes_of_user(organisation, user) if isinstance(owner, Organisation) else None,
@@ -113,11 +119,9 @@ def limits_in(organisations: Iterable[Organisation], user: User) -> list[tuple[O
     return found
 
 
-def _gpus_by_type(owner: Owner, user: User) -> dict[str, int]:
-    paths = {f"attempt__job__{path}": value for path, value in within(owner).items()}
-    held = Allocation.objects.filter(released_at=None, attempt__ended_at=None, attempt__job__created_by=user, **paths)
+def _gpus_by_type(pods: Iterable[HeldPods]) -> dict[str, int]:
     types = dict(Node.objects.values_list("name", "gpu_type"))
     found: defaultdict[str, int] = defaultdict(int)
-    for node, slots in held.values_list("node", "slots"):
-        found[types.get(node, "")] += len(slots)
+    for one in pods:
+        found[types.get(one.node, "")] += one.resources.gpus
     return dict(found)

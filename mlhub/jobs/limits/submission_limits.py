@@ -39,7 +39,7 @@ def check_resumption(job: Job, *, actor: User) -> None:
     check_storage_left(job.project, job.created_by, limits, is_actor=is_actor)
     gpu_types = (job.resources or {}).get("gpu_types") or ()
     check_capacity(job.project, job.min_workers, gpu_types)
-    check_host_limits_of(job)
+    check_host_limits_of(job, limits, whose="you" if is_actor else job.created_by.username)
     check_user_room(limits, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
     check_waiting_jobs(job.project, job.created_by, limits, is_actor=is_actor)
 

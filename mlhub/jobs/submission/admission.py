@@ -48,12 +48,6 @@ def check_versions(
             field="model",
             remedy="Load it with MLflow, or upload code as a package or a script.",
         )
-    if dataset is None and model.kind != Kind.SCRIPT:
-        raise InvalidInputError(
-            f"Give either dataset or dataset_version: {model.model.name} is no script, which may do without.",
-            field=field,
-            remedy="Name a dataset.",
-        )
     if dataset is not None and dataset.dataset.project.organisation_id != project.organisation_id:
         raise InvalidInputError(
             f"The dataset is not of {project.organisation.name}.",
@@ -66,29 +60,38 @@ def check_versions(
             field="model",
             remedy="Use a model and a project of the same organisation.",
         )
-    named: list[tuple[str, DatasetVersion | ModelVersion, str]] = [("model", model, model.model.name)]
+    _check_state(model, model.model.name, field="model")  # what kind it is only inspection says
+    if dataset is None and model.kind != Kind.SCRIPT:
+        raise InvalidInputError(
+            f"Give either dataset or dataset_version: {model.model.name} is no script, which may do without.",
+            field=field,
+            remedy="Name a dataset.",
+        )
     if dataset is not None:
-        named.insert(0, (field, dataset, dataset.dataset.name))
-    for at, version, name in named:
-        if version.state in (VersionState.FETCHING, VersionState.INSPECTING):
-            raise ConflictError(
-                f"{name} is still being {'fetched' if version.state == VersionState.FETCHING else 'inspected'}.",
-                code="not_ready",
-                field=at,
-                remedy="Try again when it is ready.",
-            )
-        if version.state == VersionState.NEEDS_COLUMNS:
-            raise InvalidInputError(
-                f"{name} waits for a choice of its columns: {(version.error or {}).get('message', '')}",
-                field=at,
-                remedy="Choose its columns on its page, or by POST to its version's /columns.",
-            )
-        if version.state == VersionState.REFUSED:
-            raise InvalidInputError(
-                f"{name} was refused: {(version.error or {}).get('message', '')}",
-                field=at,
-                remedy=(version.error or {}).get("remedy") or "Upload another version.",
-            )
+        _check_state(dataset, dataset.dataset.name, field=field)
+
+
+def _check_state(version: DatasetVersion | ModelVersion, name: str, *, field: str) -> None:
+    """Whether the version is ready. Raises InvalidInputError, ConflictError."""
+    if version.state in (VersionState.FETCHING, VersionState.INSPECTING):
+        raise ConflictError(
+            f"{name} is still being {'fetched' if version.state == VersionState.FETCHING else 'inspected'}.",
+            code="not_ready",
+            field=field,
+            remedy="Try again when it is ready.",
+        )
+    if version.state == VersionState.NEEDS_COLUMNS:
+        raise InvalidInputError(
+            f"{name} waits for a choice of its columns: {(version.error or {}).get('message', '')}",
+            field=field,
+            remedy="Choose its columns on its page, or by POST to its version's /columns.",
+        )
+    if version.state == VersionState.REFUSED:
+        raise InvalidInputError(
+            f"{name} was refused: {(version.error or {}).get('message', '')}",
+            field=field,
+            remedy=(version.error or {}).get("remedy") or "Upload another version.",
+        )
 
 
 def check_request(

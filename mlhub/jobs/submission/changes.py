@@ -131,9 +131,9 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
             request |= check_prediction(job.kind, job.dataset_version, job.model_version, request | asked)
         check_capacity(job.project, request["min_workers"], types_of(request))
         check_resources(request)
-    check_host_limits(job.project, {"mode": job.mode, **request})
-    gpu_types = types_of(request)
     limits = quotas_above(job.project, job.created_by)
+    check_host_limits(job.project, {"mode": job.mode, **request}, limits, whose=job.created_by.username)
+    gpu_types = types_of(request)
     check_user_room(limits, job.created_by, n_gpus=request["min_workers"], gpu_types=gpu_types, is_actor=False)
     if moved:
         _check_divisible(job, request)

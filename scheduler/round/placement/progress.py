@@ -51,7 +51,7 @@ class PlacementProgress:
         hosts, held = self.state.ledger_now.hosts, job.held
         own = (held_resources(job, held) if held else NOTHING).without(host_resources(job, n_workers))
         each = host_resources(job, 0, 1)
-        now = math.inf if hosts is None else hosts.n_more(job.tenant, own, each=each)
+        now = math.inf if hosts is None else hosts.n_more(job.tenant, own, each=each, user=job.user)
         least = planned_resources(job, n_workers).without(host_resources(job, n_workers))
         n_least = 0 if least == NOTHING else held.n_servers if held and held.n_workers == n_workers else 1
         return max(n_least, min(now, self.state.budget.most_servers(job, n_workers)))
@@ -66,7 +66,8 @@ class PlacementProgress:
         self.state.budget.book_servers(job, allocation)
         if held is not None:
             more = held_resources(job, allocation).without(held_resources(job, held))
-            hosts.reserve(job.tenant, HostResources(max(0.0, more.cpus), max(0, more.memory_bytes)))
+            most = HostResources(max(0.0, more.cpus), max(0, more.memory_bytes))
+            hosts.reserve(job.tenant, most, user=job.user)
 
     def _neighbours(self) -> NodeNeighbours | None:
         """Who is on which node; None where no pair was measured that slow each other there."""

@@ -10,7 +10,7 @@ from scheduler.api.user_limits import UserLimit
 from scheduler.simulator.traces.budgets import budgets_from_list
 from scheduler.simulator.traces.trace import BadInput
 
-_FIELDS = ("user", "max_gpus", "gpus_by_type", "max_running_jobs", "budgets")
+_FIELDS = ("user", "max_gpus", "gpus_by_type", "max_running_jobs", "max_cpus", "max_memory_bytes", "budgets")
 
 
 def user_limits_from_list(tenant: str, value: Any, name: str) -> tuple[UserLimit, ...]:
@@ -42,6 +42,8 @@ def _limit(tenant: str, value: Mapping[str, Any], name: str) -> UserLimit:
         max_gpus=_count(whose, "max_gpus", value.get("max_gpus"), name),
         gpus_by_type=gpus_by_type_of(whose, value.get("gpus_by_type"), name),
         max_running_jobs=_count(whose, "max_running_jobs", value.get("max_running_jobs"), name),
+        max_cpus=_count(whose, "max_cpus", value.get("max_cpus"), name),
+        max_memory_bytes=_count(whose, "max_memory_bytes", value.get("max_memory_bytes"), name),
         budgets=budgets_from_list(tenant, value.get("budgets", []), name),
     )
 

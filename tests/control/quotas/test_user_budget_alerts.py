@@ -109,6 +109,16 @@ def test_limits_of_a_team_and_of_a_project_count_what_was_used_there_and_what_ru
     assert Event.objects.filter(kind="user_budget.reached").latest("id").facts["percent"] == 100
 
 
+def test_a_message_about_a_project_s_limit_names_its_admins_and_those_of_its_organisation(world: World) -> None:
+    cast = world.cast
+    limit_user(cast.project_a, None, budgets=budget(10), actor=cast.alice)
+    mail.choose(cast.bob, ["user_budget.reached"])
+    used(world, cast.bob, 12)
+    assert reported(world) == [("bob", 100)]
+    assert mail.send_notices() == 1
+    assert f"or until an admin of {cast.project_a.name} or of A raises it." in outgoing.outbox[0].body
+
+
 def test_the_user_is_written_to_and_nobody_else_and_webhooks_are_notified_once(world: World) -> None:
     cast = world.cast
     limit_user(cast.a, None, budgets=budget(10), actor=cast.alice)
@@ -122,7 +132,7 @@ def test_the_user_is_written_to_and_nobody_else_and_webhooks_are_notified_once(w
     assert (message.to, message.bcc) == (["bob@example.org"], [])
     assert message.subject == "A: 100 % of your GPU-hours are used"
     assert "You have used 12 of your 10 GPU-hours (day) in A." in message.body
-    assert "an admin of the organisation raises it" in message.body
+    assert "No job of yours starts until the next period, or until an admin of A raises it." in message.body
     assert (delivery.make_deliveries(), delivery.make_deliveries()) == (1, 0)
     body = json.loads(Delivery.objects.get(webhook=hook).body)
     assert (body["type"], body["data"]["user"], body["data"]["percent"]) == ("mlhub.user_budget.reached", "bob", 100)

@@ -15,6 +15,8 @@ export function userLimitRows(quota: UserQuota): LimitRow[] {
     ...Object.entries(quota.gpus_by_type).map(([type, most]) =>
       limitRow(t`GPUs of type ${type}`, most, used === null ? undefined : (used.gpus_by_type[type] ?? 0), number),
     ),
+    limitRow(t`CPUs`, quota.max_cpus, used?.cpus, number),
+    limitRow(t`Memory`, quota.max_memory_bytes, used?.memory_bytes, bytes),
     limitRow(t`Running jobs`, quota.max_running_jobs, used?.running_jobs, number),
     limitRow(t`Waiting jobs`, quota.max_waiting_jobs, used?.waiting_jobs, number),
     limitRow(t`Storage`, quota.max_storage_bytes, used?.storage_bytes, bytes),

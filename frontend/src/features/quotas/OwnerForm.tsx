@@ -13,7 +13,7 @@ import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import { impactOf, impactSentence } from "@/features/quotas/impact";
 import { LimitFields } from "@/features/quotas/nodes/LimitFields";
-import { NODE_COUNTS } from "@/features/quotas/nodes/typedLimits";
+import { COUNTS } from "@/features/quotas/nodes/typedLimits";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { QuotaHistory } from "@/features/quotas/QuotaHistory";
 import {
@@ -107,7 +107,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
             error={problem?.of("reclaim")}
           />
         </SimpleGrid>
-        <LimitFields limits={owner} counts={NODE_COUNTS} typed={typed} onType={type} errorOf={errorOf} />
+        <LimitFields limits={owner} counts={COUNTS} typed={typed} onType={type} errorOf={errorOf} />
         <BudgetFields
           budgets={typed.budgets ?? typedBudgets(owner)}
           onType={(budgets) => type({ budgets })}

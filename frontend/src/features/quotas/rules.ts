@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
-import { limitRules, NODE_COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { limitRules, COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
@@ -54,7 +54,7 @@ export type Typed = Partial<Record<NumberRule, string | number>> & TypedLimits &
 
 /** Only what was typed, so that the rest stays as it is. */
 export function asRules(typed: Typed): QuotaRules {
-  const rules: QuotaRules = limitRules(typed, NODE_COUNTS);
+  const rules: QuotaRules = limitRules(typed, COUNTS);
   for (const { name } of NUMBERS) {
     const value = typed[name];
     if (value === undefined) continue;

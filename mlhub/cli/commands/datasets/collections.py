@@ -19,6 +19,7 @@ from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 
 Name = Annotated[str, typer.Argument(help="Name or id.")]
 New = Annotated[str, typer.Option(help="By default that of the file.")]
@@ -38,7 +39,7 @@ def _version(row: dict[str, Any]) -> dict[str, Any]:
 
 
 OWNED = {
-    "ID": lambda row: row["id"][:8],
+    "ID": short_id,
     "NAME": lambda row: row["name"],
     "PROJECT": lambda row: (row["project"] or {}).get("name", "built in"),
     "VERSION": lambda row: _version(row).get("number"),

@@ -11,6 +11,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 
 organisation = typer.Typer(help="Organisations.", no_args_is_help=True)
 retention = typer.Typer(help="Bounds on how long projects keep what their jobs leave.", no_args_is_help=True)
@@ -28,7 +29,7 @@ def list_organisations(context: typer.Context) -> None:
     """List your organisations."""
     session = session_of(context)
     columns: dict[str, Any] = {
-        "ID": lambda one: one["id"][:8],
+        "ID": short_id,
         "NAME": lambda one: one["name"],
         "ROLE": lambda one: one["role"] or "",
     }

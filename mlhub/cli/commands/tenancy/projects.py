@@ -11,6 +11,7 @@ from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.names import found, organisation_named
 from mlhub.cli.session import session_of
+from mlhub.cli.short_ids import short_id
 
 project = typer.Typer(help="Projects.", no_args_is_help=True)
 project.add_typer(retention, name="retention")
@@ -21,7 +22,7 @@ def list_projects(context: typer.Context) -> None:
     """List your projects."""
     session = session_of(context)
     columns = {
-        "ID": lambda p: p["id"][:8],
+        "ID": short_id,
         "NAME": lambda p: p["name"],
         "ORGANISATION": lambda p: p["organisation"]["name"],
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.names import is_place_named, several_places
+from mlhub.cli.names import places_named, several_places
 from mlhub.cli.session import Session
 from mlhub.client.api import Api
 
@@ -25,7 +25,7 @@ def owners_of(api: Api) -> list[dict[str, Any]]:
 
 
 def owner_of(session: Session, name: str) -> dict[str, Any]:
-    found = [one for one in owners_of(session.api) if is_place_named(name, one["kind"], one)]
+    found = [one for _, one in places_named(name, [(one["kind"], one) for one in owners_of(session.api)])]
     if len(found) == 1:
         return found[0]
     if found:

@@ -11,6 +11,7 @@ from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format, predicted, until
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 
 # rules that the scheduler does not decide by: they change no plan
 NOT_PREVIEWED = ("max_priority", "max_storage_bytes", "max_waiting_jobs")
@@ -127,7 +128,7 @@ def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> 
         found = session.api.post("/what-if", quotas=[{owner["kind"]: owner["id"], **wish}])
     columns: dict[str, Any] = {
         "JOB": lambda row: row["name"],
-        "ID": lambda row: row["id"][:8],
+        "ID": short_id,
         "NOW": lambda row: _decision(row["before"]),
         "THEN": lambda row: _decision(row["after"]),
         "STARTS": lambda row: until(row["after"] and row["after"]["start_at"]),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.names import is_place_named, several_places
+from mlhub.cli.names import places_named, several_places
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
 
@@ -92,9 +92,8 @@ def why(
 
 def _address(session: Session, name: str, kinds: tuple[str, ...] = ("team", "project")) -> str:
     """Where the API has the place of that name or id."""
-    found = [
-        (kind, one["id"]) for kind in kinds for one in session.api.all(f"/{kind}s") if is_place_named(name, kind, one)
-    ]
+    rows = [(kind, one) for kind in kinds for one in session.api.all(f"/{kind}s")]
+    found = [(kind, one["id"]) for kind, one in places_named(name, rows)]
     if len(found) == 1:
         return f"/{found[0][0]}s/{found[0][1]}"
     if found:

@@ -43,6 +43,10 @@ def set_limits(
     gpus_of: Annotated[
         list[str] | None, typer.Option(metavar="TYPE=NUMBER|none", help="GPUs of a type at a time; repeatable.")
     ] = None,
+    cpus: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="CPUs that pods request at a time.")] = None,
+    memory_gib: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="GiB of memory that pods request at a time.")
+    ] = None,
     running_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that run at a time.")] = None,
     waiting_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that wait at a time.")] = None,
     storage_gib: Annotated[
@@ -58,7 +62,7 @@ def set_limits(
     owner = owner_of(session, name)
     address = f"/{owner['kind']}s/{owner['id']}/quota/users"
     counts = {"max_gpus": (gpus, 1), "max_running_jobs": (running_jobs, 1), "max_waiting_jobs": (waiting_jobs, 1)}
-    counts["max_storage_bytes"] = (storage_gib, GIB)
+    counts |= {"max_storage_bytes": (storage_gib, GIB), "max_cpus": (cpus, 1), "max_memory_bytes": (memory_gib, GIB)}
     body: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     username = None if person == EVERYONE else person
     if gpus_of or gpu_hours is not None:
@@ -142,9 +146,13 @@ def _of(row: dict[str, Any], field: str, used: str) -> str:
     limit = row[field]
     if limit is None:
         return "no limit"
-    shown = size if field == "max_storage_bytes" else str
+    shown = size if field.endswith("_bytes") else _plain
     now = row["used"] and row["used"][used]
     return shown(limit) if now is None else f"{shown(now)} of {shown(limit)}"
+
+
+def _plain(number: float) -> str:
+    return f"{number:.12g}"
 
 
 def _by_type(row: dict[str, Any]) -> str:
@@ -167,6 +175,8 @@ def _hours(row: dict[str, Any]) -> str:
 _COLUMNS: dict[str, Any] = {
     "GPUS": lambda row: _of(row, "max_gpus", "gpus"),
     "BY TYPE": _by_type,
+    "CPUS": lambda row: _of(row, "max_cpus", "cpus"),
+    "MEMORY": lambda row: _of(row, "max_memory_bytes", "memory_bytes"),
     "RUNNING": lambda row: _of(row, "max_running_jobs", "running_jobs"),
     "WAITING": lambda row: _of(row, "max_waiting_jobs", "waiting_jobs"),
     "STORAGE": lambda row: _of(row, "max_storage_bytes", "storage_bytes"),

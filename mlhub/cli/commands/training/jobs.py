@@ -13,12 +13,13 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import duration, is_past, predicted, until
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 from mlhub.client import job_parts
 
-JobArgument = Annotated[str, typer.Argument(help="Name, id, or the beginning of the id of a job.")]
+JobArgument = Annotated[str, typer.Argument(help="Name or id of a job, or a part of its id as `mlhub ps` shows it.")]
 ACTIVE = ["queued", "starting", "running", "stopping", "paused"]
 COLUMNS = {
-    "ID": lambda job: job["id"][:8],
+    "ID": short_id,
     "NAME": lambda job: job["name"],
     "STATE": lambda job: job["state"],
     "PROGRESS": lambda job: f"{job['progress']:.0%}" if job["progress"] is not None else "",

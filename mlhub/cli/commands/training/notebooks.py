@@ -12,6 +12,7 @@ from mlhub.cli.commands.training.jobs import ACTIVE, COLUMNS, JobArgument
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 
 notebook = typer.Typer(help="Notebooks and terminals on a GPU.", no_args_is_help=True)
 LOOK_EVERY_S = 2.0
@@ -77,7 +78,7 @@ def stop_notebook(context: typer.Context, job: JobArgument) -> None:
     session = session_of(context)
     row = found(session.api, "jobs", job)
     session.api.post(f"/jobs/{row['id']}/pause")
-    session.output.note(f"Stopping: {row['name']}. `mlhub resume {row['id'][:8]}` starts it again.")
+    session.output.note(f"Stopping: {row['name']}. `mlhub resume {short_id(row)}` starts it again.")
 
 
 def _waited_for(session: Session, job_id: str) -> str:

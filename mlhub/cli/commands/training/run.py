@@ -16,6 +16,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session, session_of
+from mlhub.cli.short_ids import short_id
 
 COLLECTIONS = {"dataset": "datasets", "model": "models", "model_of": "jobs"}
 
@@ -67,7 +68,7 @@ def run(
     try:
         raise typer.Exit(following.show_log(session, job["id"], query={}, tail=0, follow=True))
     except KeyboardInterrupt:
-        session.output.note(f"The job goes on. `mlhub logs -f {job['id'][:8]}` follows it, `mlhub cancel` ends it.")
+        session.output.note(f"The job goes on. `mlhub logs -f {short_id(job)}` follows it, `mlhub cancel` ends it.")
 
 
 def _script_words(what: Path | None, words: list[str]) -> tuple[Path | None, list[str]]:

@@ -17,7 +17,7 @@ from mlhub.cli.output import until
 from mlhub.cli.session import Session, session_of
 
 study = typer.Typer(help="Searches for hyperparameters.", no_args_is_help=True)
-StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Name, id, or the beginning of an id.")]
+StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Name or id, or the end of the id.")]
 LISTED = {
     "NAME": lambda row: row["name"],
     "STATE": lambda row: row["state"],

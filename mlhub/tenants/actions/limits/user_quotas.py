@@ -16,7 +16,7 @@ from mlhub.tenants.models import Membership, Organisation, User, UserQuota
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
 
-COUNTS = ("max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes")
+COUNTS = ("max_gpus", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes")
 LIMITS = (*COUNTS, "gpus_by_type", "budgets")
 
 

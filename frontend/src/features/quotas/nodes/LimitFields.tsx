@@ -3,10 +3,10 @@
 import { t } from "@lingui/core/macro";
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
-import { asCount, type Count, type Limits, type NodeCountName, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { asCount, type Count, type CountName, type Limits, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
 import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 
-interface Props<Name extends NodeCountName> {
+interface Props<Name extends CountName> {
   /** What holds now; undefined: there are no limits yet. */
   limits: Limits<Name> | undefined;
   counts: readonly Count<Name>[];
@@ -15,7 +15,7 @@ interface Props<Name extends NodeCountName> {
   errorOf: (field: string) => string | undefined;
 }
 
-export function LimitFields<Name extends NodeCountName>({ limits, counts, typed, onType, errorOf }: Props<Name>) {
+export function LimitFields<Name extends CountName>({ limits, counts, typed, onType, errorOf }: Props<Name>) {
   const types = typed.types ?? typesText(limits?.gpus_by_type ?? {});
   const isUnreadable = asTypes(types) === null;
   return (

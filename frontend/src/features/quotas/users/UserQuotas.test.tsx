@@ -63,8 +63,10 @@ it("limits one more person, beginning with what holds for everyone", async () =>
   await user.type(within(form).getByLabelText("GPUs by type"), "A100: 2, T4");
   expect(within(form).getByRole("button", { name: "Save" })).toBeDisabled();
   await user.type(within(form).getByLabelText("GPUs by type"), ": 4");
+  await user.type(within(form).getByLabelText("Memory (GiB)"), "64");
   await user.click(within(form).getByRole("button", { name: "Save" }));
-  await waitFor(() => expect(received).toEqual([{ username: "bob", version: 0, gpus_by_type: { A100: 2, T4: 4 } }]));
+  const limits = { gpus_by_type: { A100: 2, T4: 4 }, max_memory_bytes: 64 * 1024 ** 3 };
+  await waitFor(() => expect(received).toEqual([{ username: "bob", version: 0, ...limits }]));
 });
 
 it("shows both versions when another admin was first, and saves over theirs on request", async () => {
@@ -109,11 +111,12 @@ it("shows one's own limits on Home", async () => {
   server.use(
     answers("/api/v1/organisations/{id}/quota", quota()),
     answers("/api/v1/cluster", { racks: [], backend: { away_since: null } }),
-    answers("/api/v1/user-quotas/mine", [userQuota({ max_running_jobs: 3 })]),
+    answers("/api/v1/user-quotas/mine", [userQuota({ max_running_jobs: 3, max_cpus: 8 })]),
   );
   renderPage("/");
   const own = await screen.findByRole("region", { name: "Your own limits in Vision" });
   expect(own).toHaveTextContent("GPUs1 of 4");
+  expect(own).toHaveTextContent("CPUs2 of 8");
   expect(own).toHaveTextContent("Running jobs1 of 3");
 });
 

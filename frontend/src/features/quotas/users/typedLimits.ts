@@ -9,6 +9,8 @@ import { GIB } from "@/lib/quantities";
 
 export const USER_COUNTS: Count[] = [
   { name: "max_gpus", label: t`GPUs`, description: t`of all types, at a time`, unit: 1 },
+  { name: "max_cpus", label: t`CPUs`, description: t`that pods request`, unit: 1 },
+  { name: "max_memory_bytes", label: t`Memory (GiB)`, description: t`that pods request`, unit: GIB },
   { name: "max_running_jobs", label: t`Running jobs`, description: t`at a time`, unit: 1 },
   { name: "max_waiting_jobs", label: t`Waiting jobs`, description: t`at a time`, unit: 1 },
   { name: "max_storage_bytes", label: t`Storage (GiB)`, description: t`of the organisation`, unit: GIB },

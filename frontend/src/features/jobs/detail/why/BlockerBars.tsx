@@ -18,6 +18,8 @@ const LABELS: Record<Blocker["kind"], string> = {
   borrowing: t`GPUs that may be borrowed`,
   user_gpus: t`Limits of users`,
   user_running_jobs: t`Running jobs`,
+  user_cpus: t`Workers within one person's CPUs`,
+  user_memory: t`Workers within one person's memory`,
 };
 
 /** What a larger quota gives. */
