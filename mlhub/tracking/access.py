@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from mlhub.core.database.columns import Columns, read_first
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.querysets import JobQuerySet
@@ -25,8 +25,8 @@ from mlhub.tracking.querysets import LoggedModelQuerySet, RunQuerySet
 
 DEFAULT_EXPERIMENT = "0"  # MLflow's id of the experiment that a client means when it names none
 RELATED = ("project__organisation", "created_by")
-RUN, PROJECT = Columns(Run, "r"), Columns(Project, "p")
-ORGANISATION, CREATOR = Columns(Organisation, "o"), Columns(User, "u")
+RUN, PROJECT = ModelColumns(Run, "r"), ModelColumns(Project, "p")
+ORGANISATION, CREATOR = ModelColumns(Organisation, "o"), ModelColumns(User, "u")
 EXTERNAL_RUN = f"""
 SELECT {RUN.sql}, {PROJECT.sql}, {ORGANISATION.sql}, {CREATOR.sql}
 FROM tracking_run r JOIN tenants_project p ON p.id = r.project_id

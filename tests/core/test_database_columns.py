@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from django.db import models
 
-from mlhub.core.database.columns import Columns, read_first
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.tenants.models import ApiToken, Organisation, User
 from tests.cast import make_cast
 
@@ -22,7 +22,7 @@ def test_each_object_of_a_join_has_all_that_django_reads() -> None:
     token = ApiToken.objects.create(
         user=cast.bob, name="ci", prefix="mlh_1", token_hash="a" * 64, scopes=["read"], project=cast.project_a
     )
-    tokens, users = Columns(ApiToken, "t"), Columns(User, "u")
+    tokens, users = ModelColumns(ApiToken, "t"), ModelColumns(User, "u")
     sql = f"SELECT {tokens.sql}, {users.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.id = t.user_id"
     found = read_first(f"{sql} WHERE t.id = %s", [token.pk], (tokens, users))
     assert found is not None
@@ -37,6 +37,6 @@ def test_each_object_of_a_join_has_all_that_django_reads() -> None:
 
 
 def test_a_row_that_is_not_there_is_none() -> None:
-    rows = Columns(Organisation, "o")
+    rows = ModelColumns(Organisation, "o")
     sql = f"SELECT {rows.sql} FROM tenants_organisation o WHERE o.name = %s"
     assert read_first(sql, ["nobody's"], (rows,)) is None

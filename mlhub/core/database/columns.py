@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, models
 M = TypeVar("M", bound=models.Model)
 
 
-class Columns(Generic[M]):
+class ModelColumns(Generic[M]):
     """All columns of a model's table, which the SQL calls by the alias."""
 
     def __init__(self, model: type[M], alias: str) -> None:
@@ -35,7 +35,7 @@ class Columns(Generic[M]):
         return self._model.from_db(DEFAULT_DB_ALIAS, self._names, row)
 
 
-def read_first(sql: str, parameters: Sequence[Any], columns: Sequence[Columns[Any]]) -> list[Any] | None:
+def read_first(sql: str, parameters: Sequence[Any], columns: Sequence[ModelColumns[Any]]) -> list[Any] | None:
     """The objects in the first row, one for each of the tables that it joins; None without a row."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 from rest_framework import authentication, exceptions
 
-from mlhub.core.database.columns import Columns, read_first
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import NotAllowedError
 from mlhub.tenants.models import ApiToken, Passkey, SecondFactor, SignInMethod, User
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 TOKEN_PREFIX = "mlh_"
-TOKEN, USER = Columns(ApiToken, "t"), Columns(User, "u")
+TOKEN, USER = ModelColumns(ApiToken, "t"), ModelColumns(User, "u")
 TOKEN_WITH_USER = f"""
 SELECT {TOKEN.sql}, {USER.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.id = t.user_id
 WHERE t.token_hash IN (%s, %s)
