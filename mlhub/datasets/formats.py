@@ -18,7 +18,7 @@ from mlhub.wire.formats import AUDIO_SUFFIXES, FORMATS, TEXT_FIELDS, by_first_by
 FIRST_LINE_BYTES = 2**20
 ANY_KIND = "files"
 ARCHIVES = ("image_folder", "webdataset")  # formats whose names of files are those of audio, too
-OF_PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".cls", ".tar"))
+OF_PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tar"))
 N_NAMES = 200  # of an archive that are looked at
 ZIP = b"PK\x03\x04"
 LOCAL_HEADER = struct.Struct("<4s2xH10xI4xHH")  # of a zip: flags, the packed size, the lengths of name and extra field

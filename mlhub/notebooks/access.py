@@ -51,8 +51,8 @@ def target_of(job_id: UUID, cookie: str) -> NotebookTarget:
 def _person(access: NotebookAccess) -> User | None:
     """Who opened it, as long as the session or the API token by which they did so is good."""
     if access.token_id is not None:
-        token = ApiToken.objects.usable().select_related("user").filter(pk=access.token_id).first()
-        if token is None or not token.user.is_active:
+        token = ApiToken.objects.select_related("user").filter(pk=access.token_id).first()
+        if token is None or not token.is_usable or not token.user.is_active:
             return None
         require_scope(token, "submit")
         return acting(token.user, token)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
@@ -401,3 +402,8 @@ class ApiToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     objects = TokenQuerySet.as_manager()
+
+    @property
+    def is_usable(self) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

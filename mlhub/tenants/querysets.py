@@ -280,10 +280,6 @@ class TokenQuerySet(models.QuerySet[Any]):
             return self.filter(pk=user.acting_token.pk)
         return self.filter(user=user) if user.is_authenticated else self.none()
 
-    def usable(self) -> Self:
-        now = timezone.now()
-        return self.filter(revoked_at=None).filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
-
 
 class SessionQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User | AnonymousUser) -> Self:

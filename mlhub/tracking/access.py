@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.querysets import JobQuerySet
@@ -16,7 +17,7 @@ from mlhub.registry.models import Model
 from mlhub.registry.querysets import ModelQuerySet
 from mlhub.tenants.access_control.assignments import Assignment, allows, role_assignments
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.models import Project, User
+from mlhub.tenants.models import Organisation, Project, User
 from mlhub.tenants.querysets import ProjectQuerySet
 from mlhub.tenants.roles import Role
 from mlhub.tracking.models import LoggedModel, Run
@@ -24,6 +25,14 @@ from mlhub.tracking.querysets import LoggedModelQuerySet, RunQuerySet
 
 DEFAULT_EXPERIMENT = "0"  # MLflow's id of the experiment that a client means when it names none
 RELATED = ("project__organisation", "created_by")
+RUN, PROJECT = ModelColumns(Run, "r"), ModelColumns(Project, "p")
+ORGANISATION, CREATOR = ModelColumns(Organisation, "o"), ModelColumns(User, "u")
+EXTERNAL_RUN = f"""
+SELECT {RUN.sql}, {PROJECT.sql}, {ORGANISATION.sql}, {CREATOR.sql}
+FROM tracking_run r JOIN tenants_project p ON p.id = r.project_id
+JOIN tenants_organisation o ON o.id = p.organisation_id JOIN tenants_user u ON u.id = r.created_by_id
+WHERE r.id = %s AND r.job_id IS NULL
+"""  # noqa: S608  # nosec B608 - names of columns
 LOGGED_PREFIX = "m-"  # of a logged model's id, which MLflow's clients know it by
 
 
@@ -123,7 +132,7 @@ class Caller:
         write as a query than all else that logging a few points takes. None says nothing."""
         if self.attempt is not None:
             return None
-        run: Run | None = Run.objects.external().filter(pk=pk).select_related(*RELATED).first()
+        run = _external_run(pk)
         token = self.user.acting_token
         if run is None or (token is not None and token.project_id not in (None, run.project_id)):
             return None
@@ -164,6 +173,16 @@ class Caller:
         if self.attempt is None and target.created_by_id != self.user.pk:
             require_role(self.user, target.project, Role.ADMIN)
         self.require_writer(target.project, needed=_role_for(target))
+
+
+def _external_run(pk: UUID) -> Run | None:
+    """A run that is no job's own, whoever may see it, with what RELATED names."""
+    found = read_first(EXTERNAL_RUN, [pk], (RUN, PROJECT, ORGANISATION, CREATOR))
+    if found is None:
+        return None
+    run, project, project.organisation, run.created_by = found
+    run.project = project
+    return run
 
 
 def _role_for(target: Run | Job | LoggedModel) -> Role:

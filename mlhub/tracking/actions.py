@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from mlhub.tracking.access import Caller
 from mlhub.tracking.job_runs import store_job_points
 from mlhub.tracking.limits import MAX_DATASETS, MAX_RUN_PARAMS, MAX_RUN_TAGS, MAX_TAG_VALUE, Entry, LogBatch, check_key
 from mlhub.tracking.models import ExperimentTags, Run, RunDataset, RunParam, RunStatus, RunTag
-from mlhub.tracking.points import store_points
+from mlhub.tracking.points import SeriesEnd, lock_series, store_points
 
 OWNER_KIND = "run"  # of the blobs of a run's artifacts
 NAME_TAG = "mlflow.runName"
@@ -78,11 +79,21 @@ def log_batch(caller: Caller, target: Run | Job, batch: LogBatch) -> None:
                 return
             run = own_run_of(target)
         else:
-            run = locked(target)
-            store_points(run, batch.points)
+            run = target if batch.points else locked(target)
+            if batch.points:
+                store_points(run, batch.points, known=_locked_series(run))
         number = caller.attempt.number if caller.attempt is not None and run.job_id is not None else 0
         _log_params(run, batch.params, attempt_number=number)
         _set_tags(run, batch.tags)
+
+
+def _locked_series(run: Run) -> dict[str, SeriesEnd]:
+    """The run's metrics, read once its row is locked as by locked(). Raises ConflictError, NotFoundError."""
+    found = lock_series(run.pk)
+    if found is None:
+        raise _gone(run)
+    _begin_change(run, deleted_at=found.deleted_at)
+    return found.ends
 
 
 def delete_tag(caller: Caller, target: Run | Job, key: str) -> bool:
@@ -165,11 +176,20 @@ def locked(run: Run) -> Run:
     NotFoundError for one that is gone."""
     found = lock_run(run.pk)
     if found is None:
-        raise NotFoundError(f"There is no run {run.pk} any more.", field="run_id")
-    if found.deleted_at is not None:
+        raise _gone(run)
+    _begin_change(run, deleted_at=found.deleted_at)
+    return found
+
+
+def _gone(run: Run) -> NotFoundError:
+    return NotFoundError(f"There is no run {run.pk} any more.", field="run_id")
+
+
+def _begin_change(run: Run, *, deleted_at: datetime | None) -> None:
+    """Of a run whose row is locked; the change is reported. Raises ConflictError for a run that was deleted."""
+    if deleted_at is not None:
         raise ConflictError(f"The run {run.pk} is deleted.", code="run_deleted", remedy="Restore it first.")
     report_change(ChangeKind.RUN, organisation_id=run.project.organisation_id)
-    return found
 
 
 def set_experiment_tag(caller: Caller, project: Project, key: str, value: str | None) -> bool:

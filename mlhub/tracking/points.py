@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from io import StringIO
 from operator import gt, itemgetter
 from typing import Any, NamedTuple
@@ -70,7 +71,12 @@ SELECT step, at_ms, value FROM ranked WHERE low = 1 OR high = 1 OR place IN (1, 
 """
 
 
-SERIES = "SELECT key, id, n_points, last_step FROM tracking_runseries WHERE run_id = %s"
+# Two statements in one exchange: the second has a snapshot of its own, and sees what was stored before the lock was had
+LOCKED_SERIES = """
+SELECT FROM tracking_run WHERE id = %(run)s FOR UPDATE;
+SELECT r.deleted_at, s.key, s.id, s.n_points, s.last_step
+FROM tracking_run r LEFT JOIN tracking_runseries s ON s.run_id = r.id WHERE r.id = %(run)s
+"""
 
 
 class SeriesEnd(NamedTuple):
@@ -79,6 +85,14 @@ class SeriesEnd(NamedTuple):
     id: int
     n_points: int
     last_step: int
+
+
+@dataclass(frozen=True)
+class LockedSeries:
+    """ends: by metric. deleted_at: of the run."""
+
+    deleted_at: datetime | None
+    ends: dict[str, SeriesEnd]
 
 
 @dataclass(frozen=True)
@@ -91,16 +105,16 @@ class RunCurve:
     is_thinned: bool
 
 
-def store_points(run: Run, points: Sequence[LoggedPoint]) -> None:
-    """Stores what is new of these. Raises QuotaExceededError when the run has too many metrics or points."""
-    if not points:
-        return
+def store_points(run: Run, points: Sequence[LoggedPoint], *, known: dict[str, SeriesEnd]) -> None:
+    """Stores what is new of these, at least one. known: the run's metrics, as lock_series() has them.
+
+    Raises QuotaExceededError when the run has too many metrics or points.
+    """
     keys = {point.key for point in points}
-    known = _series_of(run)
     _require_room(run, known, keys, n_points=len(points))
     if missing := sorted(keys - known.keys()):
         made = RunSeries.objects.bulk_create([RunSeries(run=run, key=key) for key in missing])
-        known |= {series.key: SeriesEnd(series.pk, 0, 0) for series in made}
+        known = known | {series.key: SeriesEnd(series.pk, 0, 0) for series in made}
     ids = {key: known[key].id for key in keys}
     named, values, times, steps = zip(*points, strict=True)
     columns = [list(map(ids.__getitem__, named)), steps, times, values]
@@ -112,10 +126,16 @@ def store_points(run: Run, points: Sequence[LoggedPoint]) -> None:
             cursor.execute(STORE, [_array(column) for column in columns])
 
 
-def _series_of(run: Run) -> dict[str, SeriesEnd]:
+def lock_series(run_id: UUID) -> LockedSeries | None:
+    """What the run's metrics have, its row locked as by actions.lock_run(); None where there is no such run any more.
+
+    Called within a transaction.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(SERIES, [run.pk])
-        return {key: SeriesEnd(*columns) for key, *columns in cursor.fetchall()}
+        cursor.execute(LOCKED_SERIES, {"run": run_id})
+        rows = cursor.fetchall()
+    ends = {key: SeriesEnd(*columns) for _, key, *columns in rows if key is not None}
+    return LockedSeries(rows[0][0], ends) if rows else None
 
 
 def _is_new(points: Sequence[LoggedPoint], known: dict[str, SeriesEnd]) -> bool:

@@ -45,7 +45,9 @@ FORMATS: Mapping[str, DatasetFormat] = {
     "webdataset": DatasetFormat(
         "WebDataset shards", "webdataset:READER", (".tar",), options=("target", "targets", "image_size")
     ),
-    "audio_folder": DatasetFormat("Audio in folders", "audio.reader:READER", (), options=("targets", *AUDIO_OPTIONS)),
+    "audio_folder": DatasetFormat(
+        "Audio in folders", "audio.reader:READER", (), options=("target", "targets", *AUDIO_OPTIONS)
+    ),
     "text": DatasetFormat("Text", "text:READER", (".txt", ".text"), options=TEXT_OPTIONS),
     "text_lines": DatasetFormat(
         "Texts in JSON lines", "text_lines:READER", (), options=("text_column", "target", "targets", *TOKEN_OPTIONS)

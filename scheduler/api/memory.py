@@ -33,11 +33,11 @@ class RoundMemory:
     policy: the name of the policy that decided; policy_values: what it wants back in its next round.
     prediction_intervals (of ends), start_intervals, arrival_effects, job_lengths: what the models learnt, in the form
     that they write and read.
-    resizing: by job, what it was promised. claims_since_s: by waiting job, since when its claim to its tenant's
-    guarantee is unmet. decayed_usage: what tenants used, for fair sharing with a half-life.
+    resizing: by job, what it was promised. pending_since_s: by waiting job within its tenant's guarantee, since
+    when it is pending. decayed_usage: what tenants used, for fair sharing with a half-life.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     policy: str = ""
     policy_values: Json = field(default_factory=dict)
@@ -46,7 +46,7 @@ class RoundMemory:
     arrival_effects: Json = field(default_factory=dict)
     job_lengths: Json = field(default_factory=dict)
     resizing: Mapping[str, ResizePromise] = field(default_factory=dict)
-    claims_since_s: Mapping[str, float] = field(default_factory=dict)
+    pending_since_s: Mapping[str, float] = field(default_factory=dict)
     decayed_usage: Json = field(default_factory=dict)
 
     def values_for(self, policy: str) -> Json:
@@ -75,20 +75,20 @@ class RoundMemory:
             "arrival_effects": dict(self.arrival_effects),
             "job_lengths": dict(self.job_lengths),
             "resizing": {job_id: _promise_to_json(self.resizing[job_id]) for job_id in sorted(self.resizing)},
-            "claims_since_s": dict(self.claims_since_s),
+            "pending_since_s": dict(self.pending_since_s),
             "decayed_usage": dict(self.decayed_usage),
         }
 
     @classmethod
     def from_json(cls, value: Json) -> RoundMemory:
-        """Returns the memory of its JSON values, of version 1 or 2; {} is the memory of a first round.
+        """Returns the memory of its JSON values, of version 1 to 3; {} is the memory of a first round.
 
         Raises ValueError for anything else.
         """
         version = value.get("version", 1)
-        if version not in (1, cls.VERSION):
-            raise ValueError(f"this memory has version {version!r}; this MLHub reads versions 1 and {cls.VERSION}")
-        names = _CURRENT if version == cls.VERSION else _VERSION_1
+        names = _NAMES.get(version) if isinstance(version, int) else None
+        if names is None:
+            raise ValueError(f"this memory has version {version!r}; this MLHub reads versions 1 to {cls.VERSION}")
         unknown = value.keys() - names.keys() - {"version"}
         if unknown:
             raise ValueError(f"a memory of version {version} has no field {sorted(unknown)[0]!r}; remove it")
@@ -109,7 +109,7 @@ _CURRENT = {
     "arrival_effects": "arrival_effects",
     "job_lengths": "job_lengths",
     "resizing": "resizing",
-    "claims_since_s": "claims_since_s",
+    "pending_since_s": "pending_since_s",
     "decayed_usage": "decayed_usage",
 }
 _VERSION_1 = {
@@ -119,9 +119,11 @@ _VERSION_1 = {
     "arrivals": "arrival_effects",
     "lengths": "job_lengths",
     "resizing": "resizing",
-    "claims": "claims_since_s",
+    "claims": "pending_since_s",
     "use": "decayed_usage",
 }
+_VERSION_2 = {("claims_since_s" if name == "pending_since_s" else name): name for name in _CURRENT}
+_NAMES = {1: _VERSION_1, 2: _VERSION_2, RoundMemory.VERSION: _CURRENT}  # of each version the fields by its names
 
 
 def _promise_to_json(promise: ResizePromise) -> dict[str, Any]:

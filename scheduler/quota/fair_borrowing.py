@@ -179,7 +179,7 @@ class FairBorrowing:
         _, other = _between(self.shares, to, victim.borrower)
         facts = {
             "tenant": name_of(self.claims.tenants[other[1]]),
-            "percent": 100 * self.shares.surplus(other),
+            "percent": 100 * self.shares.dominant_share(other),
             "weight": self.shares.weight(other),
         }
         self.claims.release(victim, Explanation(Reason.FAIR_SHARE_RECLAIMED, facts))
@@ -189,7 +189,7 @@ class FairBorrowing:
         key = self.shares.lines[job.tenant][-1]
         facts = {
             "tenant": name_of(self.claims.tenants[key[1]]),
-            "percent": 100 * self.shares.surplus(key),
+            "percent": 100 * self.shares.dominant_share(key),
             "weight": self.shares.weight(key),
         }
         self.claims.booked.reserve(job.tenant, n)

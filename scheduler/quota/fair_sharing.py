@@ -126,7 +126,7 @@ class Shares:
             if is_new:
                 self._waiting[key] = self._waiting.get(key, 0.0) + demand_R
 
-    def surplus(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
+    def dominant_share(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
         """Returns the contender's dominant share with so much more, before it is divided by its weight."""
         cohort, contender = key
         nominal = self._borrowing.guarantee(contender) if cohort != contender else 0
@@ -136,14 +136,16 @@ class Shares:
 
     def share(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
         """Returns the contender's dominant share by weight, with so much more."""
-        return self.surplus(key, more_R) / self.weight(key)
+        return self.dominant_share(key, more_R) / self.weight(key)
 
     def use(self, key: ContenderKey, more_R: Floats | float = 0.0, *, entry: float = 0.0) -> float:
         """Returns what the contender is charged for the past, by weight.
 
         entry: the part of a start's share that is charged at once.
         """
-        new = self.surplus(key, more_R) - self.surplus(key, -self._waiting.get(key, np.zeros(len(RESOURCES))))
+        new = self.dominant_share(key, more_R) - self.dominant_share(
+            key, -self._waiting.get(key, np.zeros(len(RESOURCES)))
+        )
         return (self._uses.get(key, 0.0) + entry * new) / self.weight(key)
 
     def weight(self, key: ContenderKey) -> float:

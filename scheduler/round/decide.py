@@ -22,7 +22,7 @@ from scheduler.round.diff import diff, resume_resized
 from scheduler.round.entitlement import entitle, limit_studies
 from scheduler.round.explanation import why_it_leaves, why_it_waits
 from scheduler.round.forecast.budgets import budgeted_gpus
-from scheduler.round.memory import promised_allocations, record_usage, unmet_claims
+from scheduler.round.memory import pending_within_guarantee, promised_allocations, record_usage
 from scheduler.round.placement import place
 from scheduler.round.prediction import LearntErrors, predict
 from scheduler.round.proposal import propose
@@ -85,7 +85,7 @@ def decide(
             state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
         )
         decisions = {job_id: with_prediction(decisions[job_id], each) for job_id, each in predictions.items()}
-    claims_since_s, again_s = unmet_claims(state, decisions, memory.claims_since_s)  # 7
+    pending_since_s, again_s = pending_within_guarantee(state, decisions, memory.pending_since_s)  # 7
     remembered = RoundMemory(
         policy=policy.name,
         policy_values=dict(proposal.memory),
@@ -94,7 +94,7 @@ def decide(
         arrival_effects=arrivals.to_json(),
         job_lengths=lengths.to_json() if lengths.has_learnt else {},
         resizing=promised_allocations(state, proposal, targets, decisions),
-        claims_since_s=claims_since_s,
+        pending_since_s=pending_since_s,
         decayed_usage=record_usage(state, decisions, usage),
     )
     wakes_s = (proposal.wake_at_s, again_s, limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None)

@@ -14,7 +14,7 @@ from scheduler.quota.fair_sharing import Shares, demand_R, total_R
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.state import RoundState
 
-CLAIMS_AGAIN_S = 60.0  # after which a round is due for claims that stayed unmet
+PENDING_AGAIN_S = 60.0  # after which a round is due for jobs within a guarantee that are still pending
 
 
 def promised_allocations(
@@ -39,19 +39,20 @@ def promised_allocations(
     }
 
 
-def unmet_claims(
+def pending_within_guarantee(
     state: RoundState, decisions: Mapping[str, Decision], before: Mapping[str, float]
 ) -> tuple[dict[str, float], float | None]:
-    """Returns since when each waiting job's claim has stayed unmet, and when to look again (None: no need to).
+    """Returns since when each job that claims its tenant's guarantee is pending, and when to look again (None: no need
+    to).
 
-    A claim stays unmet where its tenant's GPUs went to another of its jobs, or where no node takes it. What is left of
-    the guarantee is claimed anew then: once for each, for whatever else helps brings a round by itself.
+    It stays pending where its tenant's GPUs went to another of its jobs, or where no node takes it. What is left of the
+    guarantee is claimed anew then: once for each, for whatever else helps brings a round by itself.
     before: as recorded by the round before.
     """
     now_s, entitlement = state.snapshot.now_s, state.budget.entitlement
     claimants = entitlement.claimants if entitlement is not None else ()
     since_s = {job_id: before.get(job_id, now_s) for job_id in claimants if isinstance(decisions[job_id], Wait)}
-    again_s = (at_s + CLAIMS_AGAIN_S for at_s in since_s.values())
+    again_s = (at_s + PENDING_AGAIN_S for at_s in since_s.values())
     return since_s, min((at_s for at_s in again_s if at_s > now_s), default=None)
 
 
@@ -74,6 +75,6 @@ def record_usage(state: RoundState, decisions: Mapping[str, Decision], usage: De
             started.add(job.tenant, demand_R(job, held.n_workers))
     for key in sorted({key for line in shares.lines.values() for key in line}, key=str):
         if half_life_s := shares.half_life_s(key[0]):
-            held_now = shares.surplus(key)
-            usage.record(key, held=held_now, started=held_now - started.surplus(key), half_life_s=half_life_s)
+            held_now = shares.dominant_share(key)
+            usage.record(key, held=held_now, started=held_now - started.dominant_share(key), half_life_s=half_life_s)
     return usage.to_json()

@@ -40,5 +40,13 @@ def zip_of_clips(n: int = 12) -> bytes:
     return zipped(clips(n))
 
 
+def shard_of_clips(n: int = 12) -> bytes:
+    """Each with its class beside it."""
+    members: dict[str, bytes] = {}
+    for i in range(n):
+        members |= {f"{i:03}.wav": clip(i), f"{i:03}.cls": (b"tone", b"noise")[i % 2]}
+    return tarred(members)
+
+
 def tar_of_clips(n: int = 12) -> bytes:
     return tarred(clips(n))

@@ -65,6 +65,7 @@ def test_an_upload_is_kept_by_its_content_and_waits_for_inspection(cast, setting
         ("x.tar", files.shard(), "webdataset"),
         ("x.zip", audio.zip_of_clips(), "audio_folder"),
         ("x.tar", audio.tar_of_clips(), "audio_folder"),
+        ("x.tar", audio.shard_of_clips(), "audio_folder"),
         ("x.jsonl", files.reviews(), "text_lines"),
         ("x.jsonl", files.reviews(stars=3), "json_lines"),
         ("x.jsonl", b"[" * 100_000, "json_lines"),

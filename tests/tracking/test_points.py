@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import math
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from mlhub.core.api.parsers import check_values
 from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.tenants.models import User
 from mlhub.tracking import actions
 from mlhub.tracking.access import Caller
 from mlhub.tracking.api import bodies
 from mlhub.tracking.limits import LogBatch, LoggedPoint
 from mlhub.tracking.models import Run, RunPoint, RunSeries
-from mlhub.tracking.points import store_points
+from mlhub.tracking.points import lock_series, store_points
 from tests.cast import make_cast
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +36,12 @@ def points(*steps: int, key: str = "loss", at_ms: int = 7) -> list[LoggedPoint]:
     return [LoggedPoint(key, step / 2, at_ms, step) for step in steps]
 
 
+def store(run: Run, batch: list[LoggedPoint]) -> None:
+    locked = lock_series(run.pk)
+    assert locked is not None
+    store_points(run, batch, known=locked.ends)
+
+
 def test_every_point_is_stored_once_and_the_newest_is_known(run: Run) -> None:
     batches: list[list[LoggedPoint]] = [
         points(0, 1, 2),
@@ -44,7 +54,7 @@ def test_every_point_is_stored_once_and_the_newest_is_known(run: Run) -> None:
         points(-5, key="other") + points(10),
     ]
     for batch in batches:
-        store_points(run, batch)
+        store(run, batch)
     stored = RunPoint.objects.filter(series__key="loss").order_by("step", "at_ms").values_list("step", "at_ms")
     assert list(stored) == [(0, 7), (1, 7), (1, 8), *((step, 7) for step in range(2, 9)), (9, 9), (10, 7)]
     for series in RunSeries.objects.filter(run=run):
@@ -55,7 +65,7 @@ def test_every_point_is_stored_once_and_the_newest_is_known(run: Run) -> None:
 
 
 def test_the_newest_of_a_batch_is_the_highest_step_then_time_then_value(run: Run) -> None:
-    store_points(run, [LoggedPoint("loss", value, at_ms, 1) for at_ms, value in ((5, 1.0), (6, 0.25), (6, 0.5))])
+    store(run, [LoggedPoint("loss", value, at_ms, 1) for at_ms, value in ((5, 1.0), (6, 0.25), (6, 0.5))])
     series = RunSeries.objects.get(run=run)
     assert (series.n_points, series.last_step, series.last_ms, series.last_value) == (3, 1, 6, 0.5)
 
@@ -95,8 +105,30 @@ def test_points_read_by_column_are_those_read_one_by_one(odd: dict[str, Any]) ->
 
 
 def test_a_point_for_a_run_that_is_being_removed_is_refused_and_leaves_nothing(run: Run) -> None:
-    store_points(run, points(1, 2))
+    store(run, points(1, 2))
     actions.remove_run(run, actor=None)
     with pytest.raises(NotFoundError):
         actions.log_batch(Caller(run.created_by), run, LogBatch(points(3)))
     assert not RunPoint.objects.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_writers_of_one_run_that_log_the_same_points_at_once_store_each_once(run: Run) -> None:
+    n_batches, start = 8, threading.Barrier(3, timeout=60)
+    batches = [points(*range(10 * i, 10 * i + 10)) for i in range(n_batches)]
+
+    def log() -> None:
+        try:
+            start.wait()
+            for batch in batches:
+                actions.log_batch(Caller(User.objects.get(pk=run.created_by_id)), run, LogBatch(batch))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(3) as writers:
+        for done in [writers.submit(log) for _ in range(3)]:
+            done.result(timeout=120)
+    series = RunSeries.objects.get(run=run)
+    assert series.points.count() == series.n_points == 10 * n_batches
+    assert (series.last_step, series.last_value) == (10 * n_batches - 1, (10 * n_batches - 1) / 2)

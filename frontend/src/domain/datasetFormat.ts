@@ -86,7 +86,11 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     short: t`a zip or tar with one folder of audio for each class`,
     // shared with images and shards: what the archive holds decides
     suffixes: [],
-    hasTargetColumn: false,
+    hasTargetColumn: true,
+    target: {
+      label: t`Field of the class`,
+      description: t`In the JSON beside each clip of a tar. Left empty: the folder, the .cls file or the usual fields.`,
+    },
     mayLackTargets: true,
     isTokenized: false,
     isOfAudio: true,

@@ -11,6 +11,7 @@ VERSION_1 = {
     "job_lengths": "lengths",
     "resizing": "resizing",
     "claims_since_s": "claims",
+    "pending_since_s": "claims",
     "decayed_usage": "use",
 }
 

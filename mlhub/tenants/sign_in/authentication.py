@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 from rest_framework import authentication, exceptions
 
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import NotAllowedError
 from mlhub.tenants.models import ApiToken, Passkey, SecondFactor, SignInMethod, User
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 TOKEN_PREFIX = "mlh_"
+TOKEN, USER = ModelColumns(ApiToken, "t"), ModelColumns(User, "u")
+TOKEN_WITH_USER = f"""
+SELECT {TOKEN.sql}, {USER.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.id = t.user_id
+WHERE t.token_hash IN (%s, %s)
+"""  # noqa: S608  # nosec B608 - names of columns
 METHOD = "sign_in_method"  # of a session, and of the request that starts it; absent: by password
 
 
@@ -71,6 +77,17 @@ def lacks_second_factor(user: Any, session: Any) -> bool:
     return not has_app and not Passkey.objects.filter(user_id=user.pk).exists()
 
 
+def _stored(token: str) -> ApiToken | None:
+    """The row of a token, with its user; it may be revoked or expired."""
+    hashes = [hash_token(token), hash_token(token, is_limited=True)]
+    found = read_first(TOKEN_WITH_USER, hashes, (TOKEN, USER))
+    if found is None:
+        return None
+    row, user = found
+    row.user = user
+    return row
+
+
 class ApiTokenAuthentication(authentication.BaseAuthentication):
     """Authorization: Bearer mlh_..."""
 
@@ -78,9 +95,8 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.startswith(TOKEN_PREFIX):
             return None
-        hashes = [hash_token(token), hash_token(token, is_limited=True)]
-        found = ApiToken.objects.usable().select_related("user").filter(token_hash__in=hashes).first()
-        if found is None or not found.user.is_active:
+        found = _stored(token)
+        if found is None or not found.is_usable or not found.user.is_active:
             raise exceptions.AuthenticationFailed("This API token is unknown, revoked or expired.")
         now = timezone.now()
         if found.last_used_at is None or (now - found.last_used_at).total_seconds() > 60:

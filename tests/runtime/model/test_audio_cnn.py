@@ -16,7 +16,7 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import audio_cnn
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
-from tests.datasets.audio import RATE, clip, encoded, zip_of_clips
+from tests.datasets.audio import RATE, clip, encoded, shard_of_clips, zip_of_clips
 from tests.datasets.files import zipped
 from tests.runtime.gang import Gang
 
@@ -57,10 +57,11 @@ def test_what_it_cannot_compute_names_its_field(values: dict[str, object], field
     assert refused.value.field == field
 
 
-def test_it_learns_to_tell_tones_from_noise(tmp_path: Path) -> None:
-    (tmp_path / "clips.zip").write_bytes(zip_of_clips(24))
-    schema = readers.inspect("audio_folder", tmp_path / "clips.zip", {}).schema
-    data = readers.open_split("audio_folder", tmp_path / "clips.zip", schema, validation=ValidationSplit())
+@pytest.mark.parametrize("content", [zip_of_clips(24), shard_of_clips(24)], ids=["folders", "a shard"])
+def test_it_learns_to_tell_tones_from_noise(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "clips").write_bytes(content)
+    schema = readers.inspect("audio_folder", tmp_path / "clips", {}).schema
+    data = readers.open_split("audio_folder", tmp_path / "clips", schema, validation=ValidationSplit())
     torch.manual_seed(0)
     model = audio_cnn.build_model({**data.facts, "width": 4, "n_mels": 16})
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)

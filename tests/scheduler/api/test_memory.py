@@ -33,7 +33,7 @@ def full() -> RoundMemory:
         arrival_effects={"seen": [1.0]},
         job_lengths={"open": {"b": ["f", 2.0]}},
         resizing={"a": promise()},
-        claims_since_s={"c": 4.0},
+        pending_since_s={"c": 4.0},
         decayed_usage={"at_s": 5.0, "by": [["org", "team", 0.5, 0.25, 0.0]]},
     )
 
@@ -60,16 +60,24 @@ def test_a_recorded_memory_of_the_version_before_is_read() -> None:
     assert memory.arrival_effects
     assert memory.job_lengths["cut_short"]
     assert memory.resizing == {"job-7": ResizePromise(promise().allocation, ("job-2", "job-9"))}
-    assert memory.claims_since_s == {"job-3": 540.0}
+    assert memory.pending_since_s == {"job-3": 540.0}
     assert memory.decayed_usage["at_s"] == 600.0
     assert memory.known_jobs() == {"job-1", "job-2", "job-5"}
+
+
+def test_a_memory_of_version_2_has_another_name_for_jobs_that_are_pending() -> None:
+    value = {**full().to_json(), "version": 2}
+    value["claims_since_s"] = value.pop("pending_since_s")
+    assert RoundMemory.from_json(value) == full()
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"version": 3}, "version 3"),
+        ({"version": 4}, "version 4"),
+        ({"version": "2"}, "version '2'"),
         ({"version": 2, "bands": {}}, "'bands'"),
+        ({"version": 3, "claims_since_s": {}}, "'claims_since_s'"),
         ({"luck": 7}, "'luck'"),
         ({"resizing": {"a": {"mode": "all_reduce"}}}, "not a memory's record"),
         ({"resizing": [1]}, "not a memory's record"),

@@ -311,7 +311,7 @@ def _successor(one: JobSnapshot, now_s: float, after_s: float) -> JobSnapshot:
     st.sampled_from([(0.75, 0.25), (1.0, 1.0), (3.0, 1.0)]),
     st.sampled_from([(1, 0.0), (2, 0.0), (1, HOUR_S), (4, HOUR_S), (8, HOUR_S)]),
 )
-def test_in_the_long_run_the_surplus_is_split_by_weight(
+def test_in_the_long_run_what_is_guaranteed_to_none_is_split_by_weight(
     policy: str, weights: tuple[float, float], how: tuple[int, float]
 ) -> None:
     gpus, half_life_s = how

@@ -8,8 +8,6 @@ Source: Aizman, Maltby, Breuel, "High Performance I/O For Large Scale Deep Learn
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ import numpy as np
 
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
 from mlhub.runtime.data.readers.pictures import (
-    HELD_OUT,
     SUFFIXES,
     WHEN_READ,
     PicturesWhenRead,
@@ -31,12 +28,11 @@ from mlhub.runtime.data.readers.pictures import (
     preview_of,
     size_of_all,
 )
+from mlhub.runtime.data.readers.shard_labels import is_held_out, label_of
 from mlhub.runtime.data.readers.tars import TarMember, TarShards
 from mlhub.runtime.errors import BadInputError
+from mlhub.wire.formats import AUDIO_SUFFIXES
 
-CLASS_SUFFIX, JSON_SUFFIX = ".cls", ".json"
-USUAL_FIELDS = ("target", "label", "class", "cls", "y")  # of the JSON, where there is no .cls
-MAX_CLASS_BYTES, MAX_JSON_BYTES, MAX_LABEL = 1024, 2**20, 200
 LAYOUT = "Give each sample a picture and a class of the same name: 000.jpg and 000.cls, or 000.json with a field."
 
 
@@ -103,8 +99,8 @@ def _samples(shards: TarShards, *, field: str | None, has_targets: bool) -> list
             if key in keys:
                 raise _refusal(f"The key {name} comes twice, with other samples in between.")
             keys.add(key)
-            label = _label(shards, name, files, field) if has_targets else ""
-            found.append(Sample(name, _picture(name, files), label, _is_held_out(shard, key)))
+            label = label_of(shards, name, files, field=field, layout=LAYOUT) if has_targets else ""
+            found.append(Sample(name, _picture(name, files), label, is_held_out(shard, key)))
     if not found:
         raise BadInputError("There are no samples in the shards.", field="file", remedy=LAYOUT)
     found.sort(key=lambda sample: sample.is_held_out)
@@ -137,61 +133,10 @@ def _groups(members: Iterator[TarMember]) -> Iterator[tuple[str, dict[str, TarMe
 def _picture(name: str, files: Mapping[str, TarMember]) -> TarMember:
     pictures = [suffix for suffix in files if suffix in SUFFIXES]
     if len(pictures) != 1:
-        raise _refusal(f"The sample {name} has {'two pictures' if pictures else 'no picture'}.")
+        is_of_audio = any(suffix.endswith(AUDIO_SUFFIXES) for suffix in files)
+        hint = " Shards of audio are of the format audio_folder." if is_of_audio else ""
+        raise _refusal(f"The sample {name} has {'two pictures' if pictures else 'no picture'}.", hint)
     return files[pictures[0]]
-
-
-def _label(shards: TarShards, name: str, files: Mapping[str, TarMember], field: str | None) -> str:
-    """Of the .cls, unless a field of the JSON is named or there is no .cls. Raises BadInputError."""
-    if field is None and CLASS_SUFFIX in files:
-        label: Any = _text(shards, name, files[CLASS_SUFFIX], MAX_CLASS_BYTES).strip()
-    elif JSON_SUFFIX in files:
-        label = _field(name, _text(shards, name, files[JSON_SUFFIX], MAX_JSON_BYTES), field)
-    elif field is not None:
-        raise BadInputError(
-            f"The sample {name} has no JSON with the field {field}.",
-            field="target",
-            remedy="Add it, or leave target out where the class is in a .cls file.",
-        )
-    else:
-        raise _refusal(f"The sample {name} has no class.", " To predict on pictures only, say targets=none.")
-    is_name = isinstance(label, str | int) and not isinstance(label, bool) and str(label).isprintable()
-    if not is_name or not 0 < len(str(label)) <= MAX_LABEL:
-        raise _refusal(f"The class of {name} is {str(label)[:50]!r}, not a word or a whole number.")
-    return str(label)
-
-
-def _field(name: str, text: str, field: str | None) -> Any:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _refusal(f"The JSON of {name} cannot be read: {error}.") from error
-    asked = USUAL_FIELDS if field is None else (field,)
-    given = next((each for each in asked if isinstance(found, dict) and each in found), None)
-    if given is None:
-        known = ", ".join(map(str, list(found)[:20])) if isinstance(found, dict) else "no fields"
-        raise BadInputError(
-            f"The JSON of {name} has no field {' or '.join(asked)}.",
-            field="target",
-            remedy=f"Name the field of the class as target. There are: {known[:500]}.",
-        )
-    return found[given]
-
-
-def _text(shards: TarShards, name: str, member: TarMember, most: int) -> str:
-    if member.size > most:
-        raise _refusal(f"{member.name} has {member.size:,} bytes; at most {most:,} are read.")
-    try:
-        return shards.read(member).decode()
-    except UnicodeDecodeError as error:
-        raise _refusal(f"The class of {name} is not UTF-8.") from error
-
-
-def _is_held_out(shard: str, key: str) -> bool:
-    """Whether a folder, or a word of the shard's name, says so: test/000, val-000.tar."""
-    folders = PurePosixPath(shard).parts[:-1] + PurePosixPath(key).parts[:-1]
-    words = re.split(r"[-_.]", PurePosixPath(shard).name)
-    return any(word.lower() in HELD_OUT for word in (*folders, *words))
 
 
 def _in_order(labels: Mapping[str, int]) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,73 @@ def test_several_tar_files_are_one_dataset(tmp_path: Path) -> None:
     for i in range(2):
         (tmp_path / f"{i}.tar").write_bytes(tar_of_clips(4))
     assert readers.inspect("audio_folder", tmp_path, {}).schema["n_examples"] == 8
+
+
+def shard(first: int, *, suffix: str = ".cls", folder: str = "", format: str = "WAV") -> dict[str, bytes]:
+    """Two samples, of a tone and of noise."""
+    found = {}
+    for i, label in ((first, "tone"), (first + 1, "noise")):
+        found[f"{folder}{i:03}.{format.lower()}"] = clip(i, format=format)
+        said = label if suffix == ".cls" else json.dumps({"label": label, "who": f"of {label}"})
+        found[f"{folder}{i:03}{suffix}"] = said.encode()
+    return found
+
+
+@pytest.mark.parametrize("format", ["WAV", "FLAC", "OGG", "MP3"])
+@pytest.mark.parametrize("suffix", [".cls", ".json"])
+def test_clips_of_shards_have_the_class_that_is_beside_them(suffix: str, format: str, tmp_path: Path) -> None:
+    parts = {
+        "train-0.tar": tarred(shard(0, suffix=suffix, format=format)),
+        "val-0.tar": tarred(shard(2, suffix=suffix, format=format)),
+    }
+    path = written(tmp_path, tarred(parts))
+    schema = readers.inspect("audio_folder", path, {}).schema
+    assert (schema["classes"], schema["class_counts"], schema["n_held_out"]) == (["noise", "tone"], [2, 2], 2)
+    assert readers.open_all("audio_folder", path, schema).batch(np.arange(4))[1].tolist() == [1, 0, 1, 0]
+
+
+def test_a_field_of_the_json_is_named_and_folders_of_shards_are_parts(tmp_path: Path) -> None:
+    members = {**shard(0, suffix=".json", folder="train/"), **shard(2, suffix=".json", folder="test/")}
+    path = written(tmp_path, tarred(members))
+    schema = readers.inspect("audio_folder", path, {"target": "who"}).schema
+    assert (schema["classes"], schema["n_held_out"]) == (["of noise", "of tone"], 2)
+    assert readers.open_all("audio_folder", path, schema).batch(np.array([0, 3]))[1].tolist() == [1, 0]
+
+
+def test_json_beside_clips_in_class_folders_changes_no_class(tmp_path: Path) -> None:
+    members = {"a/1.wav": clip(0), "a/1.json": b'{"label": "b"}', "b/2.wav": clip(1)}
+    assert readers.inspect("audio_folder", written(tmp_path, tarred(members)), {}).schema["class_counts"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("members", "options", "field", "words"),
+    [
+        ({"0.cls": b"a", "1.wav": b""}, {}, "file", "1.wav is in no folder, and has no .cls"),
+        ({"0.cls": b"\xff"}, {}, "file", "is not UTF-8"),
+        ({"0.json": b"{}"}, {}, "target", "has no field target or label"),
+        ({"0.json": b'{"a": 1}'}, {"target": "b"}, "target", "There are: a"),
+        ({"0.cls": b"a"}, {"target": "b"}, "target", "has no JSON"),
+    ],
+)
+def test_a_clip_of_a_shard_without_a_class_is_refused(
+    members: dict[str, bytes], options: dict[str, Any], field: str, words: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, tarred({"0.wav": clip(0), **members}))
+    with pytest.raises(BadInputError) as caught:
+        readers.inspect("audio_folder", path, options)
+    assert caught.value.field == field
+    assert words in f"{caught.value} {caught.value.remedy}"
+
+
+def test_a_field_is_refused_for_a_zip(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="folders name the classes"):
+        inspected(tmp_path, {"a/1.wav": clip(0)}, target="label")
+
+
+def test_shards_of_audio_that_are_read_as_pictures_are_refused_with_the_right_format(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as caught:
+        readers.inspect("webdataset", written(tmp_path, tarred(shard(0))), {})
+    assert "audio_folder" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("format", ["FLAC", "OGG", "MP3"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audio in folders, one folder a class: class/clip.wav, also below one common folder, or below train/ and test/.
+"""Audio in folders, one folder a class: class/clip.wav, also below one common folder, or below train/ and test/; and in
+shards, each clip with its class beside it.
 
 A clip becomes one channel at the dataset's rate and of its length, and is decoded whenever it is read.
 """
@@ -69,10 +70,11 @@ class AudioExamples(LongExamples):
 
 
 class AudioFolderReader:
-    """Options: sample_rate (Hz), clip_s (seconds), targets."""
+    """Options: target (the field of the JSON beside a clip), sample_rate (Hz), clip_s (seconds), targets."""
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
-        has_targets, archive = wants_targets(options), ClipArchive(path)
+        has_targets, field = wants_targets(options), options.get("target")
+        archive = ClipArchive(path, field=field, has_targets=has_targets)
         clips = archive.clips
         facts = _checked(archive, has_targets=has_targets)
         labels = Counter(clip.label for clip in clips)
@@ -86,14 +88,16 @@ class AudioFolderReader:
             "input_shape": [1, length],
             "sample_rate": rate,
             "decoding": WHEN_READ,
+            **({"target": field} if field and has_targets else {}),
             **(described_classes(labels, list(numbers_of(labels))) if has_targets else {"task": "none"}),
         }
         statistics = statistics_of(clips, facts, clip_s=length / rate)
         return InspectionResult(schema, preview_of(archive, facts, sample_rate=rate), statistics)
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        archive = ClipArchive(path)
-        if not schema.get("has_targets", True) or schema.get("task") == "none":
+        has_targets = schema.get("has_targets", True) and schema.get("task") != "none"
+        archive = ClipArchive(path, field=schema.get("target"), has_targets=has_targets)
+        if not has_targets:
             return AudioExamples(archive, no_targets(len(archive.clips)), schema)
         number = {label: i for i, label in enumerate(schema["classes"])}
         targets = np.asarray([number[clip.label] for clip in archive.clips], dtype=np.int64)
@@ -101,7 +105,7 @@ class AudioFolderReader:
 
     def names(self, path: Path) -> list[str]:
         """Of the clips in the archive, in the order of the examples."""
-        return [clip.name for clip in ClipArchive(path).clips]
+        return [clip.name for clip in ClipArchive(path, has_targets=False).clips]
 
 
 READER = AudioFolderReader()
@@ -112,7 +116,7 @@ def _checked(archive: ClipArchive, *, has_targets: bool) -> list[ClipFacts]:
     found, faults, n_bytes = list[ClipFacts](), list[str](), 0
     for clip in archive.clips:
         if has_targets and not clip.label:
-            faults.append(f"{clip.name} is in no folder, so it has no class")
+            faults.append(f"{clip.name} is in no folder, and has no .cls or .json beside it, so it has no class")
             continue
         try:
             facts = _facts(archive, clip)
