@@ -74,7 +74,14 @@ class ChangeableDay(UncertainDay):
             return job
         return replace(job, **self._action.changes)
 
-    def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:  # noqa: ARG002
+    def goes_on(
+        self,
+        segment: Segment,
+        gang: SimulatedGang,
+        others: Mapping[str, SimulatedGang],  # noqa: ARG002
+        *,
+        elapsed_s: float,  # noqa: ARG002
+    ) -> bool:
         return not self._is_paused(gang.job.id) or segment.steps_per_s == 0.0
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
