@@ -26,7 +26,12 @@ PROCESSES = (
         NOBODY,
         aims_at="supervisor",
     ),
-    Attack("writes its supervisor's memory", "attempt(lambda: open(f'/proc/{os.getppid()}/mem', 'r+b').read(1))"),
+    Attack(
+        "writes its supervisor's memory",
+        "attempt(lambda: os.open(f'/proc/{os.getppid()}/mem', os.O_RDWR))",
+        NOBODY,
+        aims_at="supervisor",
+    ),
     Attack(
         "makes the platform the kernel's first victim",
         "attempt(lambda: os.write(os.open(f\"/proc/{bait['victim']}/oom_score_adj\", os.O_WRONLY), b'1000'))",
@@ -84,7 +89,7 @@ time.sleep(0.3)
     ),
     Attack(
         "escapes the kernel's choice of victims",
-        "attempt(lambda: os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-500'))",
+        "attempt(lambda: os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'0'))",
         frozenset({ROOT}),
         aims_at="privileges",
     ),
