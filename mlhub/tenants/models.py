@@ -8,7 +8,6 @@ from typing import ClassVar
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.utils import timezone
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
@@ -28,11 +27,11 @@ from mlhub.tenants.querysets import (
     TeamOwnedQuerySet,
     TeamQuerySet,
     TenantOwnedQuerySet,
-    TokenQuerySet,
     UserQuotaQuerySet,
 )
 from mlhub.tenants.role_models import RoleBinding as RoleBinding
 from mlhub.tenants.roles import Role
+from mlhub.tenants.token_models import ApiToken as ApiToken
 
 
 class User(AbstractUser):
@@ -380,30 +379,3 @@ class QuotaRequest(OfOwner):
     @property
     def state(self) -> str:
         return self.answer or "waiting"
-
-
-class ApiToken(models.Model):
-    """A bearer token; only its SHA-256 is stored. scopes: "read", "submit", "write", "admin".
-
-    organisation, project: the only ones that it reaches (None: all of its user's); a project implies its organisation.
-    """
-
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    name = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=12)
-    token_hash = models.CharField(max_length=64, unique=True)
-    scopes = models.JSONField(default=list)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, null=True, related_name="+")
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-
-    objects = TokenQuerySet.as_manager()
-
-    @property
-    def is_usable(self) -> bool:
-        """Neither revoked nor expired."""
-        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

@@ -11,7 +11,6 @@ from scheduler.api.allocation_json import allocation_from_json, allocation_to_js
 from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
-    SENTENCES,
     BatchChoice,
     Decision,
     Explanation,
@@ -24,6 +23,7 @@ from scheduler.api.plan import (
     Resize,
     Wait,
 )
+from scheduler.api.reasons import SENTENCES
 from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Reclaim, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot

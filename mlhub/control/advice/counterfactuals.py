@@ -22,7 +22,7 @@ from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.actions.limits.quotas import owners_above, raised_by
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
-from scheduler.api.plan import filled_in
+from scheduler.api.reasons import filled_in
 from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, BlockerKind, Counsel
 
 MOST_AHEAD = 20  # jobs that are named; all are counted

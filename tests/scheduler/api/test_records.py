@@ -9,7 +9,7 @@ import string
 import pytest
 
 from scheduler import Explanation, Reason, decide, plan_from_json, plan_to_json, policy_named
-from scheduler.api.plan import SENTENCES
+from scheduler.api.reasons import SENTENCES
 from tests.scheduler.cases import cluster, job
 
 
