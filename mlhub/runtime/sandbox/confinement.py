@@ -21,6 +21,7 @@ class Confinement:
     has_namespaces: else Landlock alone hides files, and the filter has to refuse sockets.
     is_pod: it shares a network with its gang, stays in its process group, and only its rights are limited, not its
     time, memory and files: its backend watches those.
+    has_gpu: it may overwrite what its user may in /proc, where CUDA names its threads.
     has_terminals: with namespaces, it may make pseudo-terminals, of an instance of its own.
     gang_folder: where the pods of its gang, all on this machine, find each other's network namespace; "" = the network
     of the host. ingest_host, ingest_port: the one address outside that such a pod reaches, there only paths that begin
@@ -40,6 +41,7 @@ class Confinement:
     has_namespaces: bool = True
     has_landlock: bool = True
     is_pod: bool = False
+    has_gpu: bool = False
     has_terminals: bool = False
     gang_folder: str = ""
     ingest_host: str = ""

@@ -274,9 +274,8 @@ def _limit(confinement: Confinement) -> None:
 
 def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
-    # CUDA names its threads by /proc/<pid>/task/<tid>/comm and gives up (error 304) where it may not; of what else lies
-    # there, its user may write to its own processes only
-    overwrite = ("/proc",) if confinement.devices else ()
+    # CUDA names its threads by /proc/<pid>/task/<tid>/comm and gives up (error 304) where it may not
+    overwrite = ("/proc",) if confinement.has_gpu else ()
     if is_namespace:
         devices = (*devices, *((filesystem.TERMINALS,) if confinement.has_terminals else ()))
         write = [SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, *(inside for _, inside in confinement.writable)]

@@ -60,7 +60,8 @@ def enclose(
         for path in (*readable, *writable):
             _give(path, uid)
     others = (path for pattern in OTHER_GPUS for path in glob.glob(pattern) if not os.path.isdir(path))
-    opened = tuple(sorted({*others, *(path for path in devices if os.path.exists(path))}))
+    given = [path for path in devices if os.path.exists(path)]
+    opened = tuple(sorted({*others, *given}))
     has_gang_network = ingest is not None and chosen.has_namespaces
     names = () if has_gang_network else ("/etc/hosts",)  # there its own one says where the ingest API is
     system = [path for path in (*OF_NETWORK, *names, *(("/sys",) if opened else ())) if os.path.exists(path)]
@@ -77,6 +78,7 @@ def enclose(
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
         is_pod=True,
+        has_gpu=bool(given),
         has_terminals=has_terminals,
         gang_folder=str(folder.parent) if has_gang_network else "",
         ingest_host=ingest.host if ingest else "",

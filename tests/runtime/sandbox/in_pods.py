@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,7 +90,7 @@ open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
 print(json.dumps({"own": own}), flush=True)
 """
 WARM, WITH_GPU = "warm", "with a GPU"
-A_DEVICE = "/dev/full"  # in place of a GPU's device file: what is opened to a pod for its GPU is opened
+A_DEVICE = "/dev/full"  # in place of a GPU's device file
 OTHERS = (
     "/", "/api/v1/jobs", "/admin/", "/healthz", "/metrics", "/api/v1/ingest/attempts/another/reports",
     "/api/v1/ingest/attempts/../../jobs",
@@ -103,11 +103,15 @@ def attacks() -> list[Attack]:
     return [a for a in kept if a.name not in PERMITTED]
 
 
-def run(here: World, folder: Path, *, is_warm: bool) -> dict[str, object]:
-    """is_warm: the pods are warm workers' until then, without torch, which makes no difference here."""
+def run(here: World, folder: Path, *, is_warm: bool, devices: Sequence[str]) -> dict[str, object]:
+    """is_warm: the pods are warm workers' until then, without torch, which makes no difference here.
+
+    devices: the files of the GPUs that pods are given.
+    """
     warm_workers = warm.ready(warm.pool(folder, size=2)) if is_warm else None
     with ingest_api() as address:
-        return _attacked(here, folder, warm_workers, mark=f"mark-{os.getpid()}", api_url=address)
+        mark = f"mark-{os.getpid()}"
+        return _attacked(here, folder, warm_workers, mark=mark, api_url=address, devices=devices)
 
 
 @contextlib.contextmanager
@@ -130,7 +134,7 @@ def ingest_api() -> Iterator[str]:
 
 
 def _attacked(
-    here: World, folder: Path, warm_workers: WarmPool | None, *, mark: str, api_url: str
+    here: World, folder: Path, warm_workers: WarmPool | None, *, mark: str, api_url: str, devices: Sequence[str]
 ) -> dict[str, object]:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other_one:
         meeting = [one.getsockname()[1], other_one.getsockname()[1]]
@@ -149,7 +153,7 @@ def _attacked(
             f"import os; os.environ['CHECKPOINTS'] = {str(checkpoints)!r}\n{POD}",
             argument,
         ],
-        enclose=enclose,
+        enclose=lambda *words, **how: enclose(*words, **{**how, "devices": devices}),
         warm=warm_workers,
     )
     spec = replace(
@@ -178,7 +182,5 @@ def _attacked(
 if __name__ == "__main__":
     mode = sys.stdin.read() or NAMESPACES
     pods.isolation = lambda: isolation_of(NAMESPACES if mode in (WARM, WITH_GPU) else mode)
-    if mode == WITH_GPU:
-        pods.OTHER_GPUS = (A_DEVICE,)  # type: ignore[assignment]
     with world() as here, tempfile.TemporaryDirectory() as name:
-        print(json.dumps(run(here, Path(name), is_warm=mode == WARM)))
+        print(json.dumps(run(here, Path(name), is_warm=mode == WARM, devices=[A_DEVICE] if mode == WITH_GPU else [])))
