@@ -133,7 +133,8 @@ class DownloadAddressView(ProtocolView):
                 "url": request.build_absolute_uri(address),
                 "headers": {"Authorization": request.headers.get("Authorization", "")},
                 "file_size": size_bytes,
-            }
+            },
+            headers={"Cache-Control": "no-store"},  # it has the caller's token
         )
 
 
