@@ -40,10 +40,10 @@ def torch_has_cuda() -> bool | None:
     """By the file in which torch says how it was built; None where it says nothing."""
     found = importlib.util.find_spec("torch")
     for folder in (found.submodule_search_locations if found else None) or ():
-        written = Path(folder, "version.py")
-        told = re.search(r"^cuda\b[^=\n]*=\s*(\S+)", written.read_text() if written.exists() else "", re.MULTILINE)
-        if told:
-            return told[1] != "None"
+        version = Path(folder, "version.py")
+        built_for = re.search(r"^cuda\b[^=\n]*=\s*(\S+)", version.read_text() if version.exists() else "", re.MULTILINE)
+        if built_for:
+            return built_for[1] != "None"
     return None
 
 
@@ -69,5 +69,5 @@ def problem_in_sandbox(readings: Sequence[GpuReading], *, scratch: Path) -> str:
             return f"The sandbox did not start: {error}"
     if done.returncode == 0:
         return ""
-    said = done.stderr.strip().splitlines()
-    return f"CUDA does not start in a pod's sandbox: {said[-1] if said else f'status {done.returncode}'}"
+    errors = done.stderr.strip().splitlines()
+    return f"CUDA does not start in a pod's sandbox: {errors[-1] if errors else f'status {done.returncode}'}"

@@ -35,7 +35,7 @@ def status() -> None:
 
 
 def doctor() -> None:
-    """Check database, Valkey, web, rounds, sandbox, disk and folders; each failure has its remedy."""
+    """Check database, Valkey, web, rounds, sandbox, GPUs, disk and folders; each failure has its remedy."""
     _embedded("doctor")
 
 
