@@ -85,18 +85,18 @@ export function accountChoices(organisationId: string): ChoiceSource<{ username:
 }
 
 /** An account that did something, by user name: one that is no longer there can still be chosen, its name says it all. */
-export interface Doer {
+export interface NamedAccount {
   username: string;
 }
 
 /** Whose jobs or events one may look for: of some organisations, or of the whole platform; where none shows its members, oneself. */
-export function doerChoices(organisationIds: readonly string[] | "platform", self: string): ChoiceSource<Doer> {
-  const read: ChoiceSource<Doer>["read"] =
+export function personChoices(organisationIds: readonly string[] | "platform", self: string): ChoiceSource<NamedAccount> {
+  const read: ChoiceSource<NamedAccount>["read"] =
     organisationIds === "platform"
       ? (query) => unwrap(api.GET("/api/v1/users", { params: { query } }))
       : (query) => accountsOf(organisationIds, query, self);
   return {
-    key: ["doers", ...(organisationIds === "platform" ? ["platform"] : organisationIds), "choices"],
+    key: ["people", ...(organisationIds === "platform" ? ["platform"] : organisationIds), "choices"],
     read,
     idOf: ({ username }) => username,
     findsMore: true,
@@ -105,7 +105,7 @@ export function doerChoices(organisationIds: readonly string[] | "platform", sel
 }
 
 /** The accounts of several organisations, each once; of those alone that show their members to the caller. */
-async function accountsOf(organisationIds: readonly string[], query: { search?: string; limit: number }, self: string): Promise<Page<Doer>> {
+async function accountsOf(organisationIds: readonly string[], query: { search?: string; limit: number }, self: string): Promise<Page<NamedAccount>> {
   const answers = await Promise.allSettled(organisationIds.map((id) => accountChoices(id).read(query)));
   const pages = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   const names = pages.length === 0 ? [self] : [...new Set(pages.flatMap(({ results }) => results.map(({ username }) => username)))];

@@ -2,7 +2,7 @@
 // A filter by who did something: people and service accounts, searched by name or e-mail address.
 import type { SelectProps } from "@mantine/core";
 
-import { doerChoices } from "@/api/choices";
+import { personChoices } from "@/api/choices";
 import { isStaff, useMe } from "@/api/session";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
@@ -23,7 +23,7 @@ export function PersonFilter({ organisationId, ...field }: Props) {
       size="xs"
       clearable
       comboboxProps={{ width: 220, position: "bottom-start" }}
-      source={doerChoices(organisationId ? [organisationId] : everywhere, me.username)}
+      source={personChoices(organisationId ? [organisationId] : everywhere, me.username)}
       textOf={({ username }) => username}
       {...field}
     />
