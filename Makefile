@@ -116,11 +116,11 @@ COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compi
 $(UNIT): unit-%: setup frontend/node_modules/.installed
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
-lint: setup frontend/node_modules/.installed scan  ## ruff, oxlint with type checks, and the security scans
+lint: setup frontend/node_modules/.installed scan  ## ruff (with bandit's rules), oxlint with type checks, and the scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
 	@cd frontend && time npm run --silent lint
 
-scan: setup frontend/node_modules/.installed  ## bandit, and known flaws of the pinned packages (pip-audit, npm audit)
+scan: setup frontend/node_modules/.installed  ## Known flaws of the pinned packages (pip-audit, npm audit)
 	@time python deploy/local/scan.py
 
 format: setup  ## Let ruff mend what it can

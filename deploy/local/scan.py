@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Security scans of `make lint`: bandit over the code, pip-audit and npm audit over the pinned dependencies.
+"""Scans of `make lint` for known flaws of the pinned dependencies: pip-audit and npm audit.
 
 A finding fails. Where the data about vulnerabilities cannot be had (no network, or a registry without it), that is
-reported and does not fail: the code is checked all the same.
+reported and does not fail. The code is checked by bandit's rules, which are ruff's S.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 15.0  # of each audit; bandit reads the disk only and is waited for
-CODE = ("mlhub", "scheduler", "deploy/local", "manage.py")
+TIMEOUT_S = 15.0  # of each audit
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,6 @@ class Verdict:
 
     report: str
     is_clean: bool = True
-
-
-def code() -> Verdict:
-    done = _run([sys.executable, "-m", "bandit", "-q", "-r", *CODE, "-c", "pyproject.toml"], timeout_s=None)
-    return Verdict("bandit: clean") if done.returncode == 0 else Verdict(f"bandit:\n{done.stdout}{done.stderr}", False)
 
 
 def python_packages() -> Verdict:
@@ -76,17 +70,13 @@ def _json(text: str) -> dict[str, Any]:
 def _output(argv: Sequence[str], *, folder: Path = ROOT) -> str:
     """What the program printed; "" when it is not there or takes too long."""
     try:
-        return _run(argv, folder=folder, timeout_s=TIMEOUT_S).stdout
+        return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False).stdout
     except (subprocess.TimeoutExpired, OSError):
         return ""
 
 
-def _run(argv: Sequence[str], *, timeout_s: float | None, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False)
-
-
 def main() -> int:
-    scans: tuple[Callable[[], Verdict], ...] = (code, python_packages, javascript_packages)
+    scans: tuple[Callable[[], Verdict], ...] = (python_packages, javascript_packages)
     with ThreadPoolExecutor(len(scans)) as pool:
         verdicts = list(pool.map(lambda scan: scan(), scans))
     for verdict in verdicts:

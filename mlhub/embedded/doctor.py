@@ -208,7 +208,7 @@ def _existing(folder: Path) -> Path:
 def _get(url: str) -> tuple[int, str]:
     """Returns the status and the body's beginning; status 0 and the error where there is no answer."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:  # noqa: S310  # nosec B310 - of the platform itself
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:  # noqa: S310 - of the platform itself
             return int(answer.status), answer.read(500).decode(errors="replace")
     except urllib.error.HTTPError as error:
         return error.code, error.read(500).decode(errors="replace")

@@ -126,7 +126,7 @@ class Supervisor:
         database_url, redis_url = self._start_servers()
         port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
         host = listen_host()
-        is_everywhere = host == "0.0.0.0"  # noqa: S104 # nosec B104 - compared, not bound
+        is_everywhere = host == "0.0.0.0"  # noqa: S104 - compared, not bound
         self.url = f"http://{'127.0.0.1' if is_everywhere else host}:{port}"
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
         self._report("bringing the database up to date")
@@ -204,7 +204,7 @@ class Supervisor:
         address, answered = self.url + self.health_path, "no answer"
         while not self._stop_asked:
             try:
-                with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 # nosec B310 - our own address
+                with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own address
                     if answer.status == 200:
                         return
                     answered = f"status {answer.status}"

@@ -56,7 +56,7 @@ def _move_serials_on() -> None:
     """Browsers and pods may know later places in streams than this database has reached; new ones come after those."""
     with connection.cursor() as cursor:
         sequence = f"pg_get_serial_sequence('{Event._meta.db_table}', 'id')"
-        newest = f"coalesce((SELECT max(id) FROM {Event._meta.db_table}), 0)"  # noqa: S608  # nosec B608 - a table of ours
+        newest = f"coalesce((SELECT max(id) FROM {Event._meta.db_table}), 0)"  # noqa: S608 - a table of ours
         cursor.execute(f"SELECT setval({sequence}, {newest} + %s)", [SERIAL_GAP])
     StreamCursor.objects.filter(job__in=Job.objects.live()).update(last_seq=F("last_seq") + SERIAL_GAP)
 

@@ -138,7 +138,7 @@ class TeamQuerySet(TenantOwnedQuerySet):
             sql, parameters = _roots(teams)
         except EmptyResultSet:
             return self.none()
-        reached = RawSQL(query.format(roots=sql), parameters)  # noqa: S611  # nosec B611 - of two literals and Django's SQL
+        reached = RawSQL(query.format(roots=sql), parameters)  # noqa: S611 - of two literals and Django's SQL
         return self.filter(pk__in=reached)
 
 

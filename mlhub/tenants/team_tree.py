@@ -20,7 +20,7 @@ WITH RECURSIVE below (id, level) AS (
     SELECT team.id, below.level + 1 FROM tenants_team team JOIN below ON team.parent_id = below.id
     WHERE below.level < {MOST_LEVELS}
 ) SELECT id FROM below
-"""  # noqa: S608  # nosec B608 - a literal
+"""  # noqa: S608 - a literal
 ABOVE = f"""
 WITH RECURSIVE above (id, parent_id, level) AS (
     SELECT id, parent_id, 1 FROM tenants_team WHERE id IN ({{roots}})
@@ -28,7 +28,7 @@ WITH RECURSIVE above (id, parent_id, level) AS (
     SELECT team.id, team.parent_id, above.level + 1 FROM tenants_team team JOIN above ON team.id = above.parent_id
     WHERE above.level < {MOST_LEVELS}
 ) SELECT id FROM above
-"""  # noqa: S608  # nosec B608 - a literal
+"""  # noqa: S608 - a literal
 
 
 class TeamTree:

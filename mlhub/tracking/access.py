@@ -32,7 +32,7 @@ SELECT {RUN.sql}, {PROJECT.sql}, {ORGANISATION.sql}, {CREATOR.sql}
 FROM tracking_run r JOIN tenants_project p ON p.id = r.project_id
 JOIN tenants_organisation o ON o.id = p.organisation_id JOIN tenants_user u ON u.id = r.created_by_id
 WHERE r.id = %s AND r.job_id IS NULL
-"""  # noqa: S608  # nosec B608 - names of columns
+"""  # noqa: S608 - names of columns
 LOGGED_PREFIX = "m-"  # of a logged model's id, which MLflow's clients know it by
 
 

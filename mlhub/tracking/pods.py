@@ -11,7 +11,7 @@ from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Kind
 
 URI = "MLFLOW_TRACKING_URI"
-TOKEN = "MLFLOW_TRACKING_TOKEN"  # nosec B105 - a variable's name
+TOKEN = "MLFLOW_TRACKING_TOKEN"
 
 
 def is_tracked(job: Job) -> bool:

@@ -45,8 +45,8 @@ FROM usage_usageentry CROSS JOIN LATERAL generate_series(
 ) AS n
 WHERE {OF_OWNER} AND ended_at > %(since)s AND ended_at > began_at
 GROUP BY n
-"""  # noqa: S608  # nosec B608 - OF_OWNER is a literal
-FIRST = f"SELECT min(began_at) FROM usage_usageentry WHERE {OF_OWNER}"  # noqa: S608  # nosec B608 - as above
+"""  # noqa: S608 - OF_OWNER is a literal
+FIRST = f"SELECT min(began_at) FROM usage_usageentry WHERE {OF_OWNER}"  # noqa: S608 - as above
 
 
 @dataclass(frozen=True)

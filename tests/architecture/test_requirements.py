@@ -39,7 +39,6 @@ COMMANDS = {
     "djangorestframework-stubs": ("pyproject.toml", "mypy_drf_plugin"),
     **dict.fromkeys(NOTEBOOK, ("pyproject.toml", "notebook = [")),
     "hatchling": ("pyproject.toml", "hatchling.build"),
-    "bandit": ("deploy/local/scan.py", "bandit"),
     "zensical": ("deploy/docs/site.py", "zensical"),
     "pip-audit": ("deploy/local/scan.py", "pip_audit"),
     "import-linter": ("Makefile", "lint-imports"),

@@ -100,6 +100,6 @@ def _next_answer(connection: Connection, cache: RoundCache) -> DecisionAnswer:
 
 
 def _task(raw: bytes) -> DecisionRequest:
-    found: Any = pickle.loads(raw)  # noqa: S301 # nosec B301 - from the process that started this one
+    found: Any = pickle.loads(raw)  # noqa: S301 - from the process that started this one
     assert isinstance(found, DecisionRequest)
     return found

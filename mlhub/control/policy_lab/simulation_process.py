@@ -25,7 +25,7 @@ def main(limit_s: float, memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     signal.setitimer(signal.ITIMER_REAL, limit_s + ORPHAN_GRACE_S)
     try:
-        case: Any = pickle.load(sys.stdin.buffer)  # noqa: S301 # nosec B301 - from the process that started this one
+        case: Any = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
         assert isinstance(case, LabCase)
         _write({"result": run_case(case, stopwatch=time.perf_counter, on_progress=_Progress())})
     except MemoryError:

@@ -41,7 +41,7 @@ def load_plain_yaml(text: str) -> Any:
     if len(text) > LONGEST:
         raise InvalidInputError(f"The text has {len(text):,} characters.", remedy=f"Give at most {LONGEST:,}.")
     try:
-        found = yaml.load(text, PlainLoader)  # noqa: S506 # nosec B506 - a SafeLoader
+        found = yaml.load(text, PlainLoader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""

@@ -35,7 +35,7 @@ WITH sample AS (
 ends AS (SELECT min(t) AS lo, max(t) AS hi FROM sample)
 SELECT role, index, max(t), {_COLUMNS}
 FROM sample, ends GROUP BY role, index, floor((t - lo) * (%s - 1) / greatest(hi - lo, 1)) ORDER BY role, index, max(t)
-"""  # noqa: S608  # nosec B608 - made of the names of RESOURCES
+"""  # noqa: S608 - made of the names of RESOURCES
 PODS = """
 SELECT DISTINCT role, index FROM metrics_usagesample WHERE attempt_id = %s ORDER BY role DESC, index
 """

@@ -47,7 +47,7 @@ chosen(curve, series, step) AS MATERIALIZED (
 SELECT chosen.curve, part.attempt, p.step, p.epoch, p.value, p.at FROM chosen JOIN part USING (curve, series)
 CROSS JOIN LATERAL (SELECT * FROM metrics_metricpoint WHERE series_id = series AND step = chosen.step) AS p
 ORDER BY chosen.curve, p.step, part.attempt
-"""  # noqa: S608  # nosec B608 - made of the literals above
+"""  # noqa: S608 - made of the literals above
 
 
 class Axis(models.TextChoices):

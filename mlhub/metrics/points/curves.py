@@ -32,7 +32,7 @@ EXACT = f"""
 SELECT {COLUMNS} FROM part CROSS JOIN LATERAL (
     SELECT * FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step LIMIT %s) AS p
 ORDER BY step, attempt LIMIT %s OFFSET %s
-"""  # noqa: S608  # nosec B608 - made of the literals above
+"""  # noqa: S608 - made of the literals above
 # An array compares element by element: its minimum is the lowest value with the step and series where it is.
 THINNED = f"""
 {PARTS},
@@ -53,7 +53,7 @@ SELECT p.step, p.epoch, p.value, p.at, part.attempt FROM chosen JOIN part USING 
 CROSS JOIN LATERAL (
     SELECT * FROM metrics_metricpoint p WHERE p.series_id = chosen.series_id AND p.step = chosen.step) AS p
 ORDER BY p.step, part.attempt
-"""  # noqa: S608  # nosec B608 - made of the literals above
+"""  # noqa: S608 - made of the literals above
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def run_python(argv: Sequence[str], environment: Mapping[str, str]) -> int:
             runpy.run_module(what, run_name="__main__", alter_sys=True)
         else:
             sys.argv, sys.path[0] = ["-c", *arguments], ""
-            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 # nosec B102 - as python -c
+            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 - as python -c
         status = 0
     except SystemExit as end:
         status = _status_of(end)

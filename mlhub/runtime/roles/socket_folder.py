@@ -15,7 +15,7 @@ from pathlib import Path
 
 MAX_SOCKET_PATH = 107  # bytes, of struct sockaddr_un
 SOCKET_NAME = len("/pymp-12345678/listener-12345678")  # what multiprocessing adds to TMPDIR
-SHORT_ROOT = Path("/tmp")  # noqa: S108 # nosec B108 - only a link with a random name is put there
+SHORT_ROOT = Path("/tmp")  # noqa: S108 - only a link with a random name is put there
 
 
 @contextmanager

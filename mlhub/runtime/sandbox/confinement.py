@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-SCRATCH_FOLDER = "/tmp"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
-SHARED_MEMORY_FOLDER = "/dev/shm"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
+SCRATCH_FOLDER = "/tmp"  # noqa: S108 - inside the sandbox, a mount of its own
+SHARED_MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - inside the sandbox, a mount of its own
 
 
 @dataclass(frozen=True)

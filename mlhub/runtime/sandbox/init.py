@@ -50,7 +50,7 @@ Start = Callable[[Confinement], NoReturn]  # what the program's own process does
 
 def execute(confinement: Confinement) -> NoReturn:
     """Becomes the program. Raises OSError."""
-    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 # nosec B606 - its purpose
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 - its purpose
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ TOKEN, USER = ModelColumns(ApiToken, "t"), ModelColumns(User, "u")
 TOKEN_WITH_USER = f"""
 SELECT {TOKEN.sql}, {USER.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.id = t.user_id
 WHERE t.token_hash IN (%s, %s)
-"""  # noqa: S608  # nosec B608 - names of columns
+"""  # noqa: S608 - names of columns
 METHOD = "sign_in_method"  # of a session, and of the request that starts it; absent: by password
 
 

@@ -208,4 +208,4 @@ def _dataset(fields: Fields) -> RunDataset:
 
 def _any_name() -> str:
     """A name for a run that was given none."""
-    return f"{random.choice(WORDS)}-{random.choice(NOUNS)}-{random.randrange(1000)}"  # nosec B311 - no secret
+    return f"{random.choice(WORDS)}-{random.choice(NOUNS)}-{random.randrange(1000)}"

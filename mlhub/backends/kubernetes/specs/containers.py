@@ -95,7 +95,7 @@ def volumes(
 def _own_variables(spec: LaunchSpec, placement: PodPlacement, options: KubernetesOptions) -> dict[str, str]:
     return {
         "HOME": SCRATCH,
-        "TMPDIR": "/tmp",  # noqa: S108 # nosec B108 - an emptyDir of this pod alone
+        "TMPDIR": "/tmp",  # noqa: S108 - an emptyDir of this pod alone
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": str(max(1, int(placement.resources.cpus))),
@@ -119,8 +119,8 @@ def _environment(variables: dict[str, str]) -> list[dict[str, str]]:
 def _mounts(spec: LaunchSpec, options: KubernetesOptions, *, may_write_inputs: bool) -> list[dict[str, Any]]:
     return [
         {"name": "scratch", "mountPath": SCRATCH, "subPath": "work"},
-        {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 # nosec B108 - the same emptyDir
-        {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 # nosec B108 - an emptyDir in memory
+        {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - the same emptyDir
+        {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - an emptyDir in memory
         {"name": "gang", "mountPath": GANG, "readOnly": True},
         {"name": "secrets", "mountPath": SECRETS, "readOnly": True},
         {"name": "inputs", "mountPath": INPUTS, "readOnly": not may_write_inputs},

@@ -109,7 +109,7 @@ def _container(spec: SandboxSpec, options: KubernetesOptions, disk: str) -> Mani
         "env": [{"name": name, "value": value} for name, value in variables.items()],
         "volumeMounts": [
             {"name": "scratch", "mountPath": SCRATCH, "subPath": "work"},
-            {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 # nosec B108 - an emptyDir
+            {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108 - an emptyDir
             {"name": "secrets", "mountPath": SECRETS, "readOnly": True},
         ],
         "resources": {
