@@ -4,7 +4,7 @@ import "@testing-library/jest-dom/vitest";
 
 import { i18n } from "@lingui/core";
 import { notifications } from "@mantine/notifications";
-import { cleanup, configure } from "@testing-library/react";
+import { cleanup, configure, getConfig } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
 
 import { FakeEventSource } from "@/testing/eventsource";
@@ -59,6 +59,14 @@ function matchMedia(query: string): MediaQueryList {
   });
 }
 
+/** A search that is repeated until it finds something prints the whole document when it gives up, and not at each try. */
+function withoutDocumentWhileWaiting(print: (message: string | null, container: Element) => Error) {
+  return (message: string | null, container: Element) => {
+    const isRepeated = Boolean(Reflect.get(getConfig(), "_disableExpensiveErrorDiagnostics"));
+    return isRepeated ? new Error(message ?? "") : print(message, container);
+  };
+}
+
 withoutOwnerStacks();
 
 // English, which is in the code: modules translate as they are loaded.
@@ -71,7 +79,7 @@ vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 vi.stubGlobal("EventSource", FakeEventSource);
 vi.stubGlobal("matchMedia", matchMedia);
 // What a busy machine takes: nothing is asserted of how fast the dashboard is.
-configure({ asyncUtilTimeout: 60_000 });
+configure({ asyncUtilTimeout: 60_000, getElementError: withoutDocumentWhileWaiting(getConfig().getElementError) });
 window.scrollTo = () => undefined;
 Element.prototype.scrollIntoView = () => undefined;
 
