@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from mlhub.jobs.attempts import close_stopped
 from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.querysets import JobQuerySet
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -153,3 +155,38 @@ def test_one_verb_is_done_to_many_jobs_and_what_one_refuses_keeps_no_other_from_
     assert act("tag").json()["errors"][0]["field"] == "tag"
     act("delete")
     assert list(Job.objects.values_list("name", flat=True)) == ["foreign"]
+
+
+def rows_read() -> int:
+    """Of the table of jobs, in this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)"
+            " FROM pg_stat_xact_user_tables WHERE relname = 'jobs_job'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_a_page_does_not_read_the_newer_jobs_of_others(cast: Cast) -> None:
+    for number in range(3):
+        job(cast.project_a, cast.bob, name=f"job {number}")
+    of_others = job(cast.project_b, cast.charlie)
+    values = {f.attname: getattr(of_others, f.attname) for f in Job._meta.concrete_fields if not f.primary_key}
+    Job.objects.bulk_create(Job(**values) for _ in range(1000))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE jobs_job")
+    before = rows_read()
+    assert names(cast) == ["job 2", "job 1", "job 0"]
+    assert rows_read() - before < 100
+
+
+def test_a_job_that_is_deleted_while_a_page_is_read_is_left_out(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (job(cast.project_a, cast.bob, name=name) for name in ("first", "second"))
+    in_bulk = JobQuerySet.in_bulk
+
+    def delete_then_read(rows: Any, keys: Any) -> Any:
+        first.delete()
+        return in_bulk(rows, keys)
+
+    monkeypatch.setattr(JobQuerySet, "in_bulk", delete_then_read)
+    assert [row["id"] for row in listed(cast)["results"]] == [str(second.pk)]

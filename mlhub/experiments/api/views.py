@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import DeferredJoinMixin, read_body
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
 from mlhub.experiments.algorithms.space import Options
@@ -46,7 +46,7 @@ class StudyFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class StudiesView(VisibleMixin, generics.ListAPIView[Study]):
+class StudiesView(DeferredJoinMixin, generics.ListAPIView[Study]):
     """The studies that the caller may see, the newest first."""
 
     queryset = Study.objects.with_what_is_shown()
@@ -75,7 +75,7 @@ class StudiesView(VisibleMixin, generics.ListAPIView[Study]):
         return Response(shown(study), status=status.HTTP_201_CREATED)
 
 
-class StudyView(VisibleMixin, generics.RetrieveAPIView[Study]):
+class StudyView(DeferredJoinMixin, generics.RetrieveAPIView[Study]):
     queryset = Study.objects.with_what_is_shown()
     serializer_class = s.StudySerializer
 

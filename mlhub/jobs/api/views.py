@@ -17,7 +17,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from mlhub.core.api.fields import FIELDS, only_fields
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, DeferredJoinMixin, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.core.paging.keyset import SortedPage
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
@@ -61,7 +61,7 @@ class StrategiesView(APIView):
         return Response(strategies())
 
 
-class JobsView(VisibleMixin, generics.ListAPIView[Job]):
+class JobsView(DeferredJoinMixin, generics.ListAPIView[Job]):
     queryset = Job.objects.with_what_is_shown()
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
@@ -116,7 +116,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         )
 
 
-class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
+class JobView(DeferredJoinMixin, generics.RetrieveAPIView[Job]):
     queryset = Job.objects.with_what_is_shown().select_related("validation")
     serializer_class = s.JobDetailSerializer
 

@@ -51,6 +51,11 @@ class RunsView(VisibleMixin, generics.ListAPIView[Run]):
     serializer_class = s.RunSerializer
     filterset_class = RunFilter
 
+    def get_queryset(self) -> QuerySet[Run]:
+        rows: Any = generics.GenericAPIView.get_queryset(self)
+        found: QuerySet[Run] = rows.visible_in_list_to(self.request.user)
+        return found
+
 
 class RunView(VisibleMixin, generics.RetrieveDestroyAPIView[Run]):
     queryset = Run.objects.external().select_related(*RELATED)
