@@ -13973,7 +13973,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The object's present state does not admit this, or its version is stale. */
+        /** @description The object's present state does not admit this, its version is stale, or several have the name. */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -15712,10 +15712,15 @@ export interface operations {
     };
     datasets_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15735,6 +15740,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -15773,10 +15779,15 @@ export interface operations {
     };
     datasets_references_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15816,10 +15827,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15839,6 +15854,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -15847,10 +15863,15 @@ export interface operations {
     };
     datasets_versions_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16719,10 +16740,15 @@ export interface operations {
     };
     jobs_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16742,6 +16768,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16780,10 +16807,15 @@ export interface operations {
     };
     jobs_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16818,10 +16850,15 @@ export interface operations {
     };
     jobs_artifacts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16841,6 +16878,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16849,10 +16887,15 @@ export interface operations {
     };
     jobs_artifacts_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the artifacts. */
                 name: string;
@@ -16889,6 +16932,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -16898,10 +16942,15 @@ export interface operations {
     };
     jobs_cancel_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16935,10 +16984,14 @@ export interface operations {
                 after?: number;
                 /** @description How many at most; an answer with fewer is the last one. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16958,6 +17011,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16966,12 +17020,17 @@ export interface operations {
     };
     jobs_checkpoints_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
                 /** @description The checkpoint of one of the checkpoints. */
                 checkpoint: number;
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17006,12 +17065,17 @@ export interface operations {
     };
     jobs_checkpoints_weights_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
                 /** @description The checkpoint of one of the checkpoints. */
                 checkpoint: number;
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17046,6 +17110,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17091,10 +17156,15 @@ export interface operations {
     };
     jobs_clone_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17129,10 +17199,15 @@ export interface operations {
     };
     jobs_deletion_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17152,6 +17227,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17161,12 +17237,16 @@ export interface operations {
     jobs_difference_retrieve: {
         parameters: {
             query: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description The id of the job that this one is compared with. */
                 to: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17186,6 +17266,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17201,10 +17282,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17224,6 +17309,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17232,10 +17318,15 @@ export interface operations {
     };
     jobs_fork_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17287,6 +17378,10 @@ export interface operations {
                 is_regex?: boolean;
                 /** @description The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17299,7 +17394,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17319,6 +17414,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17334,6 +17430,10 @@ export interface operations {
                 index?: number;
                 /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17346,7 +17446,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17365,6 +17465,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17380,6 +17481,10 @@ export interface operations {
                 index?: number;
                 /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17394,7 +17499,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17414,6 +17519,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17435,12 +17541,16 @@ export interface operations {
                 last_step?: number;
                 /** @description The most points of a curve; longer ones are thinned. An answer has at most 1600 points in all; `next` names where the other curves begin. */
                 max_points?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description Only points that were stored after this seq, the second number of a cursor. */
                 since?: number;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17467,6 +17577,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17480,12 +17591,16 @@ export interface operations {
                 after?: string;
                 /** @description The most names of an answer. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description Only metrics whose name contains this, in any case. */
                 search?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17505,6 +17620,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17513,10 +17629,15 @@ export interface operations {
     };
     jobs_notebook_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17536,6 +17657,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17544,10 +17666,15 @@ export interface operations {
     };
     jobs_notebook_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17576,10 +17703,15 @@ export interface operations {
     };
     jobs_pause_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17608,10 +17740,15 @@ export interface operations {
     };
     jobs_profiles_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17631,6 +17768,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17639,10 +17777,15 @@ export interface operations {
     };
     jobs_profiles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17677,10 +17820,15 @@ export interface operations {
     };
     jobs_profiles_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17702,6 +17850,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17742,10 +17891,15 @@ export interface operations {
     };
     jobs_profiles_server_traces_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17784,6 +17938,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17793,10 +17948,15 @@ export interface operations {
     };
     jobs_profiles_traces_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17835,6 +17995,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17844,10 +18005,15 @@ export interface operations {
     };
     jobs_result_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17882,6 +18048,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17891,10 +18058,15 @@ export interface operations {
     };
     jobs_resume_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17923,10 +18095,15 @@ export interface operations {
     };
     jobs_speed_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17946,6 +18123,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17957,10 +18135,14 @@ export interface operations {
             query?: {
                 /** @description The number of the attempt; the newest otherwise. */
                 attempt?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17980,6 +18162,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17991,13 +18174,17 @@ export interface operations {
             query?: {
                 /** @description As the header Last-Event-ID, which comes first. */
                 last_event_id?: string;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: {
                 /** @description The id of the last frame that was seen; without it, the stream begins now. */
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18017,6 +18204,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18032,10 +18220,14 @@ export interface operations {
                 first_pod?: number;
                 /** @description The most points of a pod: means over equal stretches of time. */
                 max_points?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18055,6 +18247,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18066,10 +18259,14 @@ export interface operations {
             query?: {
                 /** @description Whether the policy is asked what the job lacks and what would help; by default true. */
                 analysis?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18089,6 +18286,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18653,10 +18851,15 @@ export interface operations {
     };
     models_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18676,6 +18879,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18714,10 +18918,15 @@ export interface operations {
     };
     models_aliases_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18737,6 +18946,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18745,10 +18955,15 @@ export interface operations {
     };
     models_aliases_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the aliases. */
                 name: string;
@@ -18822,6 +19037,10 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description * `upload` - upload
                  *     * `training` - training
@@ -18831,7 +19050,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18851,6 +19070,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18859,10 +19079,15 @@ export interface operations {
     };
     models_versions_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18897,10 +19122,15 @@ export interface operations {
     };
     models_versions_export_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -18937,6 +19167,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -18946,10 +19177,15 @@ export interface operations {
     };
     models_versions_lineage_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -18971,6 +19207,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18979,10 +19216,15 @@ export interface operations {
     };
     models_versions_predict_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -19154,7 +19396,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19174,6 +19416,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19215,7 +19458,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19253,7 +19496,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19273,6 +19516,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19329,7 +19573,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19349,6 +19593,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19360,7 +19605,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19417,7 +19662,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19437,6 +19682,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19448,7 +19694,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19489,7 +19735,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19509,6 +19755,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19520,7 +19767,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19540,6 +19787,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19551,7 +19799,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19589,7 +19837,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19609,6 +19857,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19620,7 +19869,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19640,6 +19889,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19651,7 +19901,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19689,7 +19939,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19709,6 +19959,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19720,7 +19971,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19758,7 +20009,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19796,7 +20047,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19816,6 +20067,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19827,7 +20079,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19865,7 +20117,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19885,6 +20137,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19896,7 +20149,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19916,6 +20169,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19927,7 +20181,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19965,7 +20219,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20010,7 +20264,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20030,6 +20284,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20041,7 +20296,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20084,7 +20339,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20104,6 +20359,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20115,7 +20371,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20235,10 +20491,13 @@ export interface operations {
     };
     projects_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20258,6 +20517,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20296,10 +20556,13 @@ export interface operations {
     };
     projects_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20335,12 +20598,14 @@ export interface operations {
     projects_permissions_retrieve: {
         parameters: {
             query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Of this member, for admins of the place; left out: of the caller. */
                 username?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20360,6 +20625,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20368,10 +20634,13 @@ export interface operations {
     };
     projects_quota_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20406,10 +20675,13 @@ export interface operations {
     };
     projects_quota_boosts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20429,6 +20701,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20437,10 +20710,13 @@ export interface operations {
     };
     projects_quota_boosts_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20475,10 +20751,13 @@ export interface operations {
     };
     projects_quota_burn_down_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20498,6 +20777,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20506,10 +20786,13 @@ export interface operations {
     };
     projects_quota_requests_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20544,10 +20827,13 @@ export interface operations {
     };
     projects_quota_restore_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20582,10 +20868,13 @@ export interface operations {
     };
     projects_quota_users_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20605,6 +20894,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20613,10 +20903,13 @@ export interface operations {
     };
     projects_quota_users_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20651,10 +20944,13 @@ export interface operations {
     };
     projects_quota_versions_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20674,6 +20970,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20682,10 +20979,13 @@ export interface operations {
     };
     projects_retention_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20705,6 +21005,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20713,10 +21014,13 @@ export interface operations {
     };
     projects_retention_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20751,10 +21055,13 @@ export interface operations {
     };
     projects_retention_preview_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20794,6 +21101,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /**
                  * @description Only those who have one of these roles, given here or in what is above.
                  *
@@ -20811,7 +21120,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20831,6 +21140,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20839,10 +21149,13 @@ export interface operations {
     };
     projects_roles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20882,12 +21195,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20907,6 +21222,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20915,10 +21231,13 @@ export interface operations {
     };
     projects_secrets_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the secrets. */
                 name: string;
@@ -22166,10 +22485,15 @@ export interface operations {
     };
     studies_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22189,6 +22513,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22227,10 +22552,15 @@ export interface operations {
     };
     studies_clone_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22265,10 +22595,15 @@ export interface operations {
     };
     studies_extend_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22303,10 +22638,15 @@ export interface operations {
     };
     studies_importance_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22326,6 +22666,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22334,10 +22675,15 @@ export interface operations {
     };
     studies_pause_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22366,10 +22712,15 @@ export interface operations {
     };
     studies_resume_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22398,10 +22749,15 @@ export interface operations {
     };
     studies_stop_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22430,10 +22786,15 @@ export interface operations {
     };
     studies_trials_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22453,6 +22814,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22537,10 +22899,13 @@ export interface operations {
     };
     teams_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22560,6 +22925,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22598,10 +22964,13 @@ export interface operations {
     };
     teams_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22637,12 +23006,14 @@ export interface operations {
     teams_permissions_retrieve: {
         parameters: {
             query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Of this member, for admins of the place; left out: of the caller. */
                 username?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22662,6 +23033,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22670,10 +23042,13 @@ export interface operations {
     };
     teams_quota_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22708,10 +23083,13 @@ export interface operations {
     };
     teams_quota_boosts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22731,6 +23109,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22739,10 +23118,13 @@ export interface operations {
     };
     teams_quota_boosts_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22777,10 +23159,13 @@ export interface operations {
     };
     teams_quota_burn_down_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22800,6 +23185,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22808,10 +23194,13 @@ export interface operations {
     };
     teams_quota_requests_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22846,10 +23235,13 @@ export interface operations {
     };
     teams_quota_restore_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22884,10 +23276,13 @@ export interface operations {
     };
     teams_quota_users_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22907,6 +23302,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22915,10 +23311,13 @@ export interface operations {
     };
     teams_quota_users_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22953,10 +23352,13 @@ export interface operations {
     };
     teams_quota_versions_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22976,6 +23378,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22989,6 +23392,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /**
                  * @description Only those who have one of these roles, given here or in what is above.
                  *
@@ -23006,7 +23411,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -23026,6 +23431,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -23034,10 +23440,13 @@ export interface operations {
     };
     teams_roles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;

@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AddressedView, AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.core.paging.pagination import InOrder
 from mlhub.datasets import actions, references
@@ -76,7 +76,7 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
+class DatasetVersionsView(UploadMixin, AddressedView, generics.ListAPIView[DatasetVersion]):
     queryset = DatasetVersion.objects.select_related("dataset").defer("preview", "statistics")
     serializer_class = s.DatasetVersionSerializer
 

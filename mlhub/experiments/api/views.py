@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
 from mlhub.experiments.algorithms.space import Options
@@ -86,7 +86,7 @@ class StudyView(VisibleMixin, generics.RetrieveAPIView[Study]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class TrialsView(generics.ListAPIView[Trial]):
+class TrialsView(AddressedView, generics.ListAPIView[Trial]):
     """All trials of the study, by number."""
 
     queryset = Trial.objects.all()
@@ -101,7 +101,7 @@ class TrialsView(generics.ListAPIView[Trial]):
         return super().get_queryset().filter(study=study).order_by("number")
 
 
-class StudyActionView(generics.GenericAPIView[Study]):
+class StudyActionView(AddressedView, generics.GenericAPIView[Study]):
     """One verb on one study."""
 
     serializer_class: Any = s.StudySerializer

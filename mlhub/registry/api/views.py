@@ -15,7 +15,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AddressedView, AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.annotations import annotate_version
@@ -97,7 +97,7 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
+class ModelVersionsView(UploadMixin, AddressedView, generics.ListAPIView[ModelVersion]):
     queryset = ModelVersion.objects.select_related("model", *LINEAGE).prefetch_related("aliases")
     serializer_class = s.ModelVersionSerializer
     filterset_class = ModelVersionFilter

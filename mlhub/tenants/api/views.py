@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
 from mlhub.tenants.access_control.assignments import project_roles
@@ -156,7 +156,7 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class MembersView(generics.ListAPIView[Membership]):
+class MembersView(AddressedView, generics.ListAPIView[Membership]):
     """The people of an organisation, with their roles; its service accounts have a list of their own."""
 
     queryset = Membership.objects.select_related("user")
