@@ -15647,6 +15647,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
@@ -16657,6 +16659,8 @@ export interface operations {
                 owner?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those of which each word is in the name, owner, model or dataset, or begins the id. */
                 search?: string;
                 /** @description What the rows are sorted by, with a minus the greatest first; -created when absent. */
@@ -18786,6 +18790,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
@@ -19330,6 +19336,10 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
+                name?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
             };
             header?: never;
             path?: never;
@@ -20422,6 +20432,8 @@ export interface operations {
                 name?: string;
                 /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name, or whose team's or organisation's, contains this. */
                 search?: string;
                 /** @description Only those of this team, by id or name, without those of teams below it. */
@@ -22412,6 +22424,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /**
                  * @description Only those in one of these states.
                  *
@@ -22834,6 +22848,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those directly below this team. */
                 parent?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only this team and all teams below it. */
                 within?: string;
             };

@@ -651,6 +651,7 @@ class AsyncDatasetsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Dataset]:
@@ -661,6 +662,8 @@ class AsyncDatasetsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -668,7 +671,7 @@ class AsyncDatasetsOperations:
             self._transport,
             r.Dataset,
             path_of("/datasets"),
-            query={"name": name, "organisation": organisation, "project": project, "search": search},
+            query={"name": name, "organisation": organisation, "project": project, "ref": ref, "search": search},
             size=page_size,
         )
 
@@ -1335,6 +1338,7 @@ class AsyncJobsOperations:
         organisation: str | None = None,
         owner: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         sort: Literal[
             "created", "-created", "name", "-name", "state", "-state", "finish", "-finish", "gpu_hours", "-gpu_hours"
@@ -1359,6 +1363,8 @@ class AsyncJobsOperations:
         organisation: Only those of this organisation, by id or name.
         owner: Only those that the person of this user name submitted.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
         sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
         state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
@@ -1379,6 +1385,7 @@ class AsyncJobsOperations:
                 "organisation": organisation,
                 "owner": owner,
                 "project": project,
+                "ref": ref,
                 "search": search,
                 "sort": sort,
                 "state": state,
@@ -2684,6 +2691,7 @@ class AsyncModelsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Model]:
@@ -2695,6 +2703,8 @@ class AsyncModelsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2707,6 +2717,7 @@ class AsyncModelsOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "search": search,
             },
             size=page_size,
@@ -2972,14 +2983,21 @@ class AsyncOrganisationsOperations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Organisation]:
+    def list(
+        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /organisations
 
+        name: Only the one of exactly this name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.Organisation, path_of("/organisations"), size=page_size)
+        return AsyncPages(
+            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+        )
 
     async def create(self, *, name: str) -> r.Organisation:
         """A new organisation with an empty quota; for administrators of the platform.
@@ -3572,6 +3590,7 @@ class AsyncProjectsOperations:
         may: Literal["submit", "upload"] | None = None,
         name: str | None = None,
         organisation: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         team: str | None = None,
         within: str | None = None,
@@ -3584,6 +3603,8 @@ class AsyncProjectsOperations:
         may: Only open ones to which the caller may upload, or submit jobs.
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name, or whose team's or organisation's, contains this.
         team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
@@ -3597,6 +3618,7 @@ class AsyncProjectsOperations:
                 "may": may,
                 "name": name,
                 "organisation": organisation,
+                "ref": ref,
                 "search": search,
                 "team": team,
                 "within": within,
@@ -4664,6 +4686,7 @@ class AsyncStudiesOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         state: Sequence[Literal["completed", "failed", "paused", "running", "stopped"]] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Study]:
@@ -4675,6 +4698,8 @@ class AsyncStudiesOperations:
         name: Only those of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         state: Only those in one of these states.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4687,6 +4712,7 @@ class AsyncStudiesOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "state": state,
             },
             size=page_size,
@@ -4968,6 +4994,7 @@ class AsyncTeamsOperations:
         name: str | None = None,
         organisation: str | None = None,
         parent: str | None = None,
+        ref: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
@@ -4978,6 +5005,8 @@ class AsyncTeamsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         parent: Only those directly below this team.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4985,7 +5014,7 @@ class AsyncTeamsOperations:
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation, "parent": parent, "within": within},
+            query={"name": name, "organisation": organisation, "parent": parent, "ref": ref, "within": within},
             size=page_size,
         )
 

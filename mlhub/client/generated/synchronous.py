@@ -635,6 +635,7 @@ class DatasetsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Dataset]:
@@ -645,6 +646,8 @@ class DatasetsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -652,7 +655,7 @@ class DatasetsOperations:
             self._transport,
             r.Dataset,
             path_of("/datasets"),
-            query={"name": name, "organisation": organisation, "project": project, "search": search},
+            query={"name": name, "organisation": organisation, "project": project, "ref": ref, "search": search},
             size=page_size,
         )
 
@@ -1317,6 +1320,7 @@ class JobsOperations:
         organisation: str | None = None,
         owner: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         sort: Literal[
             "created", "-created", "name", "-name", "state", "-state", "finish", "-finish", "gpu_hours", "-gpu_hours"
@@ -1341,6 +1345,8 @@ class JobsOperations:
         organisation: Only those of this organisation, by id or name.
         owner: Only those that the person of this user name submitted.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
         sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
         state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
@@ -1361,6 +1367,7 @@ class JobsOperations:
                 "organisation": organisation,
                 "owner": owner,
                 "project": project,
+                "ref": ref,
                 "search": search,
                 "sort": sort,
                 "state": state,
@@ -2658,6 +2665,7 @@ class ModelsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Model]:
@@ -2669,6 +2677,8 @@ class ModelsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2681,6 +2691,7 @@ class ModelsOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "search": search,
             },
             size=page_size,
@@ -2944,14 +2955,21 @@ class OrganisationsOperations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Organisation]:
+    def list(
+        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+    ) -> Pages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /organisations
 
+        name: Only the one of exactly this name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return Pages(self._transport, r.Organisation, path_of("/organisations"), size=page_size)
+        return Pages(
+            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+        )
 
     def create(self, *, name: str) -> r.Organisation:
         """A new organisation with an empty quota; for administrators of the platform.
@@ -3540,6 +3558,7 @@ class ProjectsOperations:
         may: Literal["submit", "upload"] | None = None,
         name: str | None = None,
         organisation: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         team: str | None = None,
         within: str | None = None,
@@ -3552,6 +3571,8 @@ class ProjectsOperations:
         may: Only open ones to which the caller may upload, or submit jobs.
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name, or whose team's or organisation's, contains this.
         team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
@@ -3565,6 +3586,7 @@ class ProjectsOperations:
                 "may": may,
                 "name": name,
                 "organisation": organisation,
+                "ref": ref,
                 "search": search,
                 "team": team,
                 "within": within,
@@ -4624,6 +4646,7 @@ class StudiesOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         state: Sequence[Literal["completed", "failed", "paused", "running", "stopped"]] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Study]:
@@ -4635,6 +4658,8 @@ class StudiesOperations:
         name: Only those of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         state: Only those in one of these states.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4647,6 +4672,7 @@ class StudiesOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "state": state,
             },
             size=page_size,
@@ -4926,6 +4952,7 @@ class TeamsOperations:
         name: str | None = None,
         organisation: str | None = None,
         parent: str | None = None,
+        ref: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Team]:
@@ -4936,6 +4963,8 @@ class TeamsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         parent: Only those directly below this team.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4943,7 +4972,7 @@ class TeamsOperations:
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation, "parent": parent, "within": within},
+            query={"name": name, "organisation": organisation, "parent": parent, "ref": ref, "within": within},
             size=page_size,
         )
 

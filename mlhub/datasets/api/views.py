@@ -28,6 +28,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class DatasetFilter(django_filters.FilterSet):
     )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
     search = django_filters.CharFilter("name", "icontains", help_text="Only those whose name contains this.")
+    ref = RefFilter()
 
     class Meta:
         model = Dataset

@@ -24,6 +24,7 @@ from mlhub.experiments.records import rules_of
 from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_of, project_of
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class StudyFilter(django_filters.FilterSet):
     dataset_version = django_filters.UUIDFilter(
         "dataset_version_id", help_text="Only those whose trials read this dataset version."
     )
+    ref = RefFilter()
 
     class Meta:
         model = Study

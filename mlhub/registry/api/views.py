@@ -26,6 +26,7 @@ from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ModelFilter(django_filters.FilterSet):
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
     )
+    ref = RefFilter()
 
     class Meta:
         model = Model
