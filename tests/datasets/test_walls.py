@@ -38,7 +38,9 @@ def dataset(cast):
 
 def call(client, cast, dataset, route, verb, body):
     row = DatasetVersion.objects.get() if route.startswith("dataset-versions") else dataset
-    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace("<int:number>", "0")
+    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace(
+        "<int:number>", "0"
+    )
     if body is UPLOAD:
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
         form = files.form("x.csv", files.csv(7), **new)

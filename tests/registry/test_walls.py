@@ -40,7 +40,9 @@ def version(cast) -> ModelVersion:
 def call(client, cast, version, route, verb, body):
     rows = {"models": version.model, "model-versions": version, "dataset-versions": version.dataset_version}
     row = rows[route.split("/")[0]]
-    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace("<str:version>", str(version.number))
+    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace(
+        "<str:version>", str(version.number)
+    )
     address = address.replace("<str:name>", "best").replace("<path:path>", "MLmodel")
     if body is UPLOAD:
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}

@@ -47,6 +47,14 @@ def test_a_name_is_answered_as_its_id_is(cast):
     assert Job.objects.get(pk=made.pk).intent == "cancel"
 
 
+def test_filters_of_a_list_below_a_name_know_whose_it_is(cast):
+    alice = cast.client(cast.alice)
+    by_name = ask(alice, "organisations", "A", below="/members", search="bob@example.org")
+    by_id = alice.get(f"/api/v1/organisations/{cast.a.pk}/members?search=bob@example.org")
+    assert by_name.json()["results"] == by_id.json()["results"]
+    assert [row["user"]["username"] for row in by_name.json()["results"]] == ["bob"]
+
+
 def test_an_id_costs_no_further_query_and_a_name_costs_one(cast):
     made, bob = job(cast.project_a, cast.bob, name="tour"), cast.client(cast.bob)
     bob.get(f"/api/v1/jobs/{made.pk}")
