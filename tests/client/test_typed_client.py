@@ -177,6 +177,9 @@ def test_files_small_and_large_arrive_whole(
     assert second.number == 2
     assert lines == ["Uploading large.npz: 0%", "Uploading large.npz: 100%"]
     assert bob.uploads.list().all() == []
+    assert bob.datasets.create_version(by_name("small"), project="vision", file=("x.npz", content)).number == 3
+    monkeypatch.setattr(transport, "FROM_BYTES", 10**9)
+    assert bob.datasets.create_version(by_name("small"), project="vision", file=("x.npz", content)).number == 4
 
     table = tmp_path / "third.csv"
     table.write_text("a,b,c,y\n" + "1,2,3,4\n" * 40)

@@ -127,14 +127,10 @@ class AsyncTransport:
             if not project:  # a new version, of a dataset or model that may have another name when all has arrived
                 owner, _, below = path.rpartition("/")
                 row = await self.content("GET", owner, query=query)
-                project, path, query = (
-                    str(row["project"]["id"]),
-                    f"{owner.rpartition('/')[0]}/{row['id']}/{below}",
-                    None,
-                )
-            return await self._form(
-                record, path, fields | {"upload": await self.send(file, project=project)}, query=query
-            )
+                project, query = str(row["project"]["id"]), None
+                path = f"{owner.rpartition('/')[0]}/{row['id']}/{below}"
+            fields["upload"] = await self.send(file, project=project)
+            return await self._form(record, path, fields, query=query)
 
     async def send(self, file: OpenedFile, *, project: str) -> str:
         """The id of the upload of a whole file, sent in pieces. Raises Refused, Unreachable."""

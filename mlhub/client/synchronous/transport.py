@@ -128,12 +128,10 @@ class Transport:
             if not project:  # a new version, of a dataset or model that may have another name when all has arrived
                 owner, _, below = path.rpartition("/")
                 row = self.content("GET", owner, query=query)
-                project, path, query = (
-                    str(row["project"]["id"]),
-                    f"{owner.rpartition('/')[0]}/{row['id']}/{below}",
-                    None,
-                )
-            return self._form(record, path, fields | {"upload": self.send(file, project=project)}, query=query)
+                project, query = str(row["project"]["id"]), None
+                path = f"{owner.rpartition('/')[0]}/{row['id']}/{below}"
+            fields["upload"] = self.send(file, project=project)
+            return self._form(record, path, fields, query=query)
 
     def send(self, file: OpenedFile, *, project: str) -> str:
         """The id of the upload of a whole file, sent in pieces. Raises Refused, Unreachable."""
