@@ -32,7 +32,7 @@ COLLECTION = re.compile(r"([\w-]+)/<named:id>")
 
 
 @dataclass(frozen=True)
-class Named:
+class AddressName:
     """A name in an address, without its mark; str() has it."""
 
     name: str
@@ -42,12 +42,12 @@ class Named:
 
 
 class NameOrIdConverter:
-    """Django's path converter: a UUID, or a Named."""
+    """Django's path converter: a UUID, or an AddressName."""
 
     regex = NAME_OR_ID
 
-    def to_python(self, value: str) -> UUID | Named:
-        return Named(value.removeprefix(MARK)) if value.startswith(MARK) else UUID(value)
+    def to_python(self, value: str) -> UUID | AddressName:
+        return AddressName(value.removeprefix(MARK)) if value.startswith(MARK) else UUID(value)
 
     def to_url(self, value: Any) -> str:
         return str(value)
@@ -76,7 +76,7 @@ def collection_of(route: str) -> NamedCollection | None:
 
 
 def id_in_request(
-    given: UUID | Named,
+    given: UUID | AddressName,
     request: HttpRequest,
     *,
     query: Mapping[str, str],

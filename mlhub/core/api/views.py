@@ -10,7 +10,7 @@ from rest_framework import generics
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.views import APIView
 
-from mlhub.core.api.names import Named, id_in_request
+from mlhub.core.api.names import AddressName, id_in_request
 from mlhub.core.api.strict import StrictSerializer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class AddressedView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Puts the id where the name is, once it is known who asks and that they may ask. Raises as id_in_request()."""
         super().initial(request, *args, **kwargs)
-        if isinstance(given := self.kwargs.get("id"), Named):  # dispatch() calls the method with the same dict
+        if isinstance(given := self.kwargs.get("id"), AddressName):  # dispatch() calls the method with the same dict
             self.kwargs["id"] = id_in_request(
                 given,
                 request._request,

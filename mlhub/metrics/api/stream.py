@@ -16,7 +16,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponseBase
 from rest_framework import exceptions
 
-from mlhub.core.api.names import Named, id_in_request
+from mlhub.core.api.names import AddressName, id_in_request
 from mlhub.core.errors import InvalidInputError
 from mlhub.events import sse
 from mlhub.events.access import StreamAccess, end_frame, ending
@@ -97,7 +97,7 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
     },
 )
 class JobStreamView(sse.EventStreamView):
-    async def get(self, request: HttpRequest, id: UUID | Named) -> HttpResponseBase:
+    async def get(self, request: HttpRequest, id: UUID | AddressName) -> HttpResponseBase:
         def access_to_job() -> tuple[StreamAccess, UUID]:
             user = sse.authenticated_user(request)
             if not isinstance(user, User):
