@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.short_ids import is_part, may_be_part
+from mlhub.cli.short_ids import is_part
 from mlhub.client.api import Api, Refused
 
 LISTED = 200
@@ -20,27 +20,32 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
 
     Of several jobs of one name it is the newest. Raises CommandError when there is none, or when several fit.
     """
+    name = name.strip()  # as lists read it
     if _is_id(name):
         return _by_id(api, collection, name)
-    rows: list[dict[str, Any]] = api.get(f"/{collection}", name=name, limit=2, **query)["results"]
-    if collection == "jobs" and rows:
+    rows = meant(api, collection, name, **query)
+    is_name = any(row["name"] == name for row in rows)
+    if len(rows) == 1 or (is_name and collection == "jobs"):
         return rows[0]
-    if len(rows) == 1:
-        return rows[0]
-    kind = _kind(collection)
-    if rows:
+    if is_name:
         ids = ", ".join(row["id"] for row in rows)
         raise CommandError(f"Several {collection} are called {name}.", remedy=f"Give --project, or an id: {ids}.")
-    if may_be_part(name):
-        few: dict[str, Any] = {"fields": "id,name"} if collection == "jobs" else {}
-        parts = [row for row in api.all(f"/{collection}", **few, **query) if is_part(name, row["id"])]
-        if parts:
-            return _by_id(api, collection, _only(parts, name, collection)["id"])
+    if rows:
+        raise _several(rows, name, collection)
+    kind = _kind(collection)
     raise CommandError(
         f"There is no {kind} {name} that you may see.",
         remedy=f"`mlhub {_listing(collection)}` lists what there is.",
         code=CommandStatus.REFUSED,
     )
+
+
+def meant(api: Api, collection: str, name: str, **query: Any) -> list[dict[str, Any]]:
+    """What the platform finds by that name, else by that part of an id: all, or one more than a message names."""
+    if not name.strip():
+        return []  # a list takes an empty filter for none
+    rows: list[dict[str, Any]] = api.get(f"/{collection}", ref=name, limit=MOST_NAMED + 1, **query)["results"]
+    return rows
 
 
 def project_id(api: Api, name: str) -> str:
@@ -72,14 +77,12 @@ def dataset_version(api: Api, dataset: dict[str, Any], number: int) -> dict[str,
 
 def organisation_named(api: Api, name: str) -> dict[str, Any]:
     """The organisation of that name or id, or the only one. Raises CommandError."""
-    rows: list[dict[str, Any]] = list(api.all("/organisations"))
-    chosen = [row for row in rows if not name or name in (row["name"], row["id"])]
-    if not chosen:
-        chosen = [row for row in rows if is_part(name, row["id"])]
-    if len(chosen) == 1:
-        return chosen[0]
-    if name and chosen:
-        return _only(chosen, name, "organisations")
+    chosen = meant(api, "organisations", name) if name else []
+    if len(chosen) > 1:
+        raise _several(chosen, name, "organisations")
+    rows: list[dict[str, Any]] = chosen or list(api.all("/organisations"))
+    if len(rows) == 1 and (chosen or not name):
+        return rows[0]
     if not rows:
         raise CommandError(
             "You are in no organisation.",
@@ -115,14 +118,14 @@ def several_places(given: str, found: list[tuple[str, str]]) -> CommandError:
     )
 
 
-def _only(rows: Sequence[dict[str, Any]], part: str, collection: str) -> dict[str, Any]:
-    """The only row with this part of an id. Raises CommandError that names the candidates."""
-    if len(rows) == 1:
-        return rows[0]
+def _several(rows: Sequence[dict[str, Any]], part: str, collection: str) -> CommandError:
+    """The error where several ids have this part, with the candidates."""
     named = ", ".join(f"{row['id']} ({row['name']})" for row in rows[:MOST_NAMED])
-    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-    raise CommandError(
-        f"The ids of {len(rows)} {collection} begin or end with {part}.", remedy=f"Give more of one of {named}{more}."
+    is_all = len(rows) <= MOST_NAMED
+    number = f"{len(rows)}" if is_all else f"more than {MOST_NAMED}"
+    return CommandError(
+        f"The ids of {number} {collection} begin or end with {part}.",
+        remedy=f"Give more of one of {named}{'' if is_all else ' and more'}.",
     )
 
 

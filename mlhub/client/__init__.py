@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Unfinished,
         Unreachable,
     )
-    from mlhub.client.requests import StreamEvent
+    from mlhub.client.requests import StreamEvent, by_name
     from mlhub.client.synchronous.client import Client
     from mlhub.client.tables import ProgressLine
 
@@ -41,6 +41,7 @@ MODULES = {
     "ProgressLine": "tables",
     "StreamEvent": "requests",
     "TrainedModel": "model",
+    "by_name": "requests",
     **dict.fromkeys(PROBLEMS, "problems"),
 }
 
@@ -62,6 +63,7 @@ __all__ = [
     "TrainedModel",
     "Unfinished",
     "Unreachable",
+    "by_name",
 ]
 
 

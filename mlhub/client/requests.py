@@ -18,6 +18,7 @@ import httpx
 
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.2, 2.0
 AWAY = (502, 503, 504)
+MARK = "name:"  # of a name where an id may stand
 Progress = Callable[[str], object]
 FileSource = str | PathLike[str] | BinaryIO | tuple[str, bytes]  # a path, an open file, or a name with content
 
@@ -95,13 +96,25 @@ class Repetition:
         return None if time.monotonic() + pause_s > self._until else pause_s
 
 
+def by_name(name: str) -> str:
+    """What stands for the id of a job, dataset, model, study, project, team or organisation of this exact name.
+
+    A name that several have is refused with 409 `ambiguous_name` and the candidates; `project` and `organisation` of
+    the operation say where it is. What deletes takes ids alone.
+    """
+    return f"{MARK}{name}"
+
+
 def path_of(template: str, /, **values: Ref) -> str:
-    """The path of an operation, with ids in place of their names. Raises ValueError for an empty one."""
+    """The path of an operation, with ids in place of their names. Raises ValueError for an empty one, and for a name
+    with a slash, which addresses cannot have."""
     written = {}
     for name, value in values.items():
         text = str(value if isinstance(value, str | int | UUID) else value.id)
         if not text or any(part in (".", "..") for part in text.split("/")):
-            raise ValueError(f"{name}: {text!r} is no id. Give an id, or an answer that has one.")
+            raise ValueError(f"{name}: {text!r} is no id. Give an id, an answer that has one, or by_name().")
+        if name == "id" and text.startswith(MARK) and "/" in text:
+            raise ValueError(f"{name}: {text!r} has a slash, which no address can have. Its list finds it by `name`.")
         written[name] = quote(text, safe="/" if name == "path" else "")
     return template.format(**written)
 

@@ -15,8 +15,8 @@ from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions
-from rest_framework.views import APIView
 
+from mlhub.core.api.views import AddressedView
 from mlhub.core.errors import DomainError
 from mlhub.core.problems import problem, problem_of
 from mlhub.tenants.models import ApiToken, User
@@ -43,9 +43,9 @@ END = {
 OF_EVERY_STREAM = {"heartbeat": NO_FIELDS, "end": END}
 
 
-class EventStreamView(APIView):
+class EventStreamView(AddressedView):
     """A stream of server-sent events, whose `get` is a coroutine. DRF knows none, so as_view() gives one that calls it
-    directly; as a DRF view it is in the OpenAPI schema like all others."""
+    directly, with a name where the address has one; as a DRF view it is in the OpenAPI schema like all others."""
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:  # type: ignore[override]

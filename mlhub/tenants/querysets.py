@@ -15,20 +15,18 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
+from mlhub.tenants.named import MAX_NAMESAKES, id_in_address
 from mlhub.tenants.reach import organisations_seen_by, projects_seen_by, teams_seen_by
 from mlhub.tenants.team_tree import ABOVE, BELOW, TeamTree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
     from django.contrib.auth.models import AnonymousUser
 
     from mlhub.tenants.models import Team, User
-
-
-MAX_NAMESAKES = 10  # that an error lists
 
 
 class TenantOwnedQuerySet(models.QuerySet[Any]):
@@ -114,6 +112,10 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
                 remedy=f"Name a {noun} of an organisation that you belong to." if field else "",
             )
         return found
+
+    def id_of_name(self, user: User | AnonymousUser, name: str, *, within: Mapping[str, tuple[str, str]]) -> UUID:
+        """The id of the only visible row of that name. within, and what is raised: as id_in_address()."""
+        return id_in_address(self.visible_to(user), name, user=user, within=within)
 
 
 class TeamQuerySet(TenantOwnedQuerySet):

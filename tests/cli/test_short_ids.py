@@ -6,10 +6,12 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from django.core.signals import request_started
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.cli.short_ids import is_part
+from mlhub.core.ids import new_id
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import Project
 from tests.cast import Cast
@@ -84,3 +86,33 @@ def test_what_another_organisation_has_is_not_found_by_a_part_of_its_id(
 )
 def test_parts_of_an_id_are_its_ends(text: str, is_one: bool) -> None:
     assert is_part(text, "01900000-0000-7000-8000-0123456789ab"[:-4] + "cdef") is is_one
+
+
+def test_one_request_finds_a_job_among_more_than_fit_on_a_page(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first = job(bob.project_a, bob.bob, name="oldest")
+    copies = [Job(**{f.attname: getattr(first, f.attname) for f in Job._meta.concrete_fields}) for _ in range(450)]
+    for number, copy in enumerate(copies):
+        copy.pk, copy.name = new_id(), f"later-{number}"
+    Job.objects.bulk_create(copies)
+    asked: list[str] = []
+
+    def count(environ: dict[str, str], **_: object) -> None:
+        asked.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+
+    request_started.connect(count)
+    try:
+        for given in ("oldest", str(first.pk)[-8:], str(first.pk)):
+            asked.clear()
+            assert main(["cancel", given]) == CommandStatus.OK, capsys.readouterr().err
+            assert asked[1:] == [f"POST /api/v1/jobs/{first.pk}/cancel"], given
+            assert asked[0] in ("GET /api/v1/jobs", f"GET /api/v1/jobs/{first.pk}")
+    finally:
+        request_started.disconnect(count)
+    assert main(["cancel", str(first.pk)[:4]]) == CommandStatus.USAGE
+    assert "more than 10 jobs" in capsys.readouterr().err
+    for nothing in ("", "  "):
+        assert main(["cancel", nothing]) == CommandStatus.REFUSED
+    assert Job.objects.filter(intent="cancel").count() == 1

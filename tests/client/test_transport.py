@@ -23,6 +23,7 @@ from mlhub.client import (
     PlatformFailed,
     Refused,
     Unreachable,
+    by_name,
 )
 from tests.client.scripted import Scripted, of_json, scripted_platform
 
@@ -174,6 +175,18 @@ def test_ids_cannot_leave_their_place_in_the_path(sent: Any) -> None:
             with pytest.raises(ValueError, match="is no id"):
                 sent(platform.url, lambda c, bad=bad: c.jobs.get(bad))
     assert [request.path for request in platform.arrived] == ["/api/v1/jobs/a%2Fb%3Fc%3Dd%23e"]
+
+
+def test_names_stand_for_ids_percent_encoded_and_without_a_slash(sent: Any) -> None:
+    with scripted_platform(*[of_json(JOB)] * 2) as platform:
+        sent(platform.url, lambda c: c.jobs.get(by_name("50% 名"), project="vision"))
+        sent(platform.url, lambda c: c.jobs.get(by_name("..")))
+        with pytest.raises(ValueError, match="has a slash"):
+            sent(platform.url, lambda c: c.jobs.get(by_name("a/b")))
+    assert [request.path for request in platform.arrived] == [
+        "/api/v1/jobs/name%3A50%25%20%E5%90%8D?project=vision",
+        "/api/v1/jobs/name%3A..",
+    ]
 
 
 def test_lists_dates_and_nulls_are_sent_as_the_schema_says(sent: Any) -> None:

@@ -24,6 +24,8 @@ from mlhub.client import (
     NotSignedIn,
     ProgressLine,
     Refused,
+    Unfinished,
+    by_name,
 )
 from mlhub.client.asynchronous import transport as async_transport
 from mlhub.client.synchronous import transport
@@ -72,6 +74,26 @@ def test_a_list_of_250_jobs_is_gone_through_page_by_page(cast: Cast, bob: Client
             return [row.id async for row in client.jobs.list(page_size=60)]
 
     assert asyncio.run(run()) == found
+
+
+def test_what_has_a_name_is_found_followed_and_changed_by_it(cast: Cast, bob: Client) -> None:
+    made = job(cast.project_a, cast.bob, name="50% tour")
+    dataset = ready_dataset(cast.project_a, cast.bob)
+    assert bob.jobs.get(by_name("50% tour")).id == str(made.pk)
+    assert [row.id for row in bob.datasets.list_versions(by_name("blobs"), project="vision")] == [str(dataset.pk)]
+    assert bob.jobs.cancel(by_name("50% tour")).intent == "cancel"
+    assert list(bob.jobs.logs(by_name("50% tour"))) == []
+    with pytest.raises(Unfinished):
+        bob.jobs.wait(by_name("50% tour"), timeout_s=60)
+    again = job(cast.project_a, cast.bob, name="50% tour")
+    with pytest.raises(Conflicting) as refused:
+        bob.jobs.get(by_name("50% tour"))
+    assert refused.value.code == "ambiguous_name"
+    assert [one["id"] for one in refused.value.problem["candidates"]] == [str(again.pk), str(made.pk)]
+    with pytest.raises(BadRequest, match=str(dataset.dataset_id)):
+        bob.datasets.delete(by_name("blobs"))
+    with pytest.raises(Absent):
+        bob.projects.get(by_name("language"))
 
 
 @pytest.mark.slow
@@ -155,6 +177,9 @@ def test_files_small_and_large_arrive_whole(
     assert second.number == 2
     assert lines == ["Uploading large.npz: 0%", "Uploading large.npz: 100%"]
     assert bob.uploads.list().all() == []
+    assert bob.datasets.create_version(by_name("small"), project="vision", file=("x.npz", content)).number == 3
+    monkeypatch.setattr(transport, "FROM_BYTES", 10**9)
+    assert bob.datasets.create_version(by_name("small"), project="vision", file=("x.npz", content)).number == 4
 
     table = tmp_path / "third.csv"
     table.write_text("a,b,c,y\n" + "1,2,3,4\n" * 40)

@@ -15,10 +15,10 @@ from tests.datasets.test_uploads import upload
 UPLOAD, REFERENCE = object(), object()
 CALLS = {
     "datasets": [("post", UPLOAD)],
-    "datasets/<uuid:id>": [("get", None), ("delete", None)],
+    "datasets/<named:id>": [("get", None), ("delete", None)],
     "datasets/references": [("post", REFERENCE)],
-    "datasets/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
-    "datasets/<uuid:id>/references": [("post", REFERENCE)],
+    "datasets/<named:id>/versions": [("get", None), ("post", UPLOAD)],
+    "datasets/<named:id>/references": [("post", REFERENCE)],
     "dataset-versions/<uuid:id>": [("get", None), ("delete", None)],
     "dataset-versions/<uuid:id>/columns": [("post", None)],
     "dataset-versions/<uuid:id>/refresh": [("post", None)],
@@ -38,7 +38,9 @@ def dataset(cast):
 
 def call(client, cast, dataset, route, verb, body):
     row = DatasetVersion.objects.get() if route.startswith("dataset-versions") else dataset
-    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<int:number>", "0")
+    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace(
+        "<int:number>", "0"
+    )
     if body is UPLOAD:
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
         form = files.form("x.csv", files.csv(7), **new)

@@ -132,10 +132,10 @@ def test_the_modules_can_be_run_and_know_their_arguments() -> None:
 
 def routes() -> Iterator[tuple[str, str, str]]:
     """(page, method or "", path) of every route of the API that a page names."""
-    route = re.compile(rf"(?:({'|'.join(METHODS)}) )?(?:https?://[\w.:]+)?(/api/v1/[\w/{{}}|$.-]*)")
+    route = re.compile(rf"(?:({'|'.join(METHODS)}) )?(?:https?://[\w.:]+)?(/api/v1/[\w/{{}}|$.:-]*)")
     for page in PAGES:
         for method, path in route.findall(text_of(page)):
-            start, _, alternatives = path.rstrip("/.").rpartition("/")
+            start, _, alternatives = path.rstrip("/.:").rpartition("/")
             yield from ((page, method, f"{start}/{last}") for last in alternatives.split("|"))
 
 

@@ -146,6 +146,21 @@ def test_the_stream_of_another_organisation_does_not_exist() -> None:
     assert response.status_code == 404
 
 
+def test_a_stream_is_opened_by_the_name_of_its_job_and_by_nobody_else_s() -> None:
+    cast, found, attempt = prepare()
+    store(attempt, 0, metric(1, loss=1))
+    path = f"/api/v1/jobs/name:{found.name}/stream?last_event_id=0-0"
+    frames = asyncio.run(Viewer(cast, cast.bob).frames(path, until=lambda frames: frames[-1][0] == "job"))
+    assert (points_of(frames), frames[-1][1]["id"]) == ([1], str(found.id))
+    charlie = Viewer(cast, cast.charlie)
+    theirs, absent = (asyncio.run(charlie.open(f"/api/v1/jobs/name:{name}/stream")) for name in (found.name, "absent"))
+    assert theirs.status_code == absent.status_code == 404
+    assert theirs.json()["detail"].replace(f"called {found.name}", "called absent") == absent.json()["detail"]
+    job(cast.project_a, cast.bob, name=found.name)
+    refused = asyncio.run(Viewer(cast, cast.bob).open(path))
+    assert (refused.status_code, refused.json()["code"]) == (409, "ambiguous_name")
+
+
 def test_the_organisation_wide_stream_shows_ones_own_organisations_only() -> None:
     cast, found, _ = prepare()
     start = Event.objects.order_by("-id").values_list("id", flat=True).first()

@@ -16,12 +16,12 @@ UPLOAD = object()
 FILE = "model-versions/<uuid:id>/files/<path:path>"  # of versions that clients of MLflow logged
 CALLS = {
     "models": [("post", UPLOAD)],
-    "models/<uuid:id>": [("get", None), ("delete", None)],
-    "models/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
-    "models/<uuid:id>/aliases": [("get", None)],
-    "models/<uuid:id>/aliases/<str:name>": [("put", {"version": 2}), ("delete", None)],
-    "models/<uuid:id>/versions/<str:version>/export": [("get", None)],
-    "models/<uuid:id>/versions/<str:version>/predict": [("post", {"rows": [{}]})],
+    "models/<named:id>": [("get", None), ("delete", None)],
+    "models/<named:id>/versions": [("get", None), ("post", UPLOAD)],
+    "models/<named:id>/aliases": [("get", None)],
+    "models/<named:id>/aliases/<str:name>": [("put", {"version": 2}), ("delete", None)],
+    "models/<named:id>/versions/<str:version>/export": [("get", None)],
+    "models/<named:id>/versions/<str:version>/predict": [("post", {"rows": [{}]})],
     "dataset-versions/<uuid:id>/trained": [("get", None)],
     "model-versions/<uuid:id>": [("get", None), ("patch", {"notes": "mine"}), ("delete", None)],
     "model-versions/<uuid:id>/download": [("get", {"what": "weights"}), ("get", {"what": "metadata"})],
@@ -40,7 +40,9 @@ def version(cast) -> ModelVersion:
 def call(client, cast, version, route, verb, body):
     rows = {"models": version.model, "model-versions": version, "dataset-versions": version.dataset_version}
     row = rows[route.split("/")[0]]
-    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<str:version>", str(version.number))
+    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<named:id>", str(row.id)).replace(
+        "<str:version>", str(version.number)
+    )
     address = address.replace("<str:name>", "best").replace("<path:path>", "MLmodel")
     if body is UPLOAD:
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rest_framework.test import APIClient
 
@@ -23,26 +25,26 @@ from mlhub.tenants.models import (
 from mlhub.tenants.roles import Role
 
 ROWS = {
-    "organisations/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
-    "organisations/<uuid:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
-    "organisations/<uuid:id>/invitations": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
+    "organisations/<named:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
+    "organisations/<named:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
+    "organisations/<named:id>/invitations": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
     "invitations/<uuid:id>": [("delete", None)],
     "invitations/<uuid:id>/accept": [("post", None)],
     "invitations/<uuid:id>/decline": [("post", None)],
-    "organisations/<uuid:id>/service-accounts": [("get", None), ("post", {"name": "eve", "role": "member"})],
+    "organisations/<named:id>/service-accounts": [("get", None), ("post", {"name": "eve", "role": "member"})],
     "service-accounts/<uuid:id>": [("patch", {"is_active": False}), ("delete", None)],
     "service-accounts/<uuid:id>/deletion": [("get", None)],
     "service-accounts/<uuid:id>/tokens": [("get", None), ("post", {"name": "t", "scopes": ["read"]})],
     "service-accounts/<uuid:id>/tokens/<uuid:token_id>": [("delete", None)],
     "role-bindings/<uuid:id>": [("patch", {"role": "admin"}), ("delete", None)],
-    "organisations/<uuid:id>/permissions": [("get", None)],
-    "teams/<uuid:id>/permissions": [("get", None)],
-    "teams/<uuid:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
-    "projects/<uuid:id>/permissions": [("get", None)],
-    "projects/<uuid:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
+    "organisations/<named:id>/permissions": [("get", None)],
+    "teams/<named:id>/permissions": [("get", None)],
+    "teams/<named:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
+    "projects/<named:id>/permissions": [("get", None)],
+    "projects/<named:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
     "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
-    "projects/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
-    "teams/<uuid:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
+    "projects/<named:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
+    "teams/<named:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
     "tokens/<uuid:id>": [("delete", None)],
     "auth/sessions/<uuid:id>": [("delete", None)],
     "auth/identities/<uuid:id>": [("delete", None)],
@@ -116,7 +118,7 @@ def test_accounts_are_for_administrators_of_the_platform(cast, route, verb, body
 @pytest.mark.parametrize(("route", "verb", "body"), [(r, v, b) for r, calls in ROWS.items() for v, b in calls])
 def test_a_row_of_another_organisation_is_not_there_and_stays_as_it_is(cast, things, route, verb, body):
     of_alice = str(things[max((words for words in things if route.startswith(words)), key=len)].id)
-    address = "/api/v1/" + route.replace("<uuid:id>", of_alice).replace("<uuid:token_id>", of_alice)
+    address = "/api/v1/" + re.sub(r"<\w+:\w+>", of_alice, route)
     before = everything()
     assert getattr(cast.client(cast.charlie), verb)(address, body).status_code == 404
     assert getattr(APIClient(), verb)(address, body).status_code == 401

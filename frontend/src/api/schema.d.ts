@@ -13973,7 +13973,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The object's present state does not admit this, or its version is stale. */
+        /** @description The object's present state does not admit this, its version is stale, or several have the name. */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -15647,6 +15647,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
@@ -15712,10 +15714,15 @@ export interface operations {
     };
     datasets_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15735,6 +15742,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -15773,10 +15781,15 @@ export interface operations {
     };
     datasets_references_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15816,10 +15829,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -15839,6 +15856,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -15847,10 +15865,15 @@ export interface operations {
     };
     datasets_versions_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the datasets. */
+                /** @description The id of one of the datasets, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16636,6 +16659,8 @@ export interface operations {
                 owner?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those of which each word is in the name, owner, model or dataset, or begins the id. */
                 search?: string;
                 /** @description What the rows are sorted by, with a minus the greatest first; -created when absent. */
@@ -16719,10 +16744,15 @@ export interface operations {
     };
     jobs_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16742,6 +16772,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16780,10 +16811,15 @@ export interface operations {
     };
     jobs_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16818,10 +16854,15 @@ export interface operations {
     };
     jobs_artifacts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16841,6 +16882,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16849,10 +16891,15 @@ export interface operations {
     };
     jobs_artifacts_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the artifacts. */
                 name: string;
@@ -16889,6 +16936,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -16898,10 +16946,15 @@ export interface operations {
     };
     jobs_cancel_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16935,10 +16988,14 @@ export interface operations {
                 after?: number;
                 /** @description How many at most; an answer with fewer is the last one. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -16958,6 +17015,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16966,12 +17024,17 @@ export interface operations {
     };
     jobs_checkpoints_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
                 /** @description The checkpoint of one of the checkpoints. */
                 checkpoint: number;
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17006,12 +17069,17 @@ export interface operations {
     };
     jobs_checkpoints_weights_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
                 /** @description The checkpoint of one of the checkpoints. */
                 checkpoint: number;
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17046,6 +17114,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17091,10 +17160,15 @@ export interface operations {
     };
     jobs_clone_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17129,10 +17203,15 @@ export interface operations {
     };
     jobs_deletion_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17152,6 +17231,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17161,12 +17241,16 @@ export interface operations {
     jobs_difference_retrieve: {
         parameters: {
             query: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description The id of the job that this one is compared with. */
                 to: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17186,6 +17270,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17201,10 +17286,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17224,6 +17313,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17232,10 +17322,15 @@ export interface operations {
     };
     jobs_fork_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17287,6 +17382,10 @@ export interface operations {
                 is_regex?: boolean;
                 /** @description The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17299,7 +17398,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17319,6 +17418,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17334,6 +17434,10 @@ export interface operations {
                 index?: number;
                 /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17346,7 +17450,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17365,6 +17469,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17380,6 +17485,10 @@ export interface operations {
                 index?: number;
                 /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description Only lines of pods of this role.
                  *
@@ -17394,7 +17503,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17414,6 +17523,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17435,12 +17545,16 @@ export interface operations {
                 last_step?: number;
                 /** @description The most points of a curve; longer ones are thinned. An answer has at most 1600 points in all; `next` names where the other curves begin. */
                 max_points?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description Only points that were stored after this seq, the second number of a cursor. */
                 since?: number;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17467,6 +17581,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17480,12 +17595,16 @@ export interface operations {
                 after?: string;
                 /** @description The most names of an answer. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /** @description Only metrics whose name contains this, in any case. */
                 search?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17505,6 +17624,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17513,10 +17633,15 @@ export interface operations {
     };
     jobs_notebook_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17536,6 +17661,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17544,10 +17670,15 @@ export interface operations {
     };
     jobs_notebook_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17576,10 +17707,15 @@ export interface operations {
     };
     jobs_pause_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17608,10 +17744,15 @@ export interface operations {
     };
     jobs_profiles_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17631,6 +17772,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17639,10 +17781,15 @@ export interface operations {
     };
     jobs_profiles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17677,10 +17824,15 @@ export interface operations {
     };
     jobs_profiles_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17702,6 +17854,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17742,10 +17895,15 @@ export interface operations {
     };
     jobs_profiles_server_traces_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17784,6 +17942,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17793,10 +17952,15 @@ export interface operations {
     };
     jobs_profiles_traces_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
                 /** @description The profile of one of the profiles. */
                 profile: string;
@@ -17835,6 +17999,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17844,10 +18009,15 @@ export interface operations {
     };
     jobs_result_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17882,6 +18052,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17891,10 +18062,15 @@ export interface operations {
     };
     jobs_resume_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17923,10 +18099,15 @@ export interface operations {
     };
     jobs_speed_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17946,6 +18127,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17957,10 +18139,14 @@ export interface operations {
             query?: {
                 /** @description The number of the attempt; the newest otherwise. */
                 attempt?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -17980,6 +18166,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17991,13 +18178,17 @@ export interface operations {
             query?: {
                 /** @description As the header Last-Event-ID, which comes first. */
                 last_event_id?: string;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: {
                 /** @description The id of the last frame that was seen; without it, the stream begins now. */
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18017,6 +18208,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18032,10 +18224,14 @@ export interface operations {
                 first_pod?: number;
                 /** @description The most points of a pod: means over equal stretches of time. */
                 max_points?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18055,6 +18251,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18066,10 +18263,14 @@ export interface operations {
             query?: {
                 /** @description Whether the policy is asked what the job lacks and what would help; by default true. */
                 analysis?: boolean;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the jobs. */
+                /** @description The id of one of the jobs, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18089,6 +18290,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18588,6 +18790,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
@@ -18653,10 +18857,15 @@ export interface operations {
     };
     models_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18676,6 +18885,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18714,10 +18924,15 @@ export interface operations {
     };
     models_aliases_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18737,6 +18952,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18745,10 +18961,15 @@ export interface operations {
     };
     models_aliases_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the aliases. */
                 name: string;
@@ -18822,6 +19043,10 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
                 /**
                  * @description * `upload` - upload
                  *     * `training` - training
@@ -18831,7 +19056,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18851,6 +19076,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18859,10 +19085,15 @@ export interface operations {
     };
     models_versions_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -18897,10 +19128,15 @@ export interface operations {
     };
     models_versions_export_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -18937,6 +19173,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -18946,10 +19183,15 @@ export interface operations {
     };
     models_versions_lineage_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -18971,6 +19213,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18979,10 +19222,15 @@ export interface operations {
     };
     models_versions_predict_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the models. */
+                /** @description The id of one of the models, or its name behind `name:`. */
                 id: string;
                 /** @description The version of one of the versions. */
                 version: string;
@@ -19088,6 +19336,10 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Only the one of exactly this name. */
+                name?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
             };
             header?: never;
             path?: never;
@@ -19154,7 +19406,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19174,6 +19426,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19215,7 +19468,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19253,7 +19506,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19273,6 +19526,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19329,7 +19583,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19349,6 +19603,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19360,7 +19615,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19417,7 +19672,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19437,6 +19692,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19448,7 +19704,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19489,7 +19745,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19509,6 +19765,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19520,7 +19777,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19540,6 +19797,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19551,7 +19809,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19589,7 +19847,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19609,6 +19867,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19620,7 +19879,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19640,6 +19899,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19651,7 +19911,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19689,7 +19949,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19709,6 +19969,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19720,7 +19981,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19758,7 +20019,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19796,7 +20057,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19816,6 +20077,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19827,7 +20089,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19865,7 +20127,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19885,6 +20147,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19896,7 +20159,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19916,6 +20179,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -19927,7 +20191,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -19965,7 +20229,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20010,7 +20274,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20030,6 +20294,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20041,7 +20306,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20084,7 +20349,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20104,6 +20369,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20115,7 +20381,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of one of the organisations. */
+                /** @description The id of one of the organisations, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20166,6 +20432,8 @@ export interface operations {
                 name?: string;
                 /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only those whose name, or whose team's or organisation's, contains this. */
                 search?: string;
                 /** @description Only those of this team, by id or name, without those of teams below it. */
@@ -20235,10 +20503,13 @@ export interface operations {
     };
     projects_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20258,6 +20529,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20296,10 +20568,13 @@ export interface operations {
     };
     projects_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20335,12 +20610,14 @@ export interface operations {
     projects_permissions_retrieve: {
         parameters: {
             query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Of this member, for admins of the place; left out: of the caller. */
                 username?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20360,6 +20637,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20368,10 +20646,13 @@ export interface operations {
     };
     projects_quota_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20406,10 +20687,13 @@ export interface operations {
     };
     projects_quota_boosts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20429,6 +20713,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20437,10 +20722,13 @@ export interface operations {
     };
     projects_quota_boosts_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20475,10 +20763,13 @@ export interface operations {
     };
     projects_quota_burn_down_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20498,6 +20789,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20506,10 +20798,13 @@ export interface operations {
     };
     projects_quota_requests_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20544,10 +20839,13 @@ export interface operations {
     };
     projects_quota_restore_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20582,10 +20880,13 @@ export interface operations {
     };
     projects_quota_users_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20605,6 +20906,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20613,10 +20915,13 @@ export interface operations {
     };
     projects_quota_users_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20651,10 +20956,13 @@ export interface operations {
     };
     projects_quota_versions_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20674,6 +20982,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20682,10 +20991,13 @@ export interface operations {
     };
     projects_retention_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20705,6 +21017,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20713,10 +21026,13 @@ export interface operations {
     };
     projects_retention_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20751,10 +21067,13 @@ export interface operations {
     };
     projects_retention_preview_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20794,6 +21113,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /**
                  * @description Only those who have one of these roles, given here or in what is above.
                  *
@@ -20811,7 +21132,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20831,6 +21152,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20839,10 +21161,13 @@ export interface operations {
     };
     projects_roles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20882,12 +21207,14 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Only those whose name contains this. */
                 search?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -20907,6 +21234,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20915,10 +21243,13 @@ export interface operations {
     };
     projects_secrets_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the projects. */
+                /** @description The id of one of the projects, or its name behind `name:`. */
                 id: string;
                 /** @description The name of one of the secrets. */
                 name: string;
@@ -22093,6 +22424,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /**
                  * @description Only those in one of these states.
                  *
@@ -22166,10 +22499,15 @@ export interface operations {
     };
     studies_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22189,6 +22527,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22227,10 +22566,15 @@ export interface operations {
     };
     studies_clone_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22265,10 +22609,15 @@ export interface operations {
     };
     studies_extend_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22303,10 +22652,15 @@ export interface operations {
     };
     studies_importance_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22326,6 +22680,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22334,10 +22689,15 @@ export interface operations {
     };
     studies_pause_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22366,10 +22726,15 @@ export interface operations {
     };
     studies_resume_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22398,10 +22763,15 @@ export interface operations {
     };
     studies_stop_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22430,10 +22800,15 @@ export interface operations {
     };
     studies_trials_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+                /** @description Where the address has a name: of which project, by id or name. */
+                project?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the studies. */
+                /** @description The id of one of the studies, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22453,6 +22828,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22472,6 +22848,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those directly below this team. */
                 parent?: string;
+                /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
+                ref?: string;
                 /** @description Only this team and all teams below it. */
                 within?: string;
             };
@@ -22537,10 +22915,13 @@ export interface operations {
     };
     teams_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22560,6 +22941,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22598,10 +22980,13 @@ export interface operations {
     };
     teams_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22637,12 +23022,14 @@ export interface operations {
     teams_permissions_retrieve: {
         parameters: {
             query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /** @description Of this member, for admins of the place; left out: of the caller. */
                 username?: string;
             };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22662,6 +23049,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22670,10 +23058,13 @@ export interface operations {
     };
     teams_quota_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22708,10 +23099,13 @@ export interface operations {
     };
     teams_quota_boosts_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22731,6 +23125,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22739,10 +23134,13 @@ export interface operations {
     };
     teams_quota_boosts_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22777,10 +23175,13 @@ export interface operations {
     };
     teams_quota_burn_down_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22800,6 +23201,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22808,10 +23210,13 @@ export interface operations {
     };
     teams_quota_requests_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22846,10 +23251,13 @@ export interface operations {
     };
     teams_quota_restore_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22884,10 +23292,13 @@ export interface operations {
     };
     teams_quota_users_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22907,6 +23318,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22915,10 +23327,13 @@ export interface operations {
     };
     teams_quota_users_partial_update: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22953,10 +23368,13 @@ export interface operations {
     };
     teams_quota_versions_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -22976,6 +23394,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -22989,6 +23408,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
                 /**
                  * @description Only those who have one of these roles, given here or in what is above.
                  *
@@ -23006,7 +23427,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;
@@ -23026,6 +23447,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -23034,10 +23456,13 @@ export interface operations {
     };
     teams_roles_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
             header?: never;
             path: {
-                /** @description The id of one of the teams. */
+                /** @description The id of one of the teams, or its name behind `name:`. */
                 id: string;
             };
             cookie?: never;

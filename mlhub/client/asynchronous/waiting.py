@@ -19,7 +19,7 @@ from mlhub.client.generated.asynchronous import (
     AsyncStudiesOperations,
 )
 from mlhub.client.problems import Refused, Unfinished
-from mlhub.client.requests import Ref, StreamEvent
+from mlhub.client.requests import MARK, Ref, StreamEvent
 
 POLL_S, MOST_POLL_S = 0.2, 2.0
 LOG_PAGE = 5_000
@@ -60,6 +60,7 @@ class AsyncJobs(AsyncJobsOperations):
         polling = AsyncPolling(self._transport, timeout_s)
         while True:
             job = await self.get(id)
+            id = job.id  # a name could mean another job by the next time
             done = f", {job.progress:.0%}" if job.state == "running" and job.progress is not None else ""
             line = f"{job.name}: {job.state}{done}"
             if job.state == "succeeded":
@@ -84,7 +85,7 @@ class AsyncJobs(AsyncJobsOperations):
         job = await self.get(id)
         if job.state in ENDED and not cursor:
             return
-        async for frame in self.stream(id, cursor=cursor or job.cursor):
+        async for frame in self.stream(job.id, cursor=cursor or job.cursor):
             yield frame
             if frame.event == "job" and frame.data["state"] in ENDED:
                 return
@@ -108,6 +109,8 @@ class AsyncJobs(AsyncJobsOperations):
         """
         if follow and search is not None:
             raise ValueError("search: lines to come are not searched. Leave out follow or search.")
+        if isinstance(id, str) and id.startswith(MARK):
+            id = (await self.get(id)).id  # a name could mean another job by the next page
         last = 0
         while True:
             page = await self.log_page(
@@ -146,6 +149,7 @@ class AsyncStudies(AsyncStudiesOperations):
         polling = AsyncPolling(self._transport, timeout_s)
         while True:
             study = await self.get(id)
+            id = study.id  # a name could mean another study by the next time
             line = f"{study.name}: {study.state}"
             if study.state == "completed":
                 polling.report(line)

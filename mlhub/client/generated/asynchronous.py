@@ -651,6 +651,7 @@ class AsyncDatasetsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Dataset]:
@@ -661,6 +662,8 @@ class AsyncDatasetsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -668,7 +671,7 @@ class AsyncDatasetsOperations:
             self._transport,
             r.Dataset,
             path_of("/datasets"),
-            query={"name": name, "organisation": organisation, "project": project, "search": search},
+            query={"name": name, "organisation": organisation, "project": project, "ref": ref, "search": search},
             size=page_size,
         )
 
@@ -742,12 +745,17 @@ class AsyncDatasetsOperations:
             },
         )
 
-    async def get(self, id: Ref, /) -> r.Dataset:
+    async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Dataset:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /datasets/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.record(r.Dataset, "GET", path_of("/datasets/{id}", id=id))
+        return await self._transport.record(
+            r.Dataset, "GET", path_of("/datasets/{id}", id=id), query={"organisation": organisation, "project": project}
+        )
 
     async def delete(self, id: Ref, /) -> None:
         """With all its versions; 409 while jobs use one.
@@ -762,6 +770,8 @@ class AsyncDatasetsOperations:
         /,
         *,
         source: b.SourceRequestRequest,
+        organisation: str | None = None,
+        project: str | None = None,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
         text_column: str | Unset = UNSET,
@@ -779,6 +789,8 @@ class AsyncDatasetsOperations:
 
         POST /datasets/{id}/references
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         format: Guessed from the name in the address when absent.
         target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
         text_column: Of texts in JSON lines: the field of the text; by default text.
@@ -800,6 +812,7 @@ class AsyncDatasetsOperations:
             r.DatasetVersion,
             "POST",
             path_of("/datasets/{id}/references", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "format": format,
                 "target": target,
@@ -817,20 +830,32 @@ class AsyncDatasetsOperations:
             },
         )
 
-    def list_versions(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.DatasetVersion]:
+    def list_versions(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.DatasetVersion]:
         """A view whose multipart files are StagedFiles.
 
         GET /datasets/{id}/versions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.DatasetVersion, path_of("/datasets/{id}/versions", id=id), size=page_size)
+        return AsyncPages(
+            self._transport,
+            r.DatasetVersion,
+            path_of("/datasets/{id}/versions", id=id),
+            query={"organisation": organisation, "project": project},
+            size=page_size,
+        )
 
     async def create_version(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         file: FileSource | Unset = UNSET,
         upload: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
@@ -850,6 +875,8 @@ class AsyncDatasetsOperations:
 
         POST /datasets/{id}/versions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         file: The file, or a zip of several.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         format: Guessed from the file when absent.
@@ -871,6 +898,7 @@ class AsyncDatasetsOperations:
         return await self._transport.upload(
             r.DatasetVersion,
             path_of("/datasets/{id}/versions", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "file": file,
                 "upload": upload,
@@ -1310,6 +1338,7 @@ class AsyncJobsOperations:
         organisation: str | None = None,
         owner: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         sort: Literal[
             "created", "-created", "name", "-name", "state", "-state", "finish", "-finish", "gpu_hours", "-gpu_hours"
@@ -1334,6 +1363,8 @@ class AsyncJobsOperations:
         organisation: Only those of this organisation, by id or name.
         owner: Only those that the person of this user name submitted.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
         sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
         state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
@@ -1354,6 +1385,7 @@ class AsyncJobsOperations:
                 "organisation": organisation,
                 "owner": owner,
                 "project": project,
+                "ref": ref,
                 "search": search,
                 "sort": sort,
                 "state": state,
@@ -1464,18 +1496,25 @@ class AsyncJobsOperations:
             key=idempotency_key or new_key(),
         )
 
-    async def get(self, id: Ref, /) -> r.JobDetail:
+    async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /jobs/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.record(r.JobDetail, "GET", path_of("/jobs/{id}", id=id))
+        return await self._transport.record(
+            r.JobDetail, "GET", path_of("/jobs/{id}", id=id), query={"organisation": organisation, "project": project}
+        )
 
     async def update(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         priority: int | Unset = UNSET,
         min_workers: int | Unset = UNSET,
         max_workers: int | Unset = UNSET,
@@ -1488,6 +1527,8 @@ class AsyncJobsOperations:
 
         PATCH /jobs/{id}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         priority: The priority, -100 to 100; higher goes first.
         min_workers: The least number of workers.
         max_workers: The most workers.
@@ -1500,6 +1541,7 @@ class AsyncJobsOperations:
             r.Job,
             "PATCH",
             path_of("/jobs/{id}", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "priority": priority,
                 "min_workers": min_workers,
@@ -1518,31 +1560,68 @@ class AsyncJobsOperations:
         """
         await self._transport.content("DELETE", path_of("/jobs/{id}", id=id))
 
-    async def list_artifacts(self, id: Ref, /) -> ApiRows[r.Artifact]:
+    async def list_artifacts(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> ApiRows[r.Artifact]:
         """Files that people download from the job, by name: its predictions, or what its script left.
 
         GET /jobs/{id}/artifacts
-        """
-        return await self._transport.rows(r.Artifact, "GET", path_of("/jobs/{id}/artifacts", id=id))
 
-    async def download_artifact(self, id: Ref, name: Ref, /, *, to: str | PathLike[str]) -> Path:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.rows(
+            r.Artifact,
+            "GET",
+            path_of("/jobs/{id}/artifacts", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def download_artifact(
+        self,
+        id: Ref,
+        name: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> Path:
         """One of the job's files; one byte range, and an entity tag to ask again.
 
         GET /jobs/{id}/artifacts/{name}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
-        return await self._transport.download(path_of("/jobs/{id}/artifacts/{name}", id=id, name=name), to=to)
+        return await self._transport.download(
+            path_of("/jobs/{id}/artifacts/{name}", id=id, name=name),
+            query={"organisation": organisation, "project": project},
+            to=to,
+        )
 
-    async def cancel(self, id: Ref, /) -> r.Job:
+    async def cancel(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Job:
         """Ends the job for good; asked again it changes nothing.
 
         POST /jobs/{id}/cancel
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.record(r.Job, "POST", path_of("/jobs/{id}/cancel", id=id))
+        return await self._transport.record(
+            r.Job, "POST", path_of("/jobs/{id}/cancel", id=id), query={"organisation": organisation, "project": project}
+        )
 
     async def list_checkpoints(
-        self, id: Ref, /, *, after: int | None = None, limit: int | None = None
+        self,
+        id: Ref,
+        /,
+        *,
+        after: int | None = None,
+        limit: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
     ) -> ApiRows[r.Checkpoint]:
         """The checkpoints that are there, newest first.
 
@@ -1550,34 +1629,64 @@ class AsyncJobsOperations:
 
         after: Only those that come after the checkpoint of this id: the last one of the answer before.
         limit: How many at most; an answer with fewer is the last one.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.rows(
-            r.Checkpoint, "GET", path_of("/jobs/{id}/checkpoints", id=id), query={"after": after, "limit": limit}
+            r.Checkpoint,
+            "GET",
+            path_of("/jobs/{id}/checkpoints", id=id),
+            query={"after": after, "limit": limit, "organisation": organisation, "project": project},
         )
 
-    async def update_checkpoint(self, id: Ref, checkpoint: Ref, /, *, is_pinned: bool | Unset = UNSET) -> r.Checkpoint:
+    async def update_checkpoint(
+        self,
+        id: Ref,
+        checkpoint: Ref,
+        /,
+        *,
+        organisation: str | None = None,
+        project: str | None = None,
+        is_pinned: bool | Unset = UNSET,
+    ) -> r.Checkpoint:
         """Pins a checkpoint, so that neither the training nor the retention removes it, or unpins it.
 
         PATCH /jobs/{id}/checkpoints/{checkpoint}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         is_pinned: Whether the checkpoint shall stay until a person deletes it.
         """
         return await self._transport.record(
             r.Checkpoint,
             "PATCH",
             path_of("/jobs/{id}/checkpoints/{checkpoint}", id=id, checkpoint=checkpoint),
+            query={"organisation": organisation, "project": project},
             body={"is_pinned": is_pinned},
         )
 
-    async def download_weights(self, id: Ref, checkpoint: Ref, /, *, to: str | PathLike[str]) -> Path:
+    async def download_weights(
+        self,
+        id: Ref,
+        checkpoint: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> Path:
         """The checkpoint's weights as safetensors; one byte range, and an entity tag to ask again.
 
         GET /jobs/{id}/checkpoints/{checkpoint}/weights
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
-            path_of("/jobs/{id}/checkpoints/{checkpoint}/weights", id=id, checkpoint=checkpoint), to=to
+            path_of("/jobs/{id}/checkpoints/{checkpoint}/weights", id=id, checkpoint=checkpoint),
+            query={"organisation": organisation, "project": project},
+            to=to,
         )
 
     async def delete_checkpoints(self, id: Ref, /, *, checkpoints: Sequence[int]) -> None:
@@ -1596,6 +1705,8 @@ class AsyncJobsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         name: str | Unset = UNSET,
         epochs: int | Unset = UNSET,
         batch_size: int | Mapping[str, Any] | Unset = UNSET,
@@ -1617,6 +1728,8 @@ class AsyncJobsOperations:
 
         POST /jobs/{id}/clone
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         name: The job's name; by default those of model and dataset, of a clone that of the original.
         epochs: How often training passes over the dataset; by default by its size.
         batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
@@ -1638,6 +1751,7 @@ class AsyncJobsOperations:
             r.Job,
             "POST",
             path_of("/jobs/{id}/clone", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "name": name,
                 "epochs": epochs,
@@ -1658,34 +1772,64 @@ class AsyncJobsOperations:
             },
         )
 
-    async def deletion(self, id: Ref, /) -> r.Deletion:
+    async def deletion(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Deletion:
         """What would go and what would stay if the job were deleted now, or why that is refused.
 
         GET /jobs/{id}/deletion
-        """
-        return await self._transport.record(r.Deletion, "GET", path_of("/jobs/{id}/deletion", id=id))
 
-    async def difference(self, id: Ref, /, *, to: str) -> r.JobDifference:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Deletion,
+            "GET",
+            path_of("/jobs/{id}/deletion", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def difference(
+        self, id: Ref, /, *, to: str, organisation: str | None = None, project: str | None = None
+    ) -> r.JobDifference:
         """From this job to another: settings that differ, and diffs of the code's text files, of bounded size.
 
         GET /jobs/{id}/difference
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: The id of the job that this one is compared with.
         """
         return await self._transport.record(
-            r.JobDifference, "GET", path_of("/jobs/{id}/difference", id=id), query={"to": to}
+            r.JobDifference,
+            "GET",
+            path_of("/jobs/{id}/difference", id=id),
+            query={"organisation": organisation, "project": project, "to": to},
         )
 
-    def list_events(self, id: Ref, /, *, after: int | None = None, page_size: int = PAGE_SIZE) -> AsyncPages[r.Event]:
+    def list_events(
+        self,
+        id: Ref,
+        /,
+        *,
+        after: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncPages[r.Event]:
         """A job's story, oldest first.
 
         GET /jobs/{id}/events
 
         after: Only events with a greater id.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
-            self._transport, r.Event, path_of("/jobs/{id}/events", id=id), query={"after": after}, size=page_size
+            self._transport,
+            r.Event,
+            path_of("/jobs/{id}/events", id=id),
+            query={"after": after, "organisation": organisation, "project": project},
+            size=page_size,
         )
 
     async def fork(
@@ -1694,6 +1838,8 @@ class AsyncJobsOperations:
         /,
         *,
         checkpoint: int,
+        organisation: str | None = None,
+        project: str | None = None,
         name: str | Unset = UNSET,
         epochs: int | Unset = UNSET,
         batch_size: int | Mapping[str, Any] | Unset = UNSET,
@@ -1715,6 +1861,8 @@ class AsyncJobsOperations:
 
         POST /jobs/{id}/fork
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         name: The job's name; by default those of model and dataset, of a clone that of the original.
         epochs: How often training passes over the dataset; by default by its size.
         batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
@@ -1737,6 +1885,7 @@ class AsyncJobsOperations:
             r.Job,
             "POST",
             path_of("/jobs/{id}/fork", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "name": name,
                 "epochs": epochs,
@@ -1771,6 +1920,8 @@ class AsyncJobsOperations:
         index: int | None = None,
         is_regex: bool | None = None,
         limit: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
         role: Literal["worker", "server"] | None = None,
         search: str | None = None,
     ) -> r.Log:
@@ -1787,6 +1938,8 @@ class AsyncJobsOperations:
         index: Only lines of pods of this index.
         is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
         limit: The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         role: Only lines of pods of this role.
         search: Only lines that contain this text, in any case.
         """
@@ -1803,6 +1956,8 @@ class AsyncJobsOperations:
                 "index": index,
                 "is_regex": is_regex,
                 "limit": limit,
+                "organisation": organisation,
+                "project": project,
                 "role": role,
                 "search": search,
             },
@@ -1817,6 +1972,8 @@ class AsyncJobsOperations:
         attempt: int | None = None,
         index: int | None = None,
         is_regex: bool | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
         role: Literal["worker", "server"] | None = None,
         search: str | None = None,
     ) -> Path:
@@ -1827,13 +1984,23 @@ class AsyncJobsOperations:
         attempt: Only lines of the attempt of this number.
         index: Only lines of pods of this index.
         is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         role: Only lines of pods of this role.
         search: Only lines that contain this text, in any case.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
             path_of("/jobs/{id}/logs/download", id=id),
-            query={"attempt": attempt, "index": index, "is_regex": is_regex, "role": role, "search": search},
+            query={
+                "attempt": attempt,
+                "index": index,
+                "is_regex": is_regex,
+                "organisation": organisation,
+                "project": project,
+                "role": role,
+                "search": search,
+            },
             to=to,
         )
 
@@ -1845,6 +2012,8 @@ class AsyncJobsOperations:
         attempt: int | None = None,
         index: int | None = None,
         is_regex: bool | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
         role: Literal["worker", "server"] | None = None,
         search: str | None = None,
         sections: int | None = None,
@@ -1856,6 +2025,8 @@ class AsyncJobsOperations:
         attempt: Only lines of the attempt of this number.
         index: Only lines of pods of this index.
         is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         role: Only lines of pods of this role.
         search: Only lines that contain this text, in any case.
         sections: How many sections of equal length the log is divided into.
@@ -1868,6 +2039,8 @@ class AsyncJobsOperations:
                 "attempt": attempt,
                 "index": index,
                 "is_regex": is_regex,
+                "organisation": organisation,
+                "project": project,
                 "role": role,
                 "search": search,
                 "sections": sections,
@@ -1885,6 +2058,8 @@ class AsyncJobsOperations:
         key: str | None = None,
         last_step: int | None = None,
         max_points: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
         since: int | None = None,
     ) -> r.Metrics:
         """The curves that count: where a later attempt trained a step again, its point stands.
@@ -1902,6 +2077,8 @@ class AsyncJobsOperations:
         last_step: Only points up to this step.
         max_points: The most points of a curve; longer ones are thinned. An answer has at most 1600 points in all;
         `next` names where the other curves begin.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         since: Only points that were stored after this seq, the second number of a cursor.
         """
         return await self._transport.record(
@@ -1915,12 +2092,22 @@ class AsyncJobsOperations:
                 "key": key,
                 "last_step": last_step,
                 "max_points": max_points,
+                "organisation": organisation,
+                "project": project,
                 "since": since,
             },
         )
 
     async def metrics_names(
-        self, id: Ref, /, *, after: str | None = None, limit: int | None = None, search: str | None = None
+        self,
+        id: Ref,
+        /,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        search: str | None = None,
     ) -> r.MetricNames:
         """The names of the job's metrics with their newest values, without their curves.
 
@@ -1928,48 +2115,85 @@ class AsyncJobsOperations:
 
         after: Only metrics behind this name.
         limit: The most names of an answer.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         search: Only metrics whose name contains this, in any case.
         """
         return await self._transport.record(
             r.MetricNames,
             "GET",
             path_of("/jobs/{id}/metrics/names", id=id),
-            query={"after": after, "limit": limit, "search": search},
+            query={"after": after, "limit": limit, "organisation": organisation, "project": project, "search": search},
         )
 
-    async def notebook(self, id: Ref, /) -> r.Notebook:
+    async def notebook(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Notebook:
         """How the notebook stands. 404 for a job that is none.
 
         GET /jobs/{id}/notebook
-        """
-        return await self._transport.record(r.Notebook, "GET", path_of("/jobs/{id}/notebook", id=id))
 
-    async def create_notebook(self, id: Ref, /) -> r.NotebookAddress:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Notebook,
+            "GET",
+            path_of("/jobs/{id}/notebook", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def create_notebook(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> r.NotebookAddress:
         """An address for the caller's browser, for one use. 409 while the notebook does not answer.
 
         POST /jobs/{id}/notebook
-        """
-        return await self._transport.record(r.NotebookAddress, "POST", path_of("/jobs/{id}/notebook", id=id))
 
-    async def pause(self, id: Ref, /) -> r.Job:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.NotebookAddress,
+            "POST",
+            path_of("/jobs/{id}/notebook", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def pause(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Job:
         """Saves and leaves the GPUs until it is resumed.
 
         POST /jobs/{id}/pause
-        """
-        return await self._transport.record(r.Job, "POST", path_of("/jobs/{id}/pause", id=id))
 
-    async def list_profiles(self, id: Ref, /) -> ApiRows[r.Profile]:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Job, "POST", path_of("/jobs/{id}/pause", id=id), query={"organisation": organisation, "project": project}
+        )
+
+    async def list_profiles(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> ApiRows[r.Profile]:
         """The recordings of the job, the newest first, at most 20.
 
         GET /jobs/{id}/profiles
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.rows(r.Profile, "GET", path_of("/jobs/{id}/profiles", id=id))
+        return await self._transport.rows(
+            r.Profile,
+            "GET",
+            path_of("/jobs/{id}/profiles", id=id),
+            query={"organisation": organisation, "project": project},
+        )
 
     async def create_profile(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         steps: int | Unset = UNSET,
         ranks: Sequence[int] | Unset = UNSET,
         servers: Sequence[int] | Unset = UNSET,
@@ -1978,6 +2202,8 @@ class AsyncJobsOperations:
 
         POST /jobs/{id}/profiles
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         steps: How many steps; fewer are recorded where an evaluation or the end comes before.
         ranks: The workers to record, by rank; 0 where neither these nor servers are named.
         servers: The parameter servers to record, by index. A step of theirs is an update of the weights.
@@ -1986,16 +2212,25 @@ class AsyncJobsOperations:
             r.ProfileDetail,
             "POST",
             path_of("/jobs/{id}/profiles", id=id),
+            query={"organisation": organisation, "project": project},
             body={"steps": steps, "ranks": ranks, "servers": servers},
         )
 
-    async def profiles(self, id: Ref, profile: Ref, /) -> r.ProfileDetail:
+    async def profiles(
+        self, id: Ref, profile: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> r.ProfileDetail:
         """A recording, with the dearest operators of each pod and what its steps consisted of.
 
         GET /jobs/{id}/profiles/{profile}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.record(
-            r.ProfileDetail, "GET", path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile)
+            r.ProfileDetail,
+            "GET",
+            path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile),
+            query={"organisation": organisation, "project": project},
         )
 
     async def delete_profile(self, id: Ref, profile: Ref, /) -> None:
@@ -2006,61 +2241,113 @@ class AsyncJobsOperations:
         await self._transport.content("DELETE", path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile))
 
     async def download_profiles_server_traces(
-        self, id: Ref, profile: Ref, rank: Ref, /, *, to: str | PathLike[str]
+        self,
+        id: Ref,
+        profile: Ref,
+        rank: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        organisation: str | None = None,
+        project: str | None = None,
     ) -> Path:
         """The trace of a parameter server, in the same format: a track of its updates, and one for each worker.
 
         GET /jobs/{id}/profiles/{profile}/server-traces/{rank}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
-            path_of("/jobs/{id}/profiles/{profile}/server-traces/{rank}", id=id, profile=profile, rank=rank), to=to
+            path_of("/jobs/{id}/profiles/{profile}/server-traces/{rank}", id=id, profile=profile, rank=rank),
+            query={"organisation": organisation, "project": project},
+            to=to,
         )
 
-    async def download_profiles_traces(self, id: Ref, profile: Ref, rank: Ref, /, *, to: str | PathLike[str]) -> Path:
+    async def download_profiles_traces(
+        self,
+        id: Ref,
+        profile: Ref,
+        rank: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> Path:
         """The trace of a worker: Chrome trace events as JSON in gzip, which Perfetto opens.
 
         GET /jobs/{id}/profiles/{profile}/traces/{rank}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
-            path_of("/jobs/{id}/profiles/{profile}/traces/{rank}", id=id, profile=profile, rank=rank), to=to
+            path_of("/jobs/{id}/profiles/{profile}/traces/{rank}", id=id, profile=profile, rank=rank),
+            query={"organisation": organisation, "project": project},
+            to=to,
         )
 
-    async def download_result(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
+    async def download_result(
+        self, id: Ref, /, *, to: str | PathLike[str], organisation: str | None = None, project: str | None = None
+    ) -> Path:
         """The file of a job that predicted; one byte range, and an entity tag to ask again.
 
         GET /jobs/{id}/result
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
-        return await self._transport.download(path_of("/jobs/{id}/result", id=id), to=to)
+        return await self._transport.download(
+            path_of("/jobs/{id}/result", id=id), query={"organisation": organisation, "project": project}, to=to
+        )
 
-    async def resume(self, id: Ref, /) -> r.Job:
+    async def resume(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Job:
         """Back to the queue, to go on from the last checkpoint.
 
         POST /jobs/{id}/resume
-        """
-        return await self._transport.record(r.Job, "POST", path_of("/jobs/{id}/resume", id=id))
 
-    async def speed(self, id: Ref, /) -> r.Speeds:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Job, "POST", path_of("/jobs/{id}/resume", id=id), query={"organisation": organisation, "project": project}
+        )
+
+    async def speed(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Speeds:
         """What the job measured of itself, and the scheduler learns from.
 
         GET /jobs/{id}/speed
-        """
-        return await self._transport.record(r.Speeds, "GET", path_of("/jobs/{id}/speed", id=id))
 
-    async def startup(self, id: Ref, /, *, attempt: int | None = None) -> r.Startup:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Speeds,
+            "GET",
+            path_of("/jobs/{id}/speed", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def startup(
+        self, id: Ref, /, *, attempt: int | None = None, organisation: str | None = None, project: str | None = None
+    ) -> r.Startup:
         """From the request to the first step: each phase with its start and duration.
 
         GET /jobs/{id}/startup
 
         attempt: The number of the attempt; the newest otherwise.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.record(
-            r.Startup, "GET", path_of("/jobs/{id}/startup", id=id), query={"attempt": attempt}
+            r.Startup,
+            "GET",
+            path_of("/jobs/{id}/startup", id=id),
+            query={"attempt": attempt, "organisation": organisation, "project": project},
         )
 
     def stream(self, id: Ref, /, *, cursor: str = "") -> AsyncIterator[StreamEvent]:
@@ -2087,7 +2374,15 @@ class AsyncJobsOperations:
         return self._transport.stream(path_of("/jobs/{id}/stream", id=id), cursor=cursor)
 
     async def usage(
-        self, id: Ref, /, *, attempt: int | None = None, first_pod: int | None = None, max_points: int | None = None
+        self,
+        id: Ref,
+        /,
+        *,
+        attempt: int | None = None,
+        first_pod: int | None = None,
+        max_points: int | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
     ) -> r.UsageOverTime:
         """What the pods of an attempt used over time: CPUs, memory, GPU, network, disk.
 
@@ -2096,15 +2391,25 @@ class AsyncJobsOperations:
         attempt: The attempt's number; the newest one that has samples, if left out.
         first_pod: The place of the first pod to show among workers, then servers: `next_pod` of the answer before.
         max_points: The most points of a pod: means over equal stretches of time.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.record(
             r.UsageOverTime,
             "GET",
             path_of("/jobs/{id}/usage", id=id),
-            query={"attempt": attempt, "first_pod": first_pod, "max_points": max_points},
+            query={
+                "attempt": attempt,
+                "first_pod": first_pod,
+                "max_points": max_points,
+                "organisation": organisation,
+                "project": project,
+            },
         )
 
-    async def why(self, id: Ref, /, *, analysis: bool | None = None) -> r.Why:
+    async def why(
+        self, id: Ref, /, *, analysis: bool | None = None, organisation: str | None = None, project: str | None = None
+    ) -> r.Why:
         """Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the
         live
         policy; and what was decided on it before.
@@ -2112,9 +2417,14 @@ class AsyncJobsOperations:
         GET /jobs/{id}/why
 
         analysis: Whether the policy is asked what the job lacks and what would help; by default true.
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.record(
-            r.Why, "GET", path_of("/jobs/{id}/why", id=id), query={"analysis": analysis}
+            r.Why,
+            "GET",
+            path_of("/jobs/{id}/why", id=id),
+            query={"analysis": analysis, "organisation": organisation, "project": project},
         )
 
     async def bulk(self, *, action: v.BulkRequestActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
@@ -2381,6 +2691,7 @@ class AsyncModelsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Model]:
@@ -2392,6 +2703,8 @@ class AsyncModelsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2404,6 +2717,7 @@ class AsyncModelsOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "search": search,
             },
             size=page_size,
@@ -2446,12 +2760,17 @@ class AsyncModelsOperations:
             },
         )
 
-    async def get(self, id: Ref, /) -> r.Model:
+    async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Model:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /models/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.record(r.Model, "GET", path_of("/models/{id}", id=id))
+        return await self._transport.record(
+            r.Model, "GET", path_of("/models/{id}", id=id), query={"organisation": organisation, "project": project}
+        )
 
     async def delete(self, id: Ref, /) -> None:
         """With all its versions; 409 while jobs use one, 403 for built-in models.
@@ -2460,22 +2779,40 @@ class AsyncModelsOperations:
         """
         await self._transport.content("DELETE", path_of("/models/{id}", id=id))
 
-    async def list_aliases(self, id: Ref, /) -> ApiRows[r.Alias]:
+    async def list_aliases(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> ApiRows[r.Alias]:
         """All aliases of the model, by name.
 
         GET /models/{id}/aliases
-        """
-        return await self._transport.rows(r.Alias, "GET", path_of("/models/{id}/aliases", id=id))
 
-    async def set_alias(self, id: Ref, name: Ref, /, *, version: int) -> r.Alias:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.rows(
+            r.Alias,
+            "GET",
+            path_of("/models/{id}/aliases", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def set_alias(
+        self, id: Ref, name: Ref, /, *, version: int, organisation: str | None = None, project: str | None = None
+    ) -> r.Alias:
         """Sets the alias, or moves it from another version.
 
         PUT /models/{id}/aliases/{name}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         version: The number of the version.
         """
         return await self._transport.record(
-            r.Alias, "PUT", path_of("/models/{id}/aliases/{name}", id=id, name=name), body={"version": version}
+            r.Alias,
+            "PUT",
+            path_of("/models/{id}/aliases/{name}", id=id, name=name),
+            query={"organisation": organisation, "project": project},
+            body={"version": version},
         )
 
     async def delete_alias(self, id: Ref, name: Ref, /) -> None:
@@ -2486,12 +2823,21 @@ class AsyncModelsOperations:
         await self._transport.content("DELETE", path_of("/models/{id}/aliases/{name}", id=id, name=name))
 
     def list_versions(
-        self, id: Ref, /, *, source: Literal["logged", "training", "upload"] | None = None, page_size: int = PAGE_SIZE
+        self,
+        id: Ref,
+        /,
+        *,
+        organisation: str | None = None,
+        project: str | None = None,
+        source: Literal["logged", "training", "upload"] | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.ModelVersion]:
         """A view whose multipart files are StagedFiles.
 
         GET /models/{id}/versions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         source: * `upload` - upload * `training` - training * `logged` - logged
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -2499,7 +2845,7 @@ class AsyncModelsOperations:
             self._transport,
             r.ModelVersion,
             path_of("/models/{id}/versions", id=id),
-            query={"source": source},
+            query={"organisation": organisation, "project": project, "source": source},
             size=page_size,
         )
 
@@ -2508,6 +2854,8 @@ class AsyncModelsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         file: FileSource | Unset = UNSET,
         upload: str | Unset = UNSET,
         kind: v.UploadedKind | Unset = UNSET,
@@ -2517,6 +2865,8 @@ class AsyncModelsOperations:
 
         POST /models/{id}/versions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         file: A zip of a package, a single Python file, or a model made elsewhere.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         kind: package or script.
@@ -2525,38 +2875,71 @@ class AsyncModelsOperations:
         return await self._transport.upload(
             r.ModelVersion,
             path_of("/models/{id}/versions", id=id),
+            query={"organisation": organisation, "project": project},
             body={"file": file, "upload": upload, "kind": kind, "entry": entry},
         )
 
-    async def download_export(self, id: Ref, version: Ref, /, *, to: str | PathLike[str]) -> Path:
+    async def download_export(
+        self,
+        id: Ref,
+        version: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> Path:
         """A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
 
         409 and 422 with the code `not_exportable` say why a version has none.
 
         GET /models/{id}/versions/{version}/export
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
-            path_of("/models/{id}/versions/{version}/export", id=id, version=version), to=to
+            path_of("/models/{id}/versions/{version}/export", id=id, version=version),
+            query={"organisation": organisation, "project": project},
+            to=to,
         )
 
-    async def lineage(self, id: Ref, version: Ref, /) -> r.Lineage:
+    async def lineage(
+        self, id: Ref, version: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> r.Lineage:
         """What the version was made from and by which job, the newest 50 jobs that used it, and what they made.
 
         GET /models/{id}/versions/{version}/lineage
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
         return await self._transport.record(
-            r.Lineage, "GET", path_of("/models/{id}/versions/{version}/lineage", id=id, version=version)
+            r.Lineage,
+            "GET",
+            path_of("/models/{id}/versions/{version}/lineage", id=id, version=version),
+            query={"organisation": organisation, "project": project},
         )
 
-    async def predict(self, id: Ref, version: Ref, /, *, rows: Sequence[Any]) -> r.Predictions:
+    async def predict(
+        self,
+        id: Ref,
+        version: Ref,
+        /,
+        *,
+        rows: Sequence[Any],
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> r.Predictions:
         """Predicts some rows at once, to try a model out; whole datasets are predicted by jobs.
 
         422 names the column that is wrong; 409 and 422 say why a version cannot be tried out.
 
         POST /models/{id}/versions/{version}/predict
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or
         {"text": string}.
         """
@@ -2564,6 +2947,7 @@ class AsyncModelsOperations:
             r.Predictions,
             "POST",
             path_of("/models/{id}/versions/{version}/predict", id=id, version=version),
+            query={"organisation": organisation, "project": project},
             body={"rows": rows},
         )
 
@@ -2599,14 +2983,21 @@ class AsyncOrganisationsOperations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Organisation]:
+    def list(
+        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /organisations
 
+        name: Only the one of exactly this name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         page_size: rows of one request; pages are fetched when they are needed.
         """
-        return AsyncPages(self._transport, r.Organisation, path_of("/organisations"), size=page_size)
+        return AsyncPages(
+            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+        )
 
     async def create(self, *, name: str) -> r.Organisation:
         """A new organisation with an empty quota; for administrators of the platform.
@@ -3199,6 +3590,7 @@ class AsyncProjectsOperations:
         may: Literal["submit", "upload"] | None = None,
         name: str | None = None,
         organisation: str | None = None,
+        ref: str | None = None,
         search: str | None = None,
         team: str | None = None,
         within: str | None = None,
@@ -3211,6 +3603,8 @@ class AsyncProjectsOperations:
         may: Only open ones to which the caller may upload, or submit jobs.
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         search: Only those whose name, or whose team's or organisation's, contains this.
         team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
@@ -3224,6 +3618,7 @@ class AsyncProjectsOperations:
                 "may": may,
                 "name": name,
                 "organisation": organisation,
+                "ref": ref,
                 "search": search,
                 "team": team,
                 "within": within,
@@ -3244,18 +3639,23 @@ class AsyncProjectsOperations:
             r.Project, "POST", path_of("/projects"), body={"name": name, "organisation": organisation, "team": team}
         )
 
-    async def get(self, id: Ref, /) -> r.Project:
+    async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Project:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /projects/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.record(r.Project, "GET", path_of("/projects/{id}", id=id))
+        return await self._transport.record(
+            r.Project, "GET", path_of("/projects/{id}", id=id), query={"organisation": organisation}
+        )
 
     async def update(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         name: str | Unset = UNSET,
         team: str | Unset | None = UNSET,
         is_archived: bool | Unset = UNSET,
@@ -3265,6 +3665,7 @@ class AsyncProjectsOperations:
 
         PATCH /projects/{id}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         name: Another name; left out: the same.
         team: The id of its new team; null: of none; left out: the same.
         is_archived: Whether it takes no more uploads and jobs; left out: as it is.
@@ -3275,6 +3676,7 @@ class AsyncProjectsOperations:
             r.Project,
             "PATCH",
             path_of("/projects/{id}", id=id),
+            query={"organisation": organisation},
             body={"name": name, "team": team, "is_archived": is_archived, "seen": seen},
         )
 
@@ -3285,15 +3687,21 @@ class AsyncProjectsOperations:
         """
         await self._transport.content("DELETE", path_of("/projects/{id}", id=id))
 
-    async def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+    async def permissions(
+        self, id: Ref, /, *, organisation: str | None = None, username: str | None = None
+    ) -> r.Permissions:
         """Where one's role comes from, what it allows, and who gives the role that other actions need.
 
         GET /projects/{id}/permissions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: Of this member, for admins of the place; left out: of the caller.
         """
         return await self._transport.record(
-            r.Permissions, "GET", path_of("/projects/{id}/permissions", id=id), query={"username": username}
+            r.Permissions,
+            "GET",
+            path_of("/projects/{id}/permissions", id=id),
+            query={"organisation": organisation, "username": username},
         )
 
     async def update_quota(
@@ -3301,6 +3709,7 @@ class AsyncProjectsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
@@ -3325,6 +3734,7 @@ class AsyncProjectsOperations:
 
         PATCH /projects/{id}/quota
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
@@ -3350,6 +3760,7 @@ class AsyncProjectsOperations:
             r.QuotaOwner,
             "PATCH",
             path_of("/projects/{id}/quota", id=id),
+            query={"organisation": organisation},
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
@@ -3371,12 +3782,16 @@ class AsyncProjectsOperations:
             },
         )
 
-    async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+    async def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
         """Boosts that are in effect, the one that ends first at the top.
 
         GET /projects/{id}/quota/boosts
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.rows(r.QuotaBoost, "GET", path_of("/projects/{id}/quota/boosts", id=id))
+        return await self._transport.rows(
+            r.QuotaBoost, "GET", path_of("/projects/{id}/quota/boosts", id=id), query={"organisation": organisation}
+        )
 
     async def create_quota_boost(
         self,
@@ -3384,6 +3799,7 @@ class AsyncProjectsOperations:
         /,
         *,
         ends_at: datetime | str,
+        organisation: str | None = None,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -3396,6 +3812,7 @@ class AsyncProjectsOperations:
 
         POST /projects/{id}/quota/boosts
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
@@ -3407,6 +3824,7 @@ class AsyncProjectsOperations:
             r.QuotaBoost,
             "POST",
             path_of("/projects/{id}/quota/boosts", id=id),
+            query={"organisation": organisation},
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
@@ -3416,12 +3834,16 @@ class AsyncProjectsOperations:
             },
         )
 
-    async def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+    async def list_quota_burn_down(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.BurnDown]:
         """How each budget of GPU-hours is used in its present period, and when it would be used up.
 
         GET /projects/{id}/quota/burn-down
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.rows(r.BurnDown, "GET", path_of("/projects/{id}/quota/burn-down", id=id))
+        return await self._transport.rows(
+            r.BurnDown, "GET", path_of("/projects/{id}/quota/burn-down", id=id), query={"organisation": organisation}
+        )
 
     async def quota_requests(
         self,
@@ -3429,6 +3851,7 @@ class AsyncProjectsOperations:
         /,
         *,
         reason: str,
+        organisation: str | None = None,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -3438,6 +3861,7 @@ class AsyncProjectsOperations:
 
         POST /projects/{id}/quota/requests
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
@@ -3449,6 +3873,7 @@ class AsyncProjectsOperations:
             r.RequestedQuota,
             "POST",
             path_of("/projects/{id}/quota/requests", id=id),
+            query={"organisation": organisation},
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
@@ -3458,11 +3883,14 @@ class AsyncProjectsOperations:
             },
         )
 
-    async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
+    async def restore_quota(
+        self, id: Ref, /, *, version: int, organisation: str | None = None, seen: int | Unset = UNSET
+    ) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
         POST /projects/{id}/quota/restore
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         version: The version whose rules are restored, as a new version.
         seen: The present version, as the caller saw it; 409 when it is stale.
         """
@@ -3470,21 +3898,27 @@ class AsyncProjectsOperations:
             r.QuotaOwner,
             "POST",
             path_of("/projects/{id}/quota/restore", id=id),
+            query={"organisation": organisation},
             body={"version": version, "seen": seen},
         )
 
-    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+    async def quota_users(self, id: Ref, /, *, organisation: str | None = None) -> r.UserQuotas:
         """What each user may have here, and has now: the limits of every user, and exceptions.
 
         GET /projects/{id}/quota/users
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.record(r.UserQuotas, "GET", path_of("/projects/{id}/quota/users", id=id))
+        return await self._transport.record(
+            r.UserQuotas, "GET", path_of("/projects/{id}/quota/users", id=id), query={"organisation": organisation}
+        )
 
     async def update_quota_user(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -3504,6 +3938,7 @@ class AsyncProjectsOperations:
 
         PATCH /projects/{id}/quota/users
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: Whose limits; null: those of every user who has none of their own.
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
@@ -3521,6 +3956,7 @@ class AsyncProjectsOperations:
             r.UserQuota,
             "PATCH",
             path_of("/projects/{id}/quota/users", id=id),
+            query={"organisation": organisation},
             body={
                 "username": username,
                 "max_gpus": max_gpus,
@@ -3535,25 +3971,34 @@ class AsyncProjectsOperations:
             },
         )
 
-    async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
+    async def list_quota_versions(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /projects/{id}/quota/versions
-        """
-        return await self._transport.rows(r.QuotaVersion, "GET", path_of("/projects/{id}/quota/versions", id=id))
 
-    async def retention(self, id: Ref, /) -> r.Retention:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        """
+        return await self._transport.rows(
+            r.QuotaVersion, "GET", path_of("/projects/{id}/quota/versions", id=id), query={"organisation": organisation}
+        )
+
+    async def retention(self, id: Ref, /, *, organisation: str | None = None) -> r.Retention:
         """How long the project keeps what its jobs leave, by kind, and what there is of it.
 
         GET /projects/{id}/retention
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.record(r.Retention, "GET", path_of("/projects/{id}/retention", id=id))
+        return await self._transport.record(
+            r.Retention, "GET", path_of("/projects/{id}/retention", id=id), query={"organisation": organisation}
+        )
 
     async def update_retention(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         logs: float | Unset | None = UNSET,
         metrics: float | Unset | None = UNSET,
         usage: float | Unset | None = UNSET,
@@ -3566,6 +4011,7 @@ class AsyncProjectsOperations:
 
         PATCH /projects/{id}/retention
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
         metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
         usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
@@ -3580,6 +4026,7 @@ class AsyncProjectsOperations:
             r.Retention,
             "PATCH",
             path_of("/projects/{id}/retention", id=id),
+            query={"organisation": organisation},
             body={
                 "logs": logs,
                 "metrics": metrics,
@@ -3596,6 +4043,7 @@ class AsyncProjectsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         logs: float | Unset | None = UNSET,
         metrics: float | Unset | None = UNSET,
         usage: float | Unset | None = UNSET,
@@ -3607,6 +4055,7 @@ class AsyncProjectsOperations:
 
         POST /projects/{id}/retention/preview
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
         metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
         usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
@@ -3620,6 +4069,7 @@ class AsyncProjectsOperations:
             r.Reclaimable,
             "POST",
             path_of("/projects/{id}/retention/preview", id=id),
+            query={"organisation": organisation},
             body={
                 "logs": logs,
                 "metrics": metrics,
@@ -3635,6 +4085,7 @@ class AsyncProjectsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
@@ -3645,6 +4096,7 @@ class AsyncProjectsOperations:
 
         GET /projects/{id}/roles
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
         whose e-mail address does.
@@ -3654,29 +4106,37 @@ class AsyncProjectsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/projects/{id}/roles", id=id),
-            query={"role": role, "search": search},
+            query={"organisation": organisation, "role": role, "search": search},
             size=page_size,
         )
 
-    async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+    async def create_role(
+        self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
+    ) -> r.RoleBinding:
         """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
 
         POST /projects/{id}/roles
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: The user name of a member of the organisation.
         role: The role to give.
         """
         return await self._transport.record(
-            r.RoleBinding, "POST", path_of("/projects/{id}/roles", id=id), body={"username": username, "role": role}
+            r.RoleBinding,
+            "POST",
+            path_of("/projects/{id}/roles", id=id),
+            query={"organisation": organisation},
+            body={"username": username, "role": role},
         )
 
     def list_secrets(
-        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+        self, id: Ref, /, *, organisation: str | None = None, search: str | None = None, page_size: int = PAGE_SIZE
     ) -> AsyncPages[r.Secret]:
         """The project's secrets by name, without their values.
 
         GET /projects/{id}/secrets
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         search: Only those whose name contains this.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3684,19 +4144,24 @@ class AsyncProjectsOperations:
             self._transport,
             r.Secret,
             path_of("/projects/{id}/secrets", id=id),
-            query={"search": search},
+            query={"organisation": organisation, "search": search},
             size=page_size,
         )
 
-    async def set_secret(self, id: Ref, name: Ref, /, *, value: str) -> r.Secret:
+    async def set_secret(self, id: Ref, name: Ref, /, *, value: str, organisation: str | None = None) -> r.Secret:
         """Sets the secret or replaces its value, which is encrypted and never shown again; for members.
 
         PUT /projects/{id}/secrets/{name}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         value: The value; it is encrypted and never shown again.
         """
         return await self._transport.record(
-            r.Secret, "PUT", path_of("/projects/{id}/secrets/{name}", id=id, name=name), body={"value": value}
+            r.Secret,
+            "PUT",
+            path_of("/projects/{id}/secrets/{name}", id=id, name=name),
+            query={"organisation": organisation},
+            body={"value": value},
         )
 
     async def delete_secret(self, id: Ref, name: Ref, /) -> None:
@@ -4221,6 +4686,7 @@ class AsyncStudiesOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ref: str | None = None,
         state: Sequence[Literal["completed", "failed", "paused", "running", "stopped"]] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Study]:
@@ -4232,6 +4698,8 @@ class AsyncStudiesOperations:
         name: Only those of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         state: Only those in one of these states.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4244,6 +4712,7 @@ class AsyncStudiesOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ref": ref,
                 "state": state,
             },
             size=page_size,
@@ -4314,12 +4783,17 @@ class AsyncStudiesOperations:
             },
         )
 
-    async def get(self, id: Ref, /) -> r.Study:
+    async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /studies/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.record(r.Study, "GET", path_of("/studies/{id}", id=id))
+        return await self._transport.record(
+            r.Study, "GET", path_of("/studies/{id}", id=id), query={"organisation": organisation, "project": project}
+        )
 
     async def delete(self, id: Ref, /) -> None:
         """One that has ended, with its trials; their jobs and models stay. 409 while it is live.
@@ -4333,6 +4807,8 @@ class AsyncStudiesOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
+        project: str | None = None,
         name: str | Unset = UNSET,
         job: b.TrialJobChangeRequest | Unset = UNSET,
         space: Mapping[str, Any] | str | Unset = UNSET,
@@ -4353,6 +4829,8 @@ class AsyncStudiesOperations:
 
         POST /studies/{id}/clone
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         name: The study's name; its jobs are named after it and the trial's number.
         job: What shall be different of its jobs.
         space: The values that each hyperparameter may have, by its name; or the same as YAML.
@@ -4375,6 +4853,7 @@ class AsyncStudiesOperations:
             r.Study,
             "POST",
             path_of("/studies/{id}/clone", id=id),
+            query={"organisation": organisation, "project": project},
             body={
                 "name": name,
                 "job": job,
@@ -4395,12 +4874,22 @@ class AsyncStudiesOperations:
         )
 
     async def extend(
-        self, id: Ref, /, *, trials: int | Unset = UNSET, epochs: int | Unset = UNSET, gpu_hours: float | Unset = UNSET
+        self,
+        id: Ref,
+        /,
+        *,
+        organisation: str | None = None,
+        project: str | None = None,
+        trials: int | Unset = UNSET,
+        epochs: int | Unset = UNSET,
+        gpu_hours: float | Unset = UNSET,
     ) -> r.Study:
         """Adds to the budget; a study that used its budget up goes on. Each call adds. 409 where it cannot go on.
 
         POST /studies/{id}/extend
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         trials: So many more trials.
         epochs: So many more epochs of all trials together, where the study has a limit of them.
         gpu_hours: So many more GPU-hours, where the study has a limit of them.
@@ -4409,43 +4898,88 @@ class AsyncStudiesOperations:
             r.Study,
             "POST",
             path_of("/studies/{id}/extend", id=id),
+            query={"organisation": organisation, "project": project},
             body={"trials": trials, "epochs": epochs, "gpu_hours": gpu_hours},
         )
 
-    async def importance(self, id: Ref, /) -> r.Importance:
+    async def importance(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> r.Importance:
         """How much each hyperparameter matters, by the trials' results at the first rung.
 
         GET /studies/{id}/importance
-        """
-        return await self._transport.record(r.Importance, "GET", path_of("/studies/{id}/importance", id=id))
 
-    async def pause(self, id: Ref, /) -> r.Study:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Importance,
+            "GET",
+            path_of("/studies/{id}/importance", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def pause(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
         """No new trials; jobs of trials save and leave their GPUs until it is resumed.
 
         POST /studies/{id}/pause
-        """
-        return await self._transport.record(r.Study, "POST", path_of("/studies/{id}/pause", id=id))
 
-    async def resume(self, id: Ref, /) -> r.Study:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies/{id}/pause", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def resume(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
         """Goes on where it was paused.
 
         POST /studies/{id}/resume
-        """
-        return await self._transport.record(r.Study, "POST", path_of("/studies/{id}/resume", id=id))
 
-    async def stop(self, id: Ref, /) -> r.Study:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies/{id}/resume", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def stop(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
         """Ends the study for good and cancels jobs of its trials; asked again it changes nothing.
 
         POST /studies/{id}/stop
-        """
-        return await self._transport.record(r.Study, "POST", path_of("/studies/{id}/stop", id=id))
 
-    async def list_trials(self, id: Ref, /) -> ApiRows[r.Trial]:
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        """
+        return await self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies/{id}/stop", id=id),
+            query={"organisation": organisation, "project": project},
+        )
+
+    async def list_trials(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None
+    ) -> ApiRows[r.Trial]:
         """All trials of the study, by number.
 
         GET /studies/{id}/trials
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         """
-        return await self._transport.rows(r.Trial, "GET", path_of("/studies/{id}/trials", id=id))
+        return await self._transport.rows(
+            r.Trial,
+            "GET",
+            path_of("/studies/{id}/trials", id=id),
+            query={"organisation": organisation, "project": project},
+        )
 
 
 class AsyncTeamsOperations:
@@ -4460,6 +4994,7 @@ class AsyncTeamsOperations:
         name: str | None = None,
         organisation: str | None = None,
         parent: str | None = None,
+        ref: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
@@ -4470,6 +5005,8 @@ class AsyncTeamsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         parent: Only those directly below this team.
+        ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
+        whose id begins or ends with it, with four characters at least.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4477,7 +5014,7 @@ class AsyncTeamsOperations:
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation, "parent": parent, "within": within},
+            query={"name": name, "organisation": organisation, "parent": parent, "ref": ref, "within": within},
             size=page_size,
         )
 
@@ -4494,18 +5031,23 @@ class AsyncTeamsOperations:
             r.Team, "POST", path_of("/teams"), body={"name": name, "organisation": organisation, "parent": parent}
         )
 
-    async def get(self, id: Ref, /) -> r.Team:
+    async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Team:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
         GET /teams/{id}
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.record(r.Team, "GET", path_of("/teams/{id}", id=id))
+        return await self._transport.record(
+            r.Team, "GET", path_of("/teams/{id}", id=id), query={"organisation": organisation}
+        )
 
     async def update(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         name: str | Unset = UNSET,
         parent: str | Unset | None = UNSET,
         seen: b.TeamSeenRequest | Unset = UNSET,
@@ -4514,6 +5056,7 @@ class AsyncTeamsOperations:
 
         PATCH /teams/{id}
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         name: Another name; left out: the same.
         parent: The id of the team to move it below, with all below it; null: directly below the organisation; left
         out: where it is.
@@ -4521,7 +5064,11 @@ class AsyncTeamsOperations:
         now.
         """
         return await self._transport.record(
-            r.Team, "PATCH", path_of("/teams/{id}", id=id), body={"name": name, "parent": parent, "seen": seen}
+            r.Team,
+            "PATCH",
+            path_of("/teams/{id}", id=id),
+            query={"organisation": organisation},
+            body={"name": name, "parent": parent, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -4531,15 +5078,21 @@ class AsyncTeamsOperations:
         """
         await self._transport.content("DELETE", path_of("/teams/{id}", id=id))
 
-    async def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+    async def permissions(
+        self, id: Ref, /, *, organisation: str | None = None, username: str | None = None
+    ) -> r.Permissions:
         """Where one's role comes from, what it allows, and who gives the role that other actions need.
 
         GET /teams/{id}/permissions
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: Of this member, for admins of the place; left out: of the caller.
         """
         return await self._transport.record(
-            r.Permissions, "GET", path_of("/teams/{id}/permissions", id=id), query={"username": username}
+            r.Permissions,
+            "GET",
+            path_of("/teams/{id}/permissions", id=id),
+            query={"organisation": organisation, "username": username},
         )
 
     async def update_quota(
@@ -4547,6 +5100,7 @@ class AsyncTeamsOperations:
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
@@ -4571,6 +5125,7 @@ class AsyncTeamsOperations:
 
         PATCH /teams/{id}/quota
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
@@ -4596,6 +5151,7 @@ class AsyncTeamsOperations:
             r.QuotaOwner,
             "PATCH",
             path_of("/teams/{id}/quota", id=id),
+            query={"organisation": organisation},
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
@@ -4617,12 +5173,16 @@ class AsyncTeamsOperations:
             },
         )
 
-    async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+    async def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
         """Boosts that are in effect, the one that ends first at the top.
 
         GET /teams/{id}/quota/boosts
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.rows(r.QuotaBoost, "GET", path_of("/teams/{id}/quota/boosts", id=id))
+        return await self._transport.rows(
+            r.QuotaBoost, "GET", path_of("/teams/{id}/quota/boosts", id=id), query={"organisation": organisation}
+        )
 
     async def create_quota_boost(
         self,
@@ -4630,6 +5190,7 @@ class AsyncTeamsOperations:
         /,
         *,
         ends_at: datetime | str,
+        organisation: str | None = None,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -4642,6 +5203,7 @@ class AsyncTeamsOperations:
 
         POST /teams/{id}/quota/boosts
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
@@ -4653,6 +5215,7 @@ class AsyncTeamsOperations:
             r.QuotaBoost,
             "POST",
             path_of("/teams/{id}/quota/boosts", id=id),
+            query={"organisation": organisation},
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
@@ -4662,12 +5225,16 @@ class AsyncTeamsOperations:
             },
         )
 
-    async def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+    async def list_quota_burn_down(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.BurnDown]:
         """How each budget of GPU-hours is used in its present period, and when it would be used up.
 
         GET /teams/{id}/quota/burn-down
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.rows(r.BurnDown, "GET", path_of("/teams/{id}/quota/burn-down", id=id))
+        return await self._transport.rows(
+            r.BurnDown, "GET", path_of("/teams/{id}/quota/burn-down", id=id), query={"organisation": organisation}
+        )
 
     async def quota_requests(
         self,
@@ -4675,6 +5242,7 @@ class AsyncTeamsOperations:
         /,
         *,
         reason: str,
+        organisation: str | None = None,
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -4684,6 +5252,7 @@ class AsyncTeamsOperations:
 
         POST /teams/{id}/quota/requests
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
@@ -4695,6 +5264,7 @@ class AsyncTeamsOperations:
             r.RequestedQuota,
             "POST",
             path_of("/teams/{id}/quota/requests", id=id),
+            query={"organisation": organisation},
             body={
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
@@ -4704,30 +5274,42 @@ class AsyncTeamsOperations:
             },
         )
 
-    async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
+    async def restore_quota(
+        self, id: Ref, /, *, version: int, organisation: str | None = None, seen: int | Unset = UNSET
+    ) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
         POST /teams/{id}/quota/restore
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         version: The version whose rules are restored, as a new version.
         seen: The present version, as the caller saw it; 409 when it is stale.
         """
         return await self._transport.record(
-            r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
+            r.QuotaOwner,
+            "POST",
+            path_of("/teams/{id}/quota/restore", id=id),
+            query={"organisation": organisation},
+            body={"version": version, "seen": seen},
         )
 
-    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+    async def quota_users(self, id: Ref, /, *, organisation: str | None = None) -> r.UserQuotas:
         """What each user may have here, and has now: the limits of every user, and exceptions.
 
         GET /teams/{id}/quota/users
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.record(r.UserQuotas, "GET", path_of("/teams/{id}/quota/users", id=id))
+        return await self._transport.record(
+            r.UserQuotas, "GET", path_of("/teams/{id}/quota/users", id=id), query={"organisation": organisation}
+        )
 
     async def update_quota_user(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         username: str | Unset | None = UNSET,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
@@ -4747,6 +5329,7 @@ class AsyncTeamsOperations:
 
         PATCH /teams/{id}/quota/users
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: Whose limits; null: those of every user who has none of their own.
         max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
         gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
@@ -4764,6 +5347,7 @@ class AsyncTeamsOperations:
             r.UserQuota,
             "PATCH",
             path_of("/teams/{id}/quota/users", id=id),
+            query={"organisation": organisation},
             body={
                 "username": username,
                 "max_gpus": max_gpus,
@@ -4778,18 +5362,23 @@ class AsyncTeamsOperations:
             },
         )
 
-    async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
+    async def list_quota_versions(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /teams/{id}/quota/versions
+
+        organisation: Where the address has a name: of which organisation, by id or name.
         """
-        return await self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
+        return await self._transport.rows(
+            r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id), query={"organisation": organisation}
+        )
 
     def list_roles(
         self,
         id: Ref,
         /,
         *,
+        organisation: str | None = None,
         role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
@@ -4800,6 +5389,7 @@ class AsyncTeamsOperations:
 
         GET /teams/{id}/roles
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         role: Only those who have one of these roles, given here or in what is above.
         search: Only those whose user name or full name contains this; asked by an admin of the organisation, or
         whose e-mail address does.
@@ -4809,20 +5399,27 @@ class AsyncTeamsOperations:
             self._transport,
             r.PersonRoles,
             path_of("/teams/{id}/roles", id=id),
-            query={"role": role, "search": search},
+            query={"organisation": organisation, "role": role, "search": search},
             size=page_size,
         )
 
-    async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+    async def create_role(
+        self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
+    ) -> r.RoleBinding:
         """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
 
         POST /teams/{id}/roles
 
+        organisation: Where the address has a name: of which organisation, by id or name.
         username: The user name of a member of the organisation.
         role: The role to give.
         """
         return await self._transport.record(
-            r.RoleBinding, "POST", path_of("/teams/{id}/roles", id=id), body={"username": username, "role": role}
+            r.RoleBinding,
+            "POST",
+            path_of("/teams/{id}/roles", id=id),
+            query={"organisation": organisation},
+            body={"username": username, "role": role},
         )
 
 

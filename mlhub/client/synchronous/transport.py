@@ -111,19 +111,27 @@ class Transport:
         found: ApiRows[R] = ApiRows(decoded(row, record) for row in self.content(method, path, **sent))
         return found
 
-    def upload(self, record: type[R], path: str, *, body: Mapping[str, Any]) -> R:
+    def upload(
+        self, record: type[R], path: str, *, body: Mapping[str, Any], query: Mapping[str, Any] | None = None
+    ) -> R:
         """A form with a file. One of 8 MiB and more is sent in pieces, and goes on after a cut. Raises Refused,
         Unreachable, OSError."""
         fields = given({name: value for name, value in body.items() if name != "file"})
         source = body.get("file", UNSET)
         if source is UNSET:
-            return self._form(record, path, fields)
+            return self._form(record, path, fields, query=query)
         with opened(source) as file:
             if file.size_bytes < FROM_BYTES:
                 self._report(f"Uploading {file.filename}")
-                return self._form(record, path, fields, file=(file.filename, file.file.read()))
-            project = fields.get("project") or self._project_of(path)
-            return self._form(record, path, fields | {"upload": self.send(file, project=project)})
+                return self._form(record, path, fields, query=query, file=(file.filename, file.file.read()))
+            project = fields.get("project")
+            if not project:  # a new version, of a dataset or model that may have another name when all has arrived
+                owner, _, below = path.rpartition("/")
+                row = self.content("GET", owner, query=query)
+                project, query = str(row["project"]["id"]), None
+                path = f"{owner.rpartition('/')[0]}/{row['id']}/{below}"
+            fields["upload"] = self.send(file, project=project)
+            return self._form(record, path, fields, query=query)
 
     def send(self, file: OpenedFile, *, project: str) -> str:
         """The id of the upload of a whole file, sent in pieces. Raises Refused, Unreachable."""
@@ -205,14 +213,18 @@ class Transport:
                 raise Unreachable(f"{self.url}: the stream ended again and again.")
             time.sleep(pause_s)
 
-    def _form(self, record: type[R], path: str, fields: Mapping[str, Any], file: tuple[str, bytes] | None = None) -> R:
-        answer = self.exchange("POST", path, files=form_of(fields, file), timeout=STORED_WITHIN_S)
+    def _form(
+        self,
+        record: type[R],
+        path: str,
+        fields: Mapping[str, Any],
+        *,
+        query: Mapping[str, Any] | None,
+        file: tuple[str, bytes] | None = None,
+    ) -> R:
+        sent: dict[str, Any] = {"params": query_of(query)} if query else {}
+        answer = self.exchange("POST", path, files=form_of(fields, file), timeout=STORED_WITHIN_S, **sent)
         return record(content_of(answer))
-
-    def _project_of(self, path: str) -> str:
-        """Of a new version: the project of its dataset or model."""
-        owner = self.content("GET", path.rpartition("/")[0])
-        return str(owner["project"]["id"])
 
     def _report(self, line: str) -> None:
         if self.progress is not None:

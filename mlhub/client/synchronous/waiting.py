@@ -18,7 +18,7 @@ from mlhub.client.generated.synchronous import (
     StudiesOperations,
 )
 from mlhub.client.problems import Refused, Unfinished
-from mlhub.client.requests import Ref, StreamEvent
+from mlhub.client.requests import MARK, Ref, StreamEvent
 from mlhub.client.synchronous.transport import Transport
 
 POLL_S, MOST_POLL_S = 0.2, 2.0
@@ -60,6 +60,7 @@ class Jobs(JobsOperations):
         polling = Polling(self._transport, timeout_s)
         while True:
             job = self.get(id)
+            id = job.id  # a name could mean another job by the next time
             done = f", {job.progress:.0%}" if job.state == "running" and job.progress is not None else ""
             line = f"{job.name}: {job.state}{done}"
             if job.state == "succeeded":
@@ -84,7 +85,7 @@ class Jobs(JobsOperations):
         job = self.get(id)
         if job.state in ENDED and not cursor:
             return
-        for frame in self.stream(id, cursor=cursor or job.cursor):
+        for frame in self.stream(job.id, cursor=cursor or job.cursor):
             yield frame
             if frame.event == "job" and frame.data["state"] in ENDED:
                 return
@@ -108,6 +109,8 @@ class Jobs(JobsOperations):
         """
         if follow and search is not None:
             raise ValueError("search: lines to come are not searched. Leave out follow or search.")
+        if isinstance(id, str) and id.startswith(MARK):
+            id = (self.get(id)).id  # a name could mean another job by the next page
         last = 0
         while True:
             page = self.log_page(
@@ -146,6 +149,7 @@ class Studies(StudiesOperations):
         polling = Polling(self._transport, timeout_s)
         while True:
             study = self.get(id)
+            id = study.id  # a name could mean another study by the next time
             line = f"{study.name}: {study.state}"
             if study.state == "completed":
                 polling.report(line)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.actions import boost_quota, end_boost
 from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, Team
@@ -80,7 +80,7 @@ class QuotaBoostRequestSerializer(StrictSerializer):
     )
 
 
-class QuotaBoostsView(APIView):
+class QuotaBoostsView(AddressedView):
     """The boosts of a quota."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation

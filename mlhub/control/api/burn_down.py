@@ -9,11 +9,11 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.control.api.quota_serializers import BudgetUseSerializer
 from mlhub.control.quotas.budgets import as_rows
 from mlhub.control.quotas.burn_down import burn_downs
+from mlhub.core.api.views import AddressedView
 from mlhub.tenants.models import Organisation, Project, Team
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class BurnDownSerializer(BudgetUseSerializer):
     )
 
 
-class BurnDownView(APIView):
+class BurnDownView(AddressedView):
     """The use over time of an owner's budgets."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from mlhub.control.api.boosts import EXTRA_BY_TYPE
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.tenants.actions import approve_request, refuse_request, request_quota, withdraw_request
 from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
 from mlhub.tenants.models import Organisation, Project, QuotaRequest, Team
@@ -128,7 +128,7 @@ class QuotaRequestsView(VisibleMixin, generics.ListAPIView[QuotaRequest]):
     filterset_class = QuotaRequestFilter
 
 
-class QuotaRequestMakingView(APIView):
+class QuotaRequestMakingView(AddressedView):
     model: type[Organisation] | type[Team] | type[Project] = Organisation
 
     @extend_schema(request=QuotaAskSerializer, responses={201: RequestedQuotaSerializer})

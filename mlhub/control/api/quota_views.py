@@ -9,13 +9,12 @@ from uuid import UUID
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.control.api import quota_serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
 from mlhub.control.quotas.budgets import as_rows, budgets_now
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.access_control.assignments import administered_by
 from mlhub.tenants.access_control.permissions import require_administrator
 from mlhub.tenants.actions import set_quota
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class QuotaView(APIView):
+class QuotaView(AddressedView):
     @extend_schema(responses=s.QuotaSerializer)
     def get(self, request: Request, id: str) -> Response:
         """The organisation's limits, and what it uses of them."""
@@ -46,7 +45,7 @@ class QuotaView(APIView):
         return Response(_quota(organisation))
 
 
-class QuotaTreeView(APIView):
+class QuotaTreeView(AddressedView):
     @extend_schema(responses=s.QuotaTreeSerializer)
     def get(self, request: Request, id: str) -> Response:
         """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now.
@@ -95,7 +94,7 @@ def _below(administered: set[UUID], owners: list[dict[str, Any]]) -> list[UUID]:
     return found
 
 
-class PartQuotaView(APIView):
+class PartQuotaView(AddressedView):
     """A team's or a project's part of its organisation's quota."""
 
     model: type[Team] | type[Project]
@@ -119,7 +118,7 @@ class ProjectQuotaView(PartQuotaView):
     model = Project
 
 
-class QuotaVersionsView(APIView):
+class QuotaVersionsView(AddressedView):
     """The history of a quota."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation
@@ -131,7 +130,7 @@ class QuotaVersionsView(APIView):
         return Response(s.QuotaVersionSerializer(quota_history.versions_of(owner), many=True).data)
 
 
-class QuotaRestoreView(APIView):
+class QuotaRestoreView(AddressedView):
     """The return to an older version of a quota."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation

@@ -29,12 +29,12 @@ urlpatterns = [
     path("cluster/nodes/<str:name>/cordon", views.NodeClosingView.as_view(verb="cordon")),
     path("cluster/nodes/<str:name>/drain", views.NodeClosingView.as_view(verb="drain")),
     path("cluster/nodes/<str:name>/uncordon", views.NodeClosingView.as_view(verb="uncordon")),
-    path("organisations/<uuid:id>/quota", quotas.QuotaView.as_view()),
-    path("organisations/<uuid:id>/quota-tree", quotas.QuotaTreeView.as_view()),
-    path("teams/<uuid:id>/quota", quotas.TeamQuotaView.as_view()),
-    path("projects/<uuid:id>/quota", quotas.ProjectQuotaView.as_view()),
+    path("organisations/<named:id>/quota", quotas.QuotaView.as_view()),
+    path("organisations/<named:id>/quota-tree", quotas.QuotaTreeView.as_view()),
+    path("teams/<named:id>/quota", quotas.TeamQuotaView.as_view()),
+    path("projects/<named:id>/quota", quotas.ProjectQuotaView.as_view()),
     *(
-        path(f"{kind}/<uuid:id>/quota/{verb}", view.as_view(model=model))
+        path(f"{kind}/<named:id>/quota/{verb}", view.as_view(model=model))
         for kind, model in (("organisations", Organisation), ("teams", Team), ("projects", Project))
         for verb, view in (
             ("versions", quotas.QuotaVersionsView),
@@ -53,7 +53,7 @@ urlpatterns = [
     path("quota-requests/<uuid:id>/refuse", QuotaRequestRefusalView.as_view()),
     path("quota-requests/<uuid:id>/withdraw", QuotaRequestWithdrawalView.as_view()),
     path("jobs/preview", JobPreviewView.as_view()),
-    path("jobs/<uuid:id>/why", WhyView.as_view()),
+    path("jobs/<named:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),

@@ -15,7 +15,7 @@ from mlhub.control.api.quota_serializers import BudgetSerializer, BudgetUseSeria
 from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT
 from mlhub.control.quotas.user_limits import limits_in, use_of
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_body, read_query
+from mlhub.core.api.views import AddressedView, read_body, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.permissions import role_of
 from mlhub.tenants.actions.limits.quotas import Owner
@@ -129,7 +129,7 @@ class UserQuotaRemovalSerializer(StrictSerializer):
     )
 
 
-class UserQuotasView(APIView):
+class UserQuotasView(AddressedView):
     """Limits of users within an organisation, a team or a project."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation

@@ -9,13 +9,12 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.control.advice.counterfactuals import Counterfactuals, counterfactuals_of
 from mlhub.control.api.scheduling import CostsSerializer, DecisionSerializer
 from mlhub.control.monitoring import status
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_query
+from mlhub.core.api.views import AddressedView, read_query
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer
 from mlhub.jobs.models import Job
 from mlhub.tenants.sign_in.authentication import caller
@@ -169,7 +168,7 @@ class WhySerializer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True, help_text="Why there is no analysis; empty where there is one.")
 
 
-class WhyView(APIView):
+class WhyView(AddressedView):
     @extend_schema(parameters=[WhyQuerySerializer], responses=WhySerializer)
     def get(self, request: Request, id: str) -> Response:
         """Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the live

@@ -8,6 +8,7 @@ from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
 
+from mlhub.core.api.names import MARK, PATTERN, collection_of
 from mlhub.core.api.operations import METHODS
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.problems import CONTENT_TYPE
@@ -48,7 +49,7 @@ MEANINGS = {
     403: "The caller may not do this, or the CSRF token is missing.",
     404: "There is no such object that the caller may see.",
     406: "The answer has another media type than the header Accept takes.",
-    409: "The object's present state does not admit this, or its version is stale.",
+    409: "The object's present state does not admit this, its version is stale, or several have the name.",
     410: "The attempt has ended; nothing it sends is stored any more.",
     413: "The body is too large.",
     415: "The body has another media type than the operation takes.",
@@ -68,7 +69,28 @@ RATE_LIMIT_HEADERS = {
 
 
 class StrictAutoSchema(AutoSchema):
-    """Bodies read by a StrictSerializer admit no further properties."""
+    """Bodies read by a StrictSerializer admit no further properties; addresses take names where AddressedView does."""
+
+    def _get_parameters(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = super()._get_parameters()
+        collection = collection_of(self.path_regex)
+        if collection is None:
+            return found
+        view: Any = self.view  # an AddressedView
+        is_id = self.method in view.takes_ids_alone
+        own = next(one for one in found if (one["name"], one["in"]) == ("id", "path"))
+        own["schema"] = {"type": "string", **({"format": "uuid"} if is_id else {"pattern": PATTERN})}
+        if not is_id:
+            found += [
+                {
+                    "in": "query",
+                    "name": name,
+                    "schema": {"type": "string", "maxLength": 100},
+                    "description": f"Where the address has a name: of which {name}, by id or name.",
+                }
+                for name in collection.within
+            ]
+        return sorted(found, key=lambda parameter: str(parameter["name"]))
 
     def _map_serializer(self, serializer: Any, direction: Any, bypass_extensions: bool = False) -> Any:
         schema = super()._map_serializer(serializer, direction, bypass_extensions)
@@ -92,12 +114,19 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _describe_path(path: str, operation: dict[str, Any]) -> None:
-    """Describes path parameters by the segment before them: of /jobs/{id}, "The id of one of the jobs."."""
+    """Describes path parameters by the segment before them: of /runs/{id}, "The id of one of the runs."."""
     segments = path.split("/")
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             collection = segments[segments.index(f"{{{parameter['name']}}}") - 1]
-            parameter["description"] = f"The {parameter['name']} of one of the {collection.replace('-', ' ')}."
+            parameter["description"] = f"The {parameter['name']} of one of the {collection.replace('-', ' ')}"
+            parameter["description"] += (
+                f", or its name behind `{MARK}`." if parameter["schema"].get("pattern") == PATTERN else "."
+            )
+
+
+def _takes_name(parameter: dict[str, Any]) -> bool:
+    return parameter["schema"].get("pattern") == PATTERN
 
 
 def _add_to(operation: dict[str, Any], statuses: list[int]) -> None:
@@ -114,7 +143,7 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
     found = [*EVERYWHERE, 401, 403]
     if "requestBody" in operation:
         found += [413, 415]
-    if method != "get":
+    if method != "get" or any(_takes_name(parameter) for parameter in operation.get("parameters", ())):
         found.append(409)
     if FILE in operation["responses"].get("200", {}).get("content", {}):
         found.append(416)

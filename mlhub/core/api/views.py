@@ -8,15 +8,40 @@ from typing import TYPE_CHECKING, Any
 from django.http import Http404
 from rest_framework import generics
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.views import APIView
 
+from mlhub.core.api.names import AddressName, id_in_request
 from mlhub.core.api.strict import StrictSerializer
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rest_framework.request import Request
 
-    _View = generics.GenericAPIView[Any]
+
+class AddressedView(APIView):
+    """A view of routes with `<named:id>`, which sees the id where the address has a name."""
+
+    takes_ids_alone: Collection[str] = ("DELETE",)  # methods that cannot be undone
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Puts the id where the name is, once it is known who asks and that they may ask. Raises as id_in_request()."""
+        super().initial(request, *args, **kwargs)
+        if isinstance(given := self.kwargs.get("id"), AddressName):  # dispatch() calls the method with the same dict
+            self.kwargs["id"] = id_in_request(
+                given,
+                request._request,
+                query=request.query_params,
+                user=request.user,
+                takes_ids_alone=request.method in self.takes_ids_alone,
+            )
+
+
+if TYPE_CHECKING:
+
+    class _View(AddressedView, generics.GenericAPIView[Any]): ...
 else:
-    _View = object
+    _View = AddressedView
 
 
 class AnyAccept(DefaultContentNegotiation):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import structlog
@@ -26,7 +26,7 @@ from mlhub.core.web.origin import RequestOrigin, set_origin
 logger = structlog.stdlib.get_logger(__name__)
 HEADER = "X-Request-ID"
 PLAUSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-RESOURCE = re.compile(r"(\w+?)(ies|s)/<uuid:(\w+)>")  # of a route: jobs/<uuid:id> names a job, studies/... a study
+RESOURCE = re.compile(r"(\w+?)(ies|s)/<(?:uuid|named):(\w+)>")  # jobs/<uuid:id> is a job, studies/... a study
 QUIET = ("/healthz", "/readyz", "/metrics", "/static/", "/assets/", "/api/v1/ingest/")
 PROBLEM = "application/problem+json"
 
@@ -64,11 +64,15 @@ class RequestLogMiddleware:
 
     def process_view(self, request: HttpRequest, _view: Any, _args: Any, kwargs: dict[str, Any]) -> None:
         """Binds the ids that the address names: `job` of /jobs/{id}, `attempt` of /ingest/attempts/{id}, and so on."""
-        route = request.resolver_match.route if request.resolver_match else ""
-        found = [(stem + "y" if ending == "ies" else stem, name) for stem, ending, name in RESOURCE.findall(route)]
-        ids = {kind: str(kwargs[name]) for kind, name in found if name in kwargs}
-        if ids:
-            structlog.contextvars.bind_contextvars(**ids)
+        bind_ids(request.resolver_match.route if request.resolver_match else "", kwargs)
+
+
+def bind_ids(route: str, kwargs: Mapping[str, Any]) -> None:
+    """Binds what the route names to the logs of this request: its id, or its name until that is resolved."""
+    found = [(stem + "y" if ending == "ies" else stem, name) for stem, ending, name in RESOURCE.findall(route)]
+    ids = {kind: str(kwargs[name]) for kind, name in found if name in kwargs}
+    if ids:
+        structlog.contextvars.bind_contextvars(**ids)
 
 
 def _bind(request: HttpRequest) -> str:

@@ -8,9 +8,9 @@ from mlhub.datasets.api import differences, views
 urlpatterns = [
     path("datasets", views.DatasetsView.as_view()),
     path("datasets/references", views.DatasetReferencesView.as_view()),
-    path("datasets/<uuid:id>", views.DatasetView.as_view()),
-    path("datasets/<uuid:id>/versions", views.DatasetVersionsView.as_view()),
-    path("datasets/<uuid:id>/references", views.VersionReferencesView.as_view()),
+    path("datasets/<named:id>", views.DatasetView.as_view()),
+    path("datasets/<named:id>/versions", views.DatasetVersionsView.as_view()),
+    path("datasets/<named:id>/references", views.VersionReferencesView.as_view()),
     path("dataset-versions/<uuid:id>", views.DatasetVersionView.as_view()),
     path("dataset-versions/<uuid:id>/columns", views.ColumnChoiceView.as_view()),
     path("dataset-versions/<uuid:id>/difference", differences.VersionDifferenceView.as_view()),

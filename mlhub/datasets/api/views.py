@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AddressedView, AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.core.paging.pagination import InOrder
 from mlhub.datasets import actions, references
@@ -28,6 +28,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class DatasetFilter(django_filters.FilterSet):
     )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
     search = django_filters.CharFilter("name", "icontains", help_text="Only those whose name contains this.")
+    ref = RefFilter()
 
     class Meta:
         model = Dataset
@@ -76,7 +78,7 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
+class DatasetVersionsView(UploadMixin, AddressedView, generics.ListAPIView[DatasetVersion]):
     queryset = DatasetVersion.objects.select_related("dataset").defer("preview", "statistics")
     serializer_class = s.DatasetVersionSerializer
 

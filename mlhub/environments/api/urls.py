@@ -9,6 +9,6 @@ urlpatterns = [
     path("environments", views.EnvironmentsView.as_view()),
     path("environments/<uuid:id>", views.EnvironmentView.as_view()),
     path("environments/<uuid:id>/log", views.EnvironmentLogView.as_view()),
-    path("projects/<uuid:id>/secrets", views.SecretsView.as_view()),
-    path("projects/<uuid:id>/secrets/<str:name>", views.SecretView.as_view()),
+    path("projects/<named:id>/secrets", views.SecretsView.as_view()),
+    path("projects/<named:id>/secrets/<str:name>", views.SecretView.as_view()),
 ]

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.environments import secrets
 from mlhub.environments.api import serializers as s
 from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
@@ -60,7 +60,7 @@ class SecretFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class SecretsView(generics.ListAPIView[ProjectSecret]):
+class SecretsView(AddressedView, generics.ListAPIView[ProjectSecret]):
     """The project's secrets by name, without their values."""
 
     queryset = ProjectSecret.objects.select_related("set_by")
@@ -74,7 +74,7 @@ class SecretsView(generics.ListAPIView[ProjectSecret]):
         return super().get_queryset().filter(project=project)
 
 
-class SecretView(generics.GenericAPIView[ProjectSecret]):
+class SecretView(AddressedView, generics.GenericAPIView[ProjectSecret]):
     queryset = ProjectSecret.objects.all()
     serializer_class = s.SecretSerializer
 

@@ -9,6 +9,6 @@ urlpatterns = [
     path("events", views.EventsView.as_view()),
     path("events/export", export.EventsExportView.as_view()),
     path("events/verify", views.VerifyView.as_view()),
-    path("jobs/<uuid:id>/events", views.JobEventsView.as_view()),
+    path("jobs/<named:id>/events", views.JobEventsView.as_view()),
     path("stream", views.EventsStreamView.as_view()),
 ]

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import DeferredJoinMixin, read_body
+from mlhub.core.api.views import AddressedView, DeferredJoinMixin, read_body
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
 from mlhub.experiments.algorithms.space import Options
@@ -24,6 +24,7 @@ from mlhub.experiments.records import rules_of
 from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_of, project_of
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class StudyFilter(django_filters.FilterSet):
     dataset_version = django_filters.UUIDFilter(
         "dataset_version_id", help_text="Only those whose trials read this dataset version."
     )
+    ref = RefFilter()
 
     class Meta:
         model = Study
@@ -86,7 +88,7 @@ class StudyView(DeferredJoinMixin, generics.RetrieveAPIView[Study]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class TrialsView(generics.ListAPIView[Trial]):
+class TrialsView(AddressedView, generics.ListAPIView[Trial]):
     """All trials of the study, by number."""
 
     queryset = Trial.objects.all()
@@ -101,7 +103,7 @@ class TrialsView(generics.ListAPIView[Trial]):
         return super().get_queryset().filter(study=study).order_by("number")
 
 
-class StudyActionView(generics.GenericAPIView[Study]):
+class StudyActionView(AddressedView, generics.GenericAPIView[Study]):
     """One verb on one study."""
 
     serializer_class: Any = s.StudySerializer

@@ -10,9 +10,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from mlhub.core.api.views import AnyAccept
+from mlhub.core.api.views import AddressedView, AnyAccept
 from mlhub.core.errors import NotFoundError
 from mlhub.jobs.models import Artifact, Job
 from mlhub.storage.downloads import blob_response
@@ -30,7 +29,7 @@ class ArtifactSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(read_only=True, help_text="When it was uploaded.")
 
 
-class JobArtifactsView(APIView):
+class JobArtifactsView(AddressedView):
     @extend_schema(responses=ArtifactSerializer(many=True), filters=False)
     def get(self, request: Request, **_: Any) -> Response:
         """Files that people download from the job, by name: its predictions, or what its script left."""
@@ -38,7 +37,7 @@ class JobArtifactsView(APIView):
         return Response(ArtifactSerializer(Artifact.objects.downloadable(job), many=True).data)
 
 
-class JobArtifactView(APIView):
+class JobArtifactView(AddressedView):
     content_negotiation_class = AnyAccept
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})

@@ -117,6 +117,8 @@ class CheckpointView(JobActionView):
 
 
 class CheckpointDeletionView(JobActionView):
+    takes_ids_alone = ("POST",)
+
     @extend_schema(request=CheckpointDeletionSerializer, responses={204: None})
     def post(self, request: Request, **_: Any) -> Response:
         """Deletes these checkpoints, all or none. 409 for a pinned one, and for one that a live job needs."""

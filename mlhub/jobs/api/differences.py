@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_query
+from mlhub.core.api.views import AddressedView, read_query
 from mlhub.jobs.models import Job
 from mlhub.jobs.submission.differences import difference_of
 from mlhub.registry.code_differences import FileChange
@@ -51,7 +50,7 @@ class JobDifferenceSerializer(serializers.Serializer[Any]):
     code = CodeDifferenceSerializer(help_text="The files of code that differ.")
 
 
-class DifferenceView(APIView):
+class DifferenceView(AddressedView):
     @extend_schema(parameters=[DifferenceQuerySerializer], responses=JobDifferenceSerializer)
     def get(self, request: Request, **_: Any) -> Response:
         """From this job to another: settings that differ, and diffs of the code's text files, of bounded size."""

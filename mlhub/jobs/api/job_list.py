@@ -16,6 +16,7 @@ from mlhub.jobs.models import FurtherDataset, Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 
 MAX_IDS = 200
 MAX_WORDS = 8
@@ -61,6 +62,7 @@ class JobFilter(django_filters.FilterSet):
         method="by_text",
         help_text="Only those of which each word is in the name, owner, model or dataset, or begins the id.",
     )
+    ref = RefFilter()
 
     class Meta:
         model = Job

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from mlhub.core.api.views import AddressedView
 from mlhub.jobs.artifacts.lineage import NodeKind, lineage_of
 from mlhub.registry.api.trained import MODEL, VERSION
 from mlhub.registry.models import ModelVersion
@@ -43,7 +43,7 @@ class LineageSerializer(serializers.Serializer[Any]):
     n_left_out = serializers.IntegerField(help_text="How many older jobs used the version and are left out.")
 
 
-class LineageView(APIView):
+class LineageView(AddressedView):
     @extend_schema(parameters=[MODEL, VERSION], responses=LineageSerializer)
     def get(self, request: Request, id: UUID, version: str, **_: Any) -> Response:
         """What the version was made from and by which job, the newest 50 jobs that used it, and what they made."""

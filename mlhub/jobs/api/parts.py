@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rest_framework.views import APIView
-
+from mlhub.core.api.views import AddressedView
 from mlhub.jobs.models import Job
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class JobPartView(APIView):
+class JobPartView(AddressedView):
     """Below /jobs/{id}/; 404 for a job that the caller may not see."""
 
     def job(self, request: Request) -> Job:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_query
+from mlhub.core.api.views import AddressedView, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.jobs.execution.startup import PHASES, startup_of
 from mlhub.jobs.models import Job
@@ -47,7 +46,7 @@ class StartupSerializer(serializers.Serializer[Any]):
     is_complete = serializers.BooleanField(help_text="Whether the first step is made.")
 
 
-class StartupView(APIView):
+class StartupView(AddressedView):
     @extend_schema(parameters=[StartupQuerySerializer], responses=StartupSerializer)
     def get(self, request: Request, **_: Any) -> Response:
         """From the request to the first step: each phase with its start and duration."""

@@ -17,7 +17,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from mlhub.core.api.fields import FIELDS, only_fields
-from mlhub.core.api.views import AnyAccept, DeferredJoinMixin, VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, AnyAccept, DeferredJoinMixin, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.core.paging.keyset import SortedPage
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
@@ -147,7 +147,7 @@ class JobView(DeferredJoinMixin, generics.RetrieveAPIView[Job]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class JobActionView(generics.GenericAPIView[Job]):
+class JobActionView(AddressedView, generics.GenericAPIView[Job]):
     """One verb on one job."""
 
     serializer_class: type[BaseSerializer[Any]] = s.JobSerializer

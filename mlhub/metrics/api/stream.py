@@ -16,6 +16,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponseBase
 from rest_framework import exceptions
 
+from mlhub.core.api.names import AddressName, id_in_request
 from mlhub.core.errors import InvalidInputError
 from mlhub.events import sse
 from mlhub.events.access import StreamAccess, end_frame, ending
@@ -96,22 +97,23 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
     },
 )
 class JobStreamView(sse.EventStreamView):
-    async def get(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
-        def access_to_job() -> StreamAccess:
+    async def get(self, request: HttpRequest, id: UUID | AddressName) -> HttpResponseBase:
+        def access_to_job() -> tuple[StreamAccess, UUID]:
             user = sse.authenticated_user(request)
             if not isinstance(user, User):
                 raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
-            if not Job.objects.visible_to(user).filter(pk=id).exists():
+            job_id = id_in_request(id, request, query=request.GET, user=user)
+            if not Job.objects.visible_to(user).filter(pk=job_id).exists():
                 raise exceptions.NotFound("There is no such job that you may see.")
-            return StreamAccess(request, user)
+            return StreamAccess(request, user), job_id
 
-        access = await hub().read(access_to_job)
+        access, job_id = await hub().read(access_to_job)
         seen = sse.last_event_id(request)
         try:
             start = Cursor.parse(seen) if seen else None
         except ValueError as error:
             raise InvalidInputError(f"{error}.", field="last_event_id", remedy="Leave it out to begin now.") from error
-        return sse.respond(_frames(id, start, access))
+        return sse.respond(_frames(job_id, start, access))
 
 
 async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> AsyncIterator[bytes]:

@@ -5,4 +5,4 @@ from django.urls import path
 
 from mlhub.notebooks.api.views import NotebookView
 
-urlpatterns = [path("jobs/<uuid:id>/notebook", NotebookView.as_view())]
+urlpatterns = [path("jobs/<named:id>/notebook", NotebookView.as_view())]

@@ -12,8 +12,8 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from mlhub.core.api.views import AddressedView
 from mlhub.core.errors import ConflictError, NotFoundError
 from mlhub.jobs.models import Job, JobKind, NotebookActivity
 from mlhub.jobs.submission.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
@@ -57,7 +57,7 @@ class NotebookAddressSerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(read_only=True, help_text="Until when the address can be used.")
 
 
-class NotebookView(APIView):
+class NotebookView(AddressedView):
     required_scope: str | None = None
 
     @extend_schema(responses=NotebookSerializer)

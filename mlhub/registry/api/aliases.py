@@ -9,10 +9,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AddressedView, read_body
 from mlhub.registry.aliases import delete_alias, set_alias
 from mlhub.registry.models import Model, ModelAlias
 from mlhub.tenants.sign_in.authentication import caller
@@ -46,7 +45,7 @@ class AliasTargetSerializer(StrictSerializer):
     version = serializers.IntegerField(min_value=1, max_value=10**9, help_text="The number of the version.")
 
 
-class AliasesView(APIView):
+class AliasesView(AddressedView):
     @extend_schema(parameters=[MODEL], responses=AliasSerializer(many=True))
     def get(self, request: Request, id: UUID, **_: Any) -> Response:
         """All aliases of the model, by name."""
@@ -55,7 +54,7 @@ class AliasesView(APIView):
         return Response(AliasSerializer(found, many=True).data)
 
 
-class AliasView(APIView):
+class AliasView(AddressedView):
     @extend_schema(parameters=[MODEL, NAME], request=AliasTargetSerializer, responses=AliasSerializer)
     def put(self, request: Request, id: UUID, name: str, **_: Any) -> Response:
         """Sets the alias, or moves it from another version."""

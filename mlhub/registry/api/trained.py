@@ -10,11 +10,10 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.parsers import RowsJSONParser
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import AnyAccept, read_body
+from mlhub.core.api.views import AddressedView, AnyAccept, read_body
 from mlhub.core.problems import problem
 from mlhub.registry import row_predictions
 from mlhub.registry.export.archive import check_bytes, model_folder, zipped
@@ -43,7 +42,7 @@ def trained_version(request: Request, model_id: UUID, version: str) -> ModelVers
     return found
 
 
-class ExportView(APIView):
+class ExportView(AddressedView):
     content_negotiation_class = AnyAccept
 
     @extend_schema(parameters=[MODEL, VERSION], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
@@ -82,7 +81,7 @@ class PredictionsSerializer(serializers.Serializer[Any]):
     )
 
 
-class PredictView(APIView):
+class PredictView(AddressedView):
     parser_classes = [RowsJSONParser]
     rate_limit_budgets = {"POST": "submissions"}
 

@@ -11,12 +11,12 @@ from mlhub.registry.api.trained import ExportView, PredictView
 
 urlpatterns = [
     path("models", views.ModelsView.as_view()),
-    path("models/<uuid:id>", views.ModelView.as_view()),
-    path("models/<uuid:id>/versions", views.ModelVersionsView.as_view()),
-    path("models/<uuid:id>/aliases", AliasesView.as_view()),
-    path("models/<uuid:id>/aliases/<str:name>", AliasView.as_view()),
-    path("models/<uuid:id>/versions/<str:version>/export", ExportView.as_view()),
-    path("models/<uuid:id>/versions/<str:version>/predict", PredictView.as_view()),
+    path("models/<named:id>", views.ModelView.as_view()),
+    path("models/<named:id>/versions", views.ModelVersionsView.as_view()),
+    path("models/<named:id>/aliases", AliasesView.as_view()),
+    path("models/<named:id>/aliases/<str:name>", AliasView.as_view()),
+    path("models/<named:id>/versions/<str:version>/export", ExportView.as_view()),
+    path("models/<named:id>/versions/<str:version>/predict", PredictView.as_view()),
     path("dataset-versions/<uuid:id>/trained", TrainedOnView.as_view()),
     path("model-versions/<uuid:id>", views.ModelVersionView.as_view()),
     path("model-versions/<uuid:id>/download", views.DownloadView.as_view()),

@@ -15,7 +15,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AddressedView, AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.annotations import annotate_version
@@ -26,6 +26,7 @@ from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ModelFilter(django_filters.FilterSet):
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
     )
+    ref = RefFilter()
 
     class Meta:
         model = Model
@@ -97,7 +99,7 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
+class ModelVersionsView(UploadMixin, AddressedView, generics.ListAPIView[ModelVersion]):
     queryset = ModelVersion.objects.select_related("model", *LINEAGE).prefetch_related("aliases")
     serializer_class = s.ModelVersionSerializer
     filterset_class = ModelVersionFilter

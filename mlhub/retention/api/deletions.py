@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.described import described
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.retention.models import OrganisationDeletion
 from mlhub.retention.organisation_deletions import begin_deletion, contents_to_delete
 from mlhub.tenants.access_control.permissions import require_role
@@ -74,7 +73,9 @@ class DeleteOrganisationSerializer(OwnerProofSerializer):
     name = serializers.CharField(max_length=100, help_text="The organisation's name, to confirm.")
 
 
-class OrganisationDataView(APIView):
+class OrganisationDataView(AddressedView):
+    takes_ids_alone = ("POST",)
+
     @extend_schema(responses=OrganisationContentsSerializer)
     def get(self, request: Request, id: UUID) -> Response:
         """What deleting the organisation with all its data would remove, and what forbids it; for owners."""

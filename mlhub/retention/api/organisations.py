@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AddressedView, read_body
 from mlhub.jobs.models import OrganisationRetention
 from mlhub.jobs.retention.organisation_retention import merged, set_organisation_retention
 from mlhub.jobs.retention.retention_bounds import OrganisationRule
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class OrganisationRetentionView(APIView):
+class OrganisationRetentionView(AddressedView):
     @extend_schema(responses=s.OrganisationRetentionSerializer)
     def get(self, request: Request, id: str) -> Response:
         """Within which bounds the organisation's projects choose how long they keep what their jobs leave, by kind."""
@@ -42,7 +41,7 @@ class OrganisationRetentionView(APIView):
         return Response(_shown(organisation, request))
 
 
-class OrganisationRetentionPreviewView(APIView):
+class OrganisationRetentionPreviewView(AddressedView):
     required_scope = "read"
 
     @extend_schema(request=s.OrganisationRulesSerializer, responses=s.RetentionEffectSerializer(many=True))

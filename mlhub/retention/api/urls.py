@@ -6,11 +6,11 @@ from django.urls import path
 from mlhub.retention.api import deletions, organisations, views
 
 urlpatterns = [
-    path("organisations/<uuid:id>/deletion", deletions.OrganisationDataView.as_view()),
+    path("organisations/<named:id>/deletion", deletions.OrganisationDataView.as_view()),
     path("organisation-deletions", deletions.OrganisationDeletionsView.as_view()),
     path("organisation-deletions/<uuid:id>", deletions.OrganisationDeletionView.as_view()),
-    path("organisations/<uuid:id>/retention", organisations.OrganisationRetentionView.as_view()),
-    path("organisations/<uuid:id>/retention/preview", organisations.OrganisationRetentionPreviewView.as_view()),
-    path("projects/<uuid:id>/retention", views.RetentionView.as_view()),
-    path("projects/<uuid:id>/retention/preview", views.RetentionPreviewView.as_view()),
+    path("organisations/<named:id>/retention", organisations.OrganisationRetentionView.as_view()),
+    path("organisations/<named:id>/retention/preview", organisations.OrganisationRetentionPreviewView.as_view()),
+    path("projects/<named:id>/retention", views.RetentionView.as_view()),
+    path("projects/<named:id>/retention/preview", views.RetentionPreviewView.as_view()),
 ]

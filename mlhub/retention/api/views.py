@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from mlhub.core.api.views import read_body
+from mlhub.core.api.views import AddressedView, read_body
 from mlhub.jobs.models import ProjectRetention
 from mlhub.jobs.retention.retention_actions import check_days, set_retention
 from mlhub.jobs.retention.retention_rules import (
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class RetentionView(APIView):
+class RetentionView(AddressedView):
     @extend_schema(responses=s.RetentionSerializer)
     def get(self, request: Request, id: str) -> Response:
         """How long the project keeps what its jobs leave, by kind, and what there is of it."""
@@ -48,7 +47,7 @@ class RetentionView(APIView):
         return Response(_shown(project, request))
 
 
-class RetentionPreviewView(APIView):
+class RetentionPreviewView(AddressedView):
     required_scope = "read"
 
     @extend_schema(request=s.RetentionDaysSerializer, responses=s.ReclaimableSerializer(many=True))

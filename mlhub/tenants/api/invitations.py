@@ -12,7 +12,7 @@ from rest_framework import generics, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.core.errors import NotFoundError
 from mlhub.tenants import actions
 from mlhub.tenants.access_control.permissions import require_role
@@ -41,7 +41,7 @@ class InvitationFilter(django_filters.FilterSet):
         return rows.filter(Q(username__icontains=text) | Q(email__icontains=text))
 
 
-class InvitationsView(generics.ListAPIView[Invitation]):
+class InvitationsView(AddressedView, generics.ListAPIView[Invitation]):
     """Invitations of an organisation that wait for an answer; for its admins."""
 
     queryset = Invitation.objects.select_related("invited_by")

@@ -10,11 +10,10 @@ from django.db.models import Prefetch, Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import VisibleMixin, read_body, read_query
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode, bindings_in
 from mlhub.tenants.access_control.explained import TenantAction, permissions_of
@@ -137,7 +136,7 @@ class PersonFilter(django_filters.FilterSet):
         return rows.filter(Q(role__in=roles) | Q(pk__in=given.values("membership")))
 
 
-class RolesView(generics.ListAPIView[Membership]):
+class RolesView(AddressedView, generics.ListAPIView[Membership]):
     """Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
     team. Who has a role here alone is not shown the organisation's other people.
     """
@@ -203,7 +202,7 @@ class RoleBindingView(VisibleMixin, generics.GenericAPIView[RoleBinding]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class PermissionsView(APIView):
+class PermissionsView(AddressedView):
     """What one may do in an organisation, a team or a project, and why."""
 
     model: type[Organisation] | type[Team] | type[Project] = Organisation

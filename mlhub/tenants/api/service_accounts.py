@@ -12,7 +12,7 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.api.views import read_body, read_query
+from mlhub.core.api.views import AddressedView, read_body, read_query
 from mlhub.core.errors import NotAllowedError, NotFoundError
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.administration import service_accounts as actions
@@ -133,7 +133,7 @@ class ServiceAccountFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class ServiceAccountsView(generics.ListAPIView[User]):
+class ServiceAccountsView(AddressedView, generics.ListAPIView[User]):
     """The service accounts of an organisation."""
 
     queryset = User.objects.none()

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
 from mlhub.tenants.access_control.assignments import project_roles
@@ -21,6 +21,7 @@ from mlhub.tenants.api import serializers as s
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
 from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.people import people_named
+from mlhub.tenants.refs import RefFilter
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_in.authentication import caller
 
@@ -60,6 +61,7 @@ class MemberFilter(django_filters.FilterSet):
 class TeamFilter(OfOrganisationFilter):
     parent = django_filters.UUIDFilter(help_text="Only those directly below this team.")
     within = django_filters.UUIDFilter(method="below", help_text="Only this team and all teams below it.")
+    ref = RefFilter()
 
     class Meta:
         model = Team
@@ -84,6 +86,7 @@ class ProjectFilter(OfOrganisationFilter):
     )
     team = NamedFilter(Team, help_text="Only those of this team, by id or name, without those of teams below it.")
     within = django_filters.UUIDFilter(method="below", help_text="Only those of this team and of all teams below it.")
+    ref = RefFilter()
 
     class Meta:
         model = Project
@@ -107,9 +110,19 @@ class ProjectFilter(OfOrganisationFilter):
         return rows.filter(team__in=Team.objects.below([team]))
 
 
+class OrganisationFilter(django_filters.FilterSet):
+    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
+    ref = RefFilter()
+
+    class Meta:
+        model = Organisation
+        fields: list[str] = []
+
+
 class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
     queryset = Organisation.objects.all()
     serializer_class = s.OrganisationSerializer
+    filterset_class = OrganisationFilter
 
     def get_permissions(self) -> list[BasePermission]:
         return [IsPlatformAdministrator() if self.request.method == "POST" else IsAuthenticatedInScope()]
@@ -156,7 +169,7 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class MembersView(generics.ListAPIView[Membership]):
+class MembersView(AddressedView, generics.ListAPIView[Membership]):
     """The people of an organisation, with their roles; its service accounts have a list of their own."""
 
     queryset = Membership.objects.select_related("user")

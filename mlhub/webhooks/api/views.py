@@ -12,7 +12,7 @@ from rest_framework import generics, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.roles import Role
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class WebhooksView(generics.ListAPIView[Webhook]):
+class WebhooksView(AddressedView, generics.ListAPIView[Webhook]):
     """The organisation's webhooks."""
 
     queryset = Webhook.objects.order_by("created_at")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.names import places_named, several_places
+from mlhub.cli.names import meant, places_named, several_places
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
 
@@ -92,7 +92,7 @@ def why(
 
 def _address(session: Session, name: str, kinds: tuple[str, ...] = ("team", "project")) -> str:
     """Where the API has the place of that name or id."""
-    rows = [(kind, one) for kind in kinds for one in session.api.all(f"/{kind}s")]
+    rows = [(kind, one) for kind in kinds for one in meant(session.api, f"{kind}s", name.removeprefix(f"{kind}/"))]
     found = [(kind, one["id"]) for kind, one in places_named(name, rows)]
     if len(found) == 1:
         return f"/{found[0][0]}s/{found[0][1]}"
