@@ -74,17 +74,20 @@ class GuaranteeClaims:
         return found
 
     def claim(self) -> None:
-        """Claims for waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
+        """Claims for waiting jobs within a guarantee: of their type of GPU, then of any type; of each their tenant's own
+        first, then those of its parents.
+        """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
-        for level in range(depth):
-            requests = [request for request in requests if not self._is_met(request, level)]
+        for is_of_type in (True, False) if self.booked.types else (False,):
+            for level in range(depth):
+                requests = [request for request in requests if not self._is_met(request, level, is_of_type=is_of_type)]
 
-    def _is_met(self, request: _ClaimRequest, level: int) -> bool:
+    def _is_met(self, request: _ClaimRequest, level: int, *, is_of_type: bool) -> bool:
         """Whether nothing more is to be found out about it on higher levels."""
         for n in request.sizes:
-            rights = self._rights(request.job, n, level)
+            rights = self._rights(request.job, n, level, is_of_type=is_of_type)
             if not rights:
                 continue
             host = planned_resources(request.job, n)
@@ -97,20 +100,18 @@ class GuaranteeClaims:
                 return True
         return False
 
-    def _rights(self, job: JobSnapshot, n: int, level: int) -> dict[str, _Right]:
-        """By type of GPU that the job may use: whose guarantee covers so many, up to this level; of the type first."""
-        tenant, booked = job.tenant, self.booked
+    def _rights(self, job: JobSnapshot, n: int, level: int, *, is_of_type: bool) -> dict[str, _Right]:
+        """By type of GPU that the job may use: whose guarantee covers so many, up to this level."""
         types = [t for t in self.free if not job.gpu_types or t in job.gpu_types]
-        if not booked.types:
-            owner = _owner(booked, tenant, n, level, "")
+        if not self.booked.types:
+            owner = _owner(self.booked, job.tenant, n, level, "")
             return {} if owner is None else dict.fromkeys(types, _Right(owner, False))
         found = {}
         for gpu_type in types:
-            books = booked.of_type(gpu_type)
-            of_type = None if books is None else _owner(books, tenant, n, level, gpu_type)
-            owner = of_type or _owner(booked, tenant, n, level, gpu_type)
+            books = self.booked.of_type(gpu_type) if is_of_type else self.booked
+            owner = None if books is None else _owner(books, job.tenant, n, level, gpu_type)
             if owner is not None:
-                found[gpu_type] = _Right(owner, of_type is not None)
+                found[gpu_type] = _Right(owner, is_of_type)
         return found
 
     def _find(self, job: JobSnapshot, n: int, rights: Mapping[str, _Right]) -> bool:
