@@ -2796,6 +2796,7 @@ class AsyncOrganisationsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -2819,6 +2820,8 @@ class AsyncOrganisationsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -2844,6 +2847,7 @@ class AsyncOrganisationsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3303,6 +3307,7 @@ class AsyncProjectsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3328,6 +3333,8 @@ class AsyncProjectsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3353,6 +3360,7 @@ class AsyncProjectsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -4549,6 +4557,7 @@ class AsyncTeamsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -4574,6 +4583,8 @@ class AsyncTeamsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -4599,6 +4610,7 @@ class AsyncTeamsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
