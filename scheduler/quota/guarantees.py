@@ -74,8 +74,8 @@ class GuaranteeClaims:
         return found
 
     def claim(self) -> None:
-        """Claims for waiting jobs within a guarantee: of their type of GPU, then of any type; of each their tenant's own
-        first, then those of its parents.
+        """Claims for waiting jobs within a guarantee: of their type of GPU, then of any type; of each their tenant's
+        own first, then those of its parents.
         """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]

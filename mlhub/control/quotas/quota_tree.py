@@ -198,7 +198,7 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         max_gpus=raised(quota.max_gpus, extras.max_gpus, absent=None),
         max_running_jobs=quota.max_running_jobs,
         weight=quota.weight,
-        guarantee=raised(quota.guarantee, extras.guarantee, absent=0),
+        guarantee=raised(_guarantee(quota, extras), extras.guarantee, absent=0),
         guarantee_by_type=type_limits(quota.guarantee_by_type),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
@@ -211,6 +211,13 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         max_cpus=quota.max_cpus,
         max_memory_bytes=quota.max_memory_bytes,
     )
+
+
+def _guarantee(quota: QuotaRules, extras: BoostAmounts) -> int | None:
+    """What a boost adds to: guarantees of types where they are all there is."""
+    if quota.guarantee is None and extras.guarantee:
+        return sum(quota.guarantee_by_type.values()) or None
+    return quota.guarantee
 
 
 def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

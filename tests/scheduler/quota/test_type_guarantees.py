@@ -208,9 +208,7 @@ def lent(draw: st.DrawFn) -> tuple[Case, int]:
         "lend_limit": draw(st.sampled_from([None, 0])),
     }
     case = two_types(guarantee_by_type=(("a100", n),), **rules)
-    case = case.quota(
-        "bob", guarantee=draw(st.sampled_from([None, 4])), lend_limit=draw(st.sampled_from([None, 0, 2]))
-    )
+    case = case.quota("bob", guarantee=draw(st.sampled_from([None, 4])), lend_limit=draw(st.sampled_from([None, 0, 2])))
     sizes = draw(st.lists(st.integers(1, 3), max_size=4))
     for i, size in enumerate(sizes):
         if sum(sizes[: i + 1]) <= 8:

@@ -156,7 +156,8 @@ def _require_room(moved: Team | Project, organisation: Organisation, *, field: s
     quota = getattr(moved, "quota", None)
     remedy = f"Lower the guarantee of {moved.name} before it moves, or have that of the new place raised."
     require_room_above(moved, (quota.guarantee or 0) if quota else 0, field=field, remedy=remedy)
-    require_types_above(moved, quota.guarantee_by_type if quota else {}, field=field, remedy=remedy)
+    if quota is not None:
+        require_types_above(moved, quota, field=field, remedy=remedy)
     try:
         require_room_for_boosts(organisation, field=field, now=timezone.now())
     except InvalidInputError as error:

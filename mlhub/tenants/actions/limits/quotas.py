@@ -72,8 +72,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         _check_sums(owner, quota, changes)
         quota.version += 1
         quota.save()
-        if "guarantee" in changes or "max_gpus" in changes:
-            field = "guarantee" if "guarantee" in changes else "max_gpus"
+        if field := next((name for name in ("guarantee", "guarantee_by_type", "max_gpus") if name in changes), ""):
             require_room_for_boosts(organisation, field=field, now=timezone.now())
         record(
             "quota.changed",
@@ -225,7 +224,7 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
                 field=field,
                 remedy=f"Guarantee at most {most}, or raise gpus_by_type of {gpu_type}.",
             )
-    total = sum(own.values())
+    total, rest = sum(own.values()), _rest(quota)
     for name, value in (("guarantee", quota.guarantee), ("max_gpus", quota.max_gpus)):
         if value is not None and total > value:
             raise InvalidInputError(
@@ -234,7 +233,15 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
                 field=field,
                 remedy=f"Guarantee at most {value} of single types, or raise {name}.",
             )
-    if "guarantee_by_type" not in changes:
+    of_any = sum(map(_rest, parts))
+    if of_any > rest and (own or any(part.guarantee_by_type for part in parts)) and field != "gpus_by_type":
+        raise InvalidInputError(
+            f"Teams and projects of {owner.name} are guaranteed {of_any} GPUs of any type in sum; besides those of "
+            f"single types {rest} would be left.",
+            field=field,
+            remedy=f"Guarantee {of_any} more than of single types, {of_any + total} in all, or lower theirs first.",
+        )
+    if not {"guarantee", "guarantee_by_type"} & changes.keys():
         return
     for gpu_type in sorted({gpu_type for part in parts for gpu_type in part.guarantee_by_type}):
         below = sum(part.guarantee_by_type.get(gpu_type, 0) for part in parts)
@@ -245,21 +252,29 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
                 field="guarantee_by_type",
                 remedy=f"Give at least {below}, or lower theirs first.",
             )
-    require_types_above(owner, own, field="guarantee_by_type")
+    require_types_above(owner, quota, field=field)
 
 
-def require_types_above(owner: Owner, by_type: Mapping[str, int], *, field: str, remedy: str = "") -> None:
+def _rest(quota: QuotaRules) -> int:
+    """GPUs of any type: the guarantee without those of single types in it."""
+    return max(0, (quota.guarantee or 0) - sum(quota.guarantee_by_type.values()))
+
+
+def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: str = "") -> None:
     """Raises InvalidInputError when guarantees of single types, with those beside the owner, are more than what is
     above has; above organisations is the cluster.
 
     field: the input that is at fault. The caller holds the organisation's lock.
     """
     parent = None if isinstance(owner, Organisation) else above(owner)
-    for gpu_type, n in by_type.items():
-        if parent is None or not n:
+    if parent is None:
+        return
+    there_are, beside = quota_of(parent), [q for q in _parts_of(parent) if q.pk != owner.pk]
+    for gpu_type, n in quota.guarantee_by_type.items():
+        others = sum(q.guarantee_by_type.get(gpu_type, 0) for q in beside)
+        there = there_are.guarantee_by_type.get(gpu_type, 0)
+        if not n:
             continue
-        others = sum(q.guarantee_by_type.get(gpu_type, 0) for q in _parts_of(parent) if q.pk != owner.pk)
-        there = quota_of(parent).guarantee_by_type.get(gpu_type, 0)
         if others + n > there:
             raise InvalidInputError(
                 f"{parent.name} is guaranteed {there} GPUs of type {gpu_type}, and {others} of them are shared out; "
@@ -268,6 +283,14 @@ def require_types_above(owner: Owner, by_type: Mapping[str, int], *, field: str,
                 remedy=remedy
                 or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} by type raised.",
             )
+    others, there, n = sum(map(_rest, beside)), _rest(there_are), _rest(quota)
+    if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *beside)):
+        raise InvalidInputError(
+            f"{parent.name} is guaranteed {there} GPUs of any type besides those of single types, and {others} of them "
+            f"are shared out; {n} are too many.",
+            field=field,
+            remedy=remedy or f"Give at most {max(0, there - others)} of any type, or name types that it has left.",
+        )
 
 
 def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str = "") -> None:
@@ -302,8 +325,11 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
     rules = {}
     for owner in owners:
         quota, parent = getattr(owner, "quota", None), None if isinstance(owner, Organisation) else above(owner)
-        rules[owner.pk] = OwnerRules(
-            parent.pk if parent else None, quota.guarantee if quota else None, quota.max_gpus if quota else None
+        of_types = sum(quota.guarantee_by_type.values()) if quota else 0
+        rules[owner.pk] = OwnerRules(  # boosts are of GPUs of any type
+            parent.pk if parent else None,
+            None if quota is None or quota.guarantee is None else _rest(quota),
+            None if quota is None or quota.max_gpus is None else quota.max_gpus - of_types,
         )
     extras = [Extra(one.owner.pk, one.extra_guarantee, one.extra_max_gpus, one.ends_at) for one in boosts]
     found = first_excess(rules, extras, now=now)
