@@ -10014,7 +10014,7 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };
@@ -10030,7 +10030,7 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };
@@ -10084,7 +10084,7 @@ export interface components {
              * @default 0
              */
             extra_max_gpus: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };

@@ -2902,8 +2902,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2944,8 +2944,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3406,8 +3406,8 @@ class AsyncProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3448,8 +3448,8 @@ class AsyncProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3803,8 +3803,8 @@ class AsyncQuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         note: A word to who asked.
         """
         return await self._transport.record(
@@ -4656,8 +4656,8 @@ class AsyncTeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4698,8 +4698,8 @@ class AsyncTeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """

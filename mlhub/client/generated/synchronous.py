@@ -2866,8 +2866,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -2908,8 +2908,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3368,8 +3368,8 @@ class ProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3410,8 +3410,8 @@ class ProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3763,8 +3763,8 @@ class QuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         note: A word to who asked.
         """
         return self._transport.record(
@@ -4610,8 +4610,8 @@ class TeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4652,8 +4652,8 @@ class TeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
