@@ -223,10 +223,10 @@ class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
-    is their turn; 0 = only what they hold now counts. gpus_by_type: as max_gpus, of single types. max_cpus,
-    max_memory_bytes: that pods request. max_waiting_jobs: for jobs that enter the queue. max_priority: of members'
-    jobs. budgets: of GPU-hours per period, as in budgets.py; budget_alerts: the newest alert of each. Words as in
-    docs/guides/quota.md.
+    is their turn; 0 = only what they hold now counts. gpus_by_type, guarantee_by_type: as max_gpus and guarantee, of
+    single types. max_cpus, max_memory_bytes: that pods request. max_waiting_jobs: for jobs that enter the queue.
+    max_priority: of members' jobs. budgets: of GPU-hours per period, as in budgets.py; budget_alerts: the newest alert
+    of each. Words as in docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
@@ -239,6 +239,7 @@ class QuotaRules(models.Model):
     max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     guarantee = models.PositiveIntegerField(null=True, blank=True)
+    guarantee_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     borrow_limit = models.PositiveIntegerField(null=True, blank=True)
     lend_limit = models.PositiveIntegerField(null=True, blank=True)
     reclaim = models.CharField(max_length=20, choices=RECLAIM, default="any")

@@ -30,6 +30,8 @@ class Reason(StrEnum):
     FAIR_SHARE_REACHED = "fair_share_reached"
     STUDY_SHARE_REACHED = "study_share_reached"
     GUARANTEE_BORROWED = "guarantee_borrowed"
+    GUARANTEE_OF_TYPE_BORROWED = "guarantee_of_type_borrowed"
+    NOTHING_TO_BORROW_OF_TYPE = "nothing_to_borrow_of_type"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
     NO_CPU_OR_MEMORY = "no_cpu_or_memory"
@@ -91,8 +93,10 @@ class Reason(StrEnum):
     HIGHER_PRIORITY = "higher_priority"
     DOMINANT_SHARE = "dominant_share"
     RECLAIMED = "reclaimed"
+    RECLAIMED_OF_TYPE = "reclaimed_of_type"
     BORROWED = "borrowed"
     GUARANTEED = "guaranteed"
+    GUARANTEED_OF_TYPE = "guaranteed_of_type"
     FAIR_SHARE_TURN = "fair_share_turn"
     FAIR_SHARE_RECLAIMED = "fair_share_reclaimed"
     FAIR_GOODPUT = "fair_goodput"
@@ -142,6 +146,11 @@ SENTENCES: Mapping[Reason, str] = {
     "while {rivals} other jobs wait there.",
     Reason.GUARANTEE_BORROWED: "Pending: {need} GPUs are guaranteed to {tenant}, but other tenants have borrowed "
     "them; they return when jobs of these tenants end.",
+    Reason.GUARANTEE_OF_TYPE_BORROWED: "Pending: {need} GPUs of type {gpu_type} are guaranteed to {tenant}, but other "
+    "tenants have borrowed them; they return when jobs of these tenants end.",
+    Reason.NOTHING_TO_BORROW_OF_TYPE: "Insufficient quota: {tenant} uses {used} GPUs of type {gpu_type} and is "
+    "guaranteed {guarantee}; the job needs {need} more, and {free} can be borrowed now; the rest is guaranteed to "
+    "others. An admin of {above} can raise the guarantee.",
     Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",
     Reason.FRAGMENTATION: "Pending: {free} GPUs are free, but no placement of {need} GPUs fits (fragmentation).",
     Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB of memory "
@@ -234,9 +243,13 @@ SENTENCES: Mapping[Reason, str] = {
     "of {weight:g}.",
     Reason.RECLAIMED: "Reclaimed: {tenant} uses {used} GPUs and is guaranteed {guarantee:g}; it borrowed the rest, "
     "which tenants below their guarantees need.",
+    Reason.RECLAIMED_OF_TYPE: "Reclaimed: {tenant} uses {used} GPUs of type {gpu_type} and is guaranteed "
+    "{guarantee:g}; it borrowed the rest, which tenants below their guarantees of that type need.",
     Reason.BORROWED: "{tenant} is guaranteed {guarantee:g} GPUs; it borrows the rest while other tenants leave them "
     "idle.",
     Reason.GUARANTEED: "Admitted: {n_workers} GPUs within the {guarantee} that {tenant} is guaranteed.",
+    Reason.GUARANTEED_OF_TYPE: "Admitted: {n_workers} GPUs within the {guarantee} of type {gpu_type} that {tenant} is "
+    "guaranteed.",
     Reason.FAIR_SHARE_TURN: "Admitted: {tenant} is next by fair share; it had {percent:.0f} % of the GPUs that are "
     "guaranteed to no tenant, for a weight of {weight:g}.",
     Reason.FAIR_SHARE_RECLAIMED: "Reclaimed: {tenant} had {percent:.0f} % of the GPUs that are guaranteed to no "

@@ -143,8 +143,8 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
     user_limits = tuple(_user_limit_from_json(limit) for limit in value.get("user_limits", ()))
-    by_type = _numbers_by_type(value)
-    tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits, "gpus_by_type": by_type})
+    by_type = {name: _numbers_by_type(value, name) for name in ("gpus_by_type", "guarantee_by_type")}
+    tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits, **by_type})
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
 
 
@@ -154,8 +154,8 @@ def _user_limit_from_json(value: Mapping[str, Any]) -> UserLimit:
     return UserLimit(**{**value, "gpus_by_type": by_type, "budgets": budgets})
 
 
-def _numbers_by_type(value: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    return tuple((gpu_type, most) for gpu_type, most in value.get("gpus_by_type", ()))
+def _numbers_by_type(value: Mapping[str, Any], name: str = "gpus_by_type") -> tuple[tuple[str, int], ...]:
+    return tuple((gpu_type, most) for gpu_type, most in value.get(name, ()))
 
 
 def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:

@@ -322,7 +322,8 @@ class TenantSnapshot:
 
     max_gpus, max_running_jobs: never more than that; None = no limit. gpus_by_type: the same of single GPU types, as
     (type, most) pairs; max_cpus, max_memory_bytes: of what its pods request. guarantee: what it can have whenever it
-    has jobs for it, its children's included; None = nothing is guaranteed (or what its children are). borrow_limit: the
+    has jobs for it, its children's included; None = nothing is guaranteed (or what its children are).
+    guarantee_by_type: of that, or besides, GPUs of single types, as (type, GPUs) pairs. borrow_limit: the
     most that it may use above it; lend_limit: the most of it that others may use while it is idle; None = no limit.
     reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its parent
     shares_fairly.
@@ -349,6 +350,7 @@ class TenantSnapshot:
     gpus_by_type: tuple[tuple[str, int], ...] = ()
     max_cpus: int | None = None
     max_memory_bytes: int | None = None
+    guarantee_by_type: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -369,3 +371,11 @@ class ClusterSnapshot:
     def holders(self) -> tuple[JobSnapshot, ...]:
         """Returns the jobs that hold GPUs at this moment, in the snapshot's order."""
         return tuple([job for job in self.jobs if job.phase is not Phase.WAITING and job.allocation is not None])
+
+    @cached_property
+    def n_by_type(self) -> dict[str, int]:
+        """Returns the GPUs of all nodes by type."""
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            found[node.gpu_type] = found.get(node.gpu_type, 0) + node.n_gpus
+        return found

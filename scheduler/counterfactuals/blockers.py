@@ -121,7 +121,8 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
             yield from _of_host(ledger.hosts.used(*limit.key), limit, job, need)
     yield from _of_user(state, job, need)
     if ledger.borrowing is not None:
-        have, most = max(0, ledger.borrowing.available(job.tenant)), ledger.borrowing.most(job.tenant)
+        only = job.gpu_types[0] if len(job.gpu_types) == 1 else ""
+        have, most = max(0, ledger.borrowing.available(job.tenant, gpu_type=only)), ledger.borrowing.most(job.tenant)
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
         guarantee = ledger.borrowing.guarantee(job.tenant)
         yield Blocker(

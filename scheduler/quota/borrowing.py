@@ -6,7 +6,8 @@ a parent contains its children's and is at least their sum. What a tenant does n
 its parents' siblings, up to its lend limit; what it uses above its guarantee is borrowed, up to its borrow limit. GPUs
 of the cluster that are guaranteed to no tenant can be borrowed by all.
 Source: the rules of Kueue's cohorts (kueue.sigs.k8s.io, "ClusterQueue", "Cohort"). Deviation: a parent's guarantee
-contains its children's instead of being added to them; GPUs count in sum, not by type.
+contains its children's instead of being added to them. GPUs count in sum here; by type in
+type_guarantees.py, which is why questions name a gpu_type that these books have no use for.
 
 Each node of the tree has a pool: what it is guaranteed, without what its children keep for themselves alone. used
 counts what is taken out of the pool. Only what exceeds the kept part of a child counts in its parent's pool.
@@ -102,23 +103,22 @@ class BorrowingLedger:
         """Returns whether the tenant uses more than its pool, so that others' GPUs are in use below it."""
         return self._used[tenant_id] > self._places[tenant_id].pool
 
-    def available(self, tenant_id: str) -> int:
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Returns the types of which anything is guaranteed."""
+        return ()
+
+    def of_type(self, gpu_type: str) -> BorrowingLedger | None:  # noqa: ARG002
+        """Returns the ledger of the type; None where nothing of it is guaranteed."""
+        return None
+
+    def available(self, tenant_id: str, *, gpu_type: str = "") -> int:  # noqa: ARG002
         """Returns the further GPUs that the tenant may take now, lent ones included; negative where it holds more than
         it may.
 
         Less than its own idle GPUs where others use these: they have to come back first.
         """
-        place = self._places[tenant_id]
-        more = _ENDLESS
-        for at in (*reversed(place.line), place):
-            if at.tenant is None:
-                more = at.pool - self._used[None]
-                continue
-            most = at.kept + max(0, self._over(at) + more)
-            if at.tenant.borrow_limit is not None:
-                most = min(most, at.pool + at.tenant.borrow_limit)
-            more = most - self._used[at.id]
-        return more
+        return self._left(tenant_id)
 
     def most(self, tenant_id: str) -> int:
         """Returns the GPUs that the tenant could have if no other tenant used any."""
@@ -129,15 +129,32 @@ class BorrowingLedger:
             most = at.pool if at.tenant is None else min(at.kept + most, at.pool + limit)
         return most
 
-    def refusal(self, tenant_id: str, gpus: int) -> Explanation | None:
+    def unused(self, tenant_id: str) -> int:
+        """Returns how many more GPUs are within the tenant's own pool, or within that of a parent; at least 0."""
+        found = absorbed = 0
+        most = _ENDLESS
+        place = self._places[tenant_id]
+        for at in (place, *place.line[:-1]):
+            used, limit = self._used[at.id], at.borrow_limit
+            found = max(found, min(absorbed + at.pool - used, most))
+            if limit is not None:
+                most = min(most, absorbed + at.pool + limit - used)
+            absorbed += max(0, max(self._floors.get(at.id, 0), at.kept) - used)
+        return found
+
+    def most_own(self, tenant_id: str) -> int:
+        """Returns the GPUs that are guaranteed to the tenant or, by a parent's guarantee, may be its."""
+        return max(at.guarantee for at in (self._places[tenant_id], *self._places[tenant_id].line))
+
+    def refusal(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> Explanation | None:  # noqa: ARG002
         """Returns why the tenant may not take so many more; None if its own are idle or it may borrow them."""
         if gpus <= 0:
             return None
-        available = self.available(tenant_id)
+        available = self._left(tenant_id)
         if gpus <= available:
             return None
         place = self._places[tenant_id]
-        is_within, owner = self.owner(tenant_id, gpus)
+        is_within, owner = self._owner(tenant_id, gpus)
         if is_within and owner is not None:
             lender = self._places[owner].tenant
             assert lender is not None
@@ -153,25 +170,15 @@ class BorrowingLedger:
         facts = {**_whose(place), "used": used, "guarantee": place.guarantee}
         return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
 
-    def owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
+    def owner(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> tuple[bool, str | None]:  # noqa: ARG002
         """Returns (True, who): the tenant or the nearest parent within whose own pool so many more are; (False, None)
         if none.
 
         Limits of those below count. The cluster's own GPUs are guaranteed to no tenant.
         """
-        more = gpus
-        place = self._places[tenant_id]
-        for at in (place, *place.line[:-1]):
-            assert at.tenant is not None
-            used = self._used[at.id] + more
-            if used <= at.pool:
-                return True, at.id
-            if at.tenant.borrow_limit is not None and used > at.pool + at.tenant.borrow_limit:
-                return False, None
-            more = self._over(at, more=more) - self._over(at)
-        return False, None
+        return self._owner(tenant_id, gpus)
 
-    def reserve(self, tenant_id: str, gpus: int) -> None:
+    def reserve(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> None:  # noqa: ARG002
         """Books the GPUs, whether allowed or not: what is held is held. Negative numbers are given back."""
         self._add(self._places[tenant_id], gpus)
 
@@ -183,6 +190,16 @@ class BorrowingLedger:
         after = self._over(place)
         if after != before and place.line:
             self._add(place.line[0], after - before)
+
+    def keep_used(self, wanted: BorrowingLedger) -> None:
+        """Counts what tenants use of their pools in the wanted books as used for all others."""
+        for tenant_id in self._places:
+            if tenant_id is not None:
+                self.keep_for(tenant_id, wanted.used(tenant_id))
+
+    def accounts_by_type(self) -> dict[str, dict[str, Account]]:
+        """Returns every tenant's account of each type of which anything is guaranteed."""
+        return {}
 
     def accounts(self) -> dict[str, Account]:
         """Returns every tenant's account.
@@ -199,6 +216,34 @@ class BorrowingLedger:
         }
 
     # arithmetic
+
+    def _left(self, tenant_id: str) -> int:
+        """As available(), in these books alone."""
+        place = self._places[tenant_id]
+        more = _ENDLESS
+        for at in (*reversed(place.line), place):
+            if at.tenant is None:
+                more = at.pool - self._used[None]
+                continue
+            most = at.kept + max(0, self._over(at) + more)
+            if at.tenant.borrow_limit is not None:
+                most = min(most, at.pool + at.tenant.borrow_limit)
+            more = most - self._used[at.id]
+        return more
+
+    def _owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
+        """As owner(), in these books alone."""
+        more = gpus
+        place = self._places[tenant_id]
+        for at in (place, *place.line[:-1]):
+            assert at.tenant is not None
+            used = self._used[at.id] + more
+            if used <= at.pool:
+                return True, at.id
+            if at.tenant.borrow_limit is not None and used > at.pool + at.tenant.borrow_limit:
+                return False, None
+            more = self._over(at, more=more) - self._over(at)
+        return False, None
 
     def _over(self, at: _Place, *, more: int = 0) -> int:
         """What counts in the parent's pool: all above the part that the tenant keeps for itself alone."""
@@ -229,7 +274,9 @@ def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
     """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
     count.
     """
-    return any(t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly for t in tenants)
+    return any(
+        t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly or t.guarantee_by_type for t in tenants
+    )
 
 
 def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str | None, _Place]:

@@ -248,13 +248,18 @@ class Budget:
 
     def _about_types(self, job: JobSnapshot, n_workers: int, wanted: str | None) -> Explanation | None:
         """The limit of a type that the job would get without it; None if no such limit is the cause."""
-        if not self._ledger.limits_types(job.tenant, job.user):
+        borrowing = self._ledger.borrowing
+        has_typed = borrowing is not None and bool(borrowing.types)
+        if not has_typed and not self._ledger.limits_types(job.tenant, job.user):
             return None
         gpu_type = self._type_for(job, n_workers, wanted, is_limited=False)
         if gpu_type is None:
             return None
         more = n_workers - (self.granted(job) if self._granted.get(job.id, ("",))[0] == gpu_type else 0)
-        return self._ledger.type_limit(job.tenant, gpu_type, gpus=more, user=job.user)
+        refused = self._ledger.type_limit(job.tenant, gpu_type, gpus=more, user=job.user)
+        if refused is None and borrowing is not None and has_typed:
+            return borrowing.refusal(job.tenant, more, gpu_type=gpu_type)
+        return refused
 
     def _type_for(
         self, job: JobSnapshot, n_workers: int, wanted: str | None = None, *, is_limited: bool = True
@@ -283,8 +288,13 @@ class Budget:
     def _left_for(self, job: JobSnapshot, *, is_limited: bool) -> Mapping[str, int]:
         """What is left, without what waiting jobs of others claim by right, and within limits of single types."""
         found: Mapping[str, int] = self._left
-        if self.entitlement is not None:
-            found = {t: left - self.entitlement.kept(job.tenant, t) for t, left in found.items()}
+        entitlement, borrowing = self.entitlement, self._ledger.borrowing
+        if entitlement is not None:
+            found = {t: left - entitlement.kept(job.tenant, t) for t, left in found.items()}
+        if is_limited and borrowing is not None and borrowing.types:
+            found = {t: min(left, borrowing.available(job.tenant, gpu_type=t)) for t, left in found.items()}
+            if entitlement is not None:
+                found = {t: entitlement.left_of_type(job, t, left) for t, left in found.items()}
         if is_limited and self._ledger.limits_types(job.tenant, job.user):
             ledger = self._ledger
             found = {t: min(left, ledger.left_of_type(job.tenant, t, user=job.user)) for t, left in found.items()}

@@ -9,7 +9,50 @@ from dataclasses import dataclass, field, replace
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
 from scheduler.quota.borrowing import BorrowingLedger
-from scheduler.quota.reservations import Reservations
+
+
+class Reservations:
+    """Keeps GPUs for owners, which are tenants or groups of them.
+
+    Sums are kept up to date, since every grant reads them.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str], int] = {}
+        self._in_all: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._in_all.values())
+
+    def copy(self) -> Reservations:
+        """Returns a copy that is granted from independently."""
+        twin = Reservations()
+        twin._open, twin._in_all = dict(self._open), dict(self._in_all)
+        return twin
+
+    def add(self, owner: str, gpu_type: str, n_gpus: int) -> None:
+        """Reserves GPUs of a type for the owner."""
+        key = (owner, gpu_type)
+        self._open[key] = self._open.get(key, 0) + n_gpus
+        self._in_all[gpu_type] = self._in_all.get(gpu_type, 0) + n_gpus
+
+    def unserved(self, owner: str, gpu_type: str) -> int:
+        """Returns those of the owner's GPUs that none of its jobs was granted yet."""
+        return self._open.get((owner, gpu_type), 0)
+
+    def kept(self, owner: str, gpu_type: str) -> int:
+        """Returns the GPUs that are reserved for others."""
+        return self._in_all.get(gpu_type, 0) - self.unserved(owner, gpu_type)
+
+    def serve(self, owner: str, gpu_type: str, n_gpus: int) -> int:
+        """Grants the owner so many, as far as they are reserved for it, and returns how many were.
+
+        Negative: released.
+        """
+        served = min(n_gpus, self.unserved(owner, gpu_type))
+        if served:
+            self.add(owner, gpu_type, -served)
+        return served
 
 
 @dataclass(frozen=True)
@@ -103,6 +146,12 @@ class Entitlement:
                 return refused
         return self._about_part(job, n_workers - had, is_request=is_request)
 
+    def left_of_type(self, job: JobSnapshot, gpu_type: str, left: int) -> int:
+        """Returns left, GPUs of the type, or fewer where an owner of a guarantee of the type waits for them."""
+        if self.strict is None or self.strict.of_type(gpu_type) is None:
+            return left
+        return min(left, max(0, self.strict.available(job.tenant, gpu_type=gpu_type)) + _held(job))
+
     def kept(self, tenant: str, gpu_type: str) -> int:
         """Returns the GPUs of the type that are kept for other tenants' jobs."""
         return self.reserved.kept(tenant, gpu_type) + self.fair.reserved.kept(self._group(tenant), gpu_type)
@@ -136,7 +185,7 @@ class Entitlement:
         self.fair.used[group] = self.fair.used.get(group, 0) + n_workers
         if self.strict is not None:
             new = _new(job, abs(n_workers))
-            self.strict.reserve(job.tenant, new if n_workers > 0 else -new)
+            self.strict.reserve(job.tenant, new if n_workers > 0 else -new, gpu_type=gpu_type)
 
     def _about_part(self, job: JobSnapshot, more: int, *, is_request: bool) -> Explanation | None:
         group = self._group(job.tenant)
@@ -155,5 +204,8 @@ class Entitlement:
 
 def _new(job: JobSnapshot, n_workers: int) -> int:
     """Of so many workers, those that the job does not hold yet."""
-    held = job.allocation.n_workers if job.phase is not Phase.WAITING and job.allocation else 0
-    return max(0, n_workers - held)
+    return max(0, n_workers - _held(job))
+
+
+def _held(job: JobSnapshot) -> int:
+    return job.allocation.n_workers if job.phase is not Phase.WAITING and job.allocation else 0

@@ -12,12 +12,11 @@ from scheduler.api.host_resources import planned_resources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, by_submission
 from scheduler.quota.demand import Borrower
-from scheduler.quota.entitlements import Claimant, FairEntitlement
+from scheduler.quota.entitlements import Claimant, FairEntitlement, Reservations
 from scheduler.quota.fair_sharing import ContenderKey, Shares, demand_R
 from scheduler.quota.guarantees import GuaranteeClaims
 from scheduler.quota.ledger import name_of
 from scheduler.quota.reclaim import Victim, asked_of, first_to_go
-from scheduler.quota.reservations import Reservations
 from scheduler.quota.usage import ENTRY_S, entry_penalty
 
 _Kind = tuple[str, int, tuple[str, ...]]  # group, size, GPU types
@@ -120,8 +119,11 @@ class FairBorrowing:
         sizes = [n for n in sizes if limits.limit(job.tenant, gpus=n, host=planned_resources(job, n)) is None]
         types = sorted((t for t in self.claims.free if _may_use(job, t)), key=lambda t: (-self.claims.free[t], t))
         for n in sizes:
-            if types and self.claims.free[types[0]] >= n and self.claims.booked.available(job.tenant) >= n:
-                return n, types[0], []
+            for gpu_type in types:
+                if self.claims.free[gpu_type] < n:
+                    break
+                if self.claims.booked.available(job.tenant, gpu_type=gpu_type) >= n:
+                    return n, gpu_type, []
         for n in sizes if group not in self.behind else ():
             for gpu_type in types:
                 victims = self._victims(job, n, gpu_type)
@@ -135,25 +137,25 @@ class FairBorrowing:
         need_R, shares, books = demand_R(job, n), self.shares.copy(), self.claims.booked.copy()
         left = [b for b in self.lenders if b.gpu_type == gpu_type and b.job.id not in self.claims.caps]
         chosen: list[Victim] = []
-        while sum(v.freed for v in chosen) < missing or books.available(job.tenant) < n:
+        while sum(v.freed for v in chosen) < missing or books.available(job.tenant, gpu_type=gpu_type) < n:
             left = [b for b in left if self._may_take(shares, job, need_R, b)]
             if not left:
                 return None
             asked = min(left, key=lambda b: (-shares.share(_between(shares, job, b)[1]), first_to_go(b)))
             left.remove(asked)
-            short = max(missing - sum(v.freed for v in chosen), n - books.available(job.tenant))
+            short = max(missing - sum(v.freed for v in chosen), n - books.available(job.tenant, gpu_type=gpu_type))
             victim = asked_of(asked, short) if self.is_elastic else Victim(asked, 0, asked.n_gpus)
             chosen.append(victim)
             shares.add(asked.job.tenant, -demand_R(asked.job, victim.freed))
-            books.reserve(asked.job.tenant, -victim.freed)
+            books.reserve(asked.job.tenant, -victim.freed, gpu_type=gpu_type)
         for victim in reversed(tuple(chosen)):
             freed = sum(v.freed for v in chosen) - victim.freed
-            books.reserve(victim.borrower.job.tenant, victim.freed)
-            if freed >= missing and books.available(job.tenant) >= n:
+            books.reserve(victim.borrower.job.tenant, victim.freed, gpu_type=gpu_type)
+            if freed >= missing and books.available(job.tenant, gpu_type=gpu_type) >= n:
                 chosen.remove(victim)
                 shares.add(victim.borrower.job.tenant, demand_R(victim.borrower.job, victim.freed))
             else:
-                books.reserve(victim.borrower.job.tenant, -victim.freed)
+                books.reserve(victim.borrower.job.tenant, -victim.freed, gpu_type=gpu_type)
         return chosen if all(self._is_safe(shares, job, need_R, victim) for victim in chosen) else None
 
     # 3
@@ -192,7 +194,7 @@ class FairBorrowing:
             "percent": 100 * self.shares.dominant_share(key),
             "weight": self.shares.weight(key),
         }
-        self.claims.booked.reserve(job.tenant, n)
+        self.claims.booked.reserve(job.tenant, n, gpu_type=gpu_type)
         self.claims.limits.reserve(job.tenant, gpus=n, host=planned_resources(job, n))
         self.claims.free[gpu_type] -= n
         self.claims.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.FAIR_SHARE_TURN, facts))

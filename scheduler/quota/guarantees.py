@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot, Reclaim, TenantSnapshot, by_submission
+from scheduler.api.snapshot import JobSnapshot, Reclaim, by_submission
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.demand import Borrower, QuotaDemand
-from scheduler.quota.entitlements import Cap, Claimant, Entitlement, FairEntitlement
+from scheduler.quota.entitlements import Cap, Claimant, Entitlement, FairEntitlement, Reservations
 from scheduler.quota.ledger import Ledger, name_of
 from scheduler.quota.reclaim import Victim, borrowed_from, victims_for, within_guarantee
-from scheduler.quota.reservations import Reservations
 
 
 @dataclass
 class _ClaimRequest:
     job: JobSnapshot
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Right:
+    """Names whose guarantee covers a job: one of GPUs of the type, or one of any type."""
+
+    owner: str
+    is_of_type: bool
 
 
 @dataclass
@@ -41,131 +48,194 @@ class GuaranteeClaims:
     claimants: dict[str, Claimant] = field(default_factory=dict)
     waiting_for_borrowed: dict[str, Explanation] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
-    waiting_for: list[tuple[str, int]] = field(default_factory=list)
+    waiting_for: list[tuple[str, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tenants = {tenant.id: tenant for tenant in self.demand.tenants}
         self.free = dict(self.demand.free)
         self.running = self.demand.running
+        self.covered = self._covered_jobs()
         for borrower in self.running.values():
-            self.held.reserve(borrower.job.tenant, borrower.n_gpus)
-            job = borrower.job
-            host, gpu_type = held_resources(job, job.held) if job.held else NOTHING, borrower.gpu_type
+            job, gpu_type = borrower.job, borrower.gpu_type
+            self.held.reserve(job.tenant, borrower.n_gpus, gpu_type=gpu_type)
+            host = held_resources(job, job.held) if job.held else NOTHING
             self.limits.reserve(job.tenant, gpus=borrower.n_gpus, user=job.user, gpu_type=gpu_type, host=host)
             self.free[borrower.gpu_type] -= borrower.n_gpus
         self.present, self.booked = self.held.copy(), self.held.copy()
 
+    def _covered_jobs(self) -> set[str]:
+        """Running jobs within a guarantee of their type of GPU; no claim to GPUs of any type takes these."""
+        found = set()
+        for gpu_type in self.held.types:
+            books = self.held.of_type(gpu_type)
+            assert books is not None
+            of_type = [b for b in self.running.values() if b.gpu_type == gpu_type]
+            found |= {b.job.id for b in within_guarantee(of_type, books)}
+        return found
+
     def claim(self) -> None:
-        """Claims for waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
+        """Claims for waiting jobs within a guarantee: of their type of GPU, then of any type; of each their tenant's
+        own first, then those of its parents.
+        """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
-        for level in range(depth):
-            requests = [request for request in requests if not self._is_met(request, level)]
+        for is_of_type in (True, False) if self.booked.types else (False,):
+            for level in range(depth):
+                requests = [request for request in requests if not self._is_met(request, level, is_of_type=is_of_type)]
 
-    def _is_met(self, request: _ClaimRequest, level: int) -> bool:
+    def _is_met(self, request: _ClaimRequest, level: int, *, is_of_type: bool) -> bool:
         """Whether nothing more is to be found out about it on higher levels."""
         for n in request.sizes:
-            is_within, owner = self.booked.owner(request.job.tenant, n)
-            if not is_within or owner is None or self.booked.line(request.job.tenant).index(owner) > level:
+            rights = self._rights(request.job, n, level, is_of_type=is_of_type)
+            if not rights:
                 continue
             host = planned_resources(request.job, n)
             if self.limits.limit(request.job.tenant, gpus=n, user=request.job.user, host=host) is not None:
                 continue
-            if self._find(request.job, n, owner):
+            if self._find(request.job, n, rights):
                 claim, user = self.claimants.get(request.job.id), request.job.user
                 gpu_type = claim.gpu_type if claim is not None else ""
                 self.limits.reserve(request.job.tenant, gpus=n, user=user, gpu_type=gpu_type, host=host)
                 return True
         return False
 
-    def _find(self, job: JobSnapshot, n: int, owner: str) -> bool:
-        """Free GPUs of a type that the job may use, or such that borrowers give back."""
-        types = [t for t in self.free if (not job.gpu_types or t in job.gpu_types) and self._may_have(job, n, t)]
-        types.sort(key=lambda t: (-self.free[t], t))
+    def _rights(self, job: JobSnapshot, n: int, level: int, *, is_of_type: bool) -> dict[str, _Right]:
+        """By type of GPU that the job may use: whose guarantee covers so many, up to this level."""
+        types = [t for t in self.free if not job.gpu_types or t in job.gpu_types]
+        if not self.booked.types:
+            owner = _owner(self.booked, job.tenant, n, level, "")
+            return {} if owner is None else dict.fromkeys(types, _Right(owner, False))
+        found = {}
         for gpu_type in types:
-            if self._meet(job, n, owner, gpu_type):
-                self.booked.reserve(job.tenant, n)
+            books = self.booked.of_type(gpu_type) if is_of_type else self.booked
+            owner = None if books is None else _owner(books, job.tenant, n, level, gpu_type)
+            if owner is not None:
+                found[gpu_type] = _Right(owner, is_of_type)
+        return found
+
+    def _find(self, job: JobSnapshot, n: int, rights: Mapping[str, _Right]) -> bool:
+        """Free GPUs of a type that the job may use, or such that borrowers give back."""
+        types = [t for t in rights if self._may_have(job, n, t)]
+        types.sort(key=lambda t: (-self.free[t], t))
+        elsewhere = self._free_elsewhere(job, n, types, rights)
+        for gpu_type in types if elsewhere is None else [elsewhere]:
+            right = rights.get(gpu_type) or rights[types[0]]
+            if elsewhere is not None or self._meet(job, n, right, gpu_type):
+                self.booked.reserve(job.tenant, n, gpu_type=gpu_type)
                 self.free[gpu_type] -= n
                 self.reserved.add(job.tenant, gpu_type, n)
-                facts = {
-                    "n_workers": n,
-                    "tenant": name_of(self.tenants[owner]),
-                    "guarantee": self.held.guarantee(owner),
-                }
-                self.claimants[job.id] = Claimant(n, gpu_type, Explanation(Reason.GUARANTEED, facts))
+                self.claimants[job.id] = Claimant(n, gpu_type, self._why(right, n, gpu_type, elsewhere))
                 return True
-        if n == job.min_workers and any(self.free[t] + self._lent(owner, t) >= n for t in types):
-            facts = {"tenant": name_of(self.tenants[owner]), "need": n}
-            self.waiting_for_borrowed[job.id] = Explanation(Reason.GUARANTEE_BORROWED, facts)
-            self.waiting_for.append((job.tenant, n))
+        if n != job.min_workers:
+            return False
+        lent = next((t for t in types if self.free[t] + self._lent(rights[t], t) >= n), None)
+        if lent is not None:
+            right = rights[lent]
+            facts = {"tenant": name_of(self.tenants[right.owner]), "need": n}
+            why = Explanation(Reason.GUARANTEE_BORROWED, facts)
+            if right.is_of_type:
+                why = Explanation(Reason.GUARANTEE_OF_TYPE_BORROWED, {**facts, "gpu_type": lent})
+            self.waiting_for_borrowed[job.id] = why
+            self.waiting_for.append((job.tenant, n, lent if right.is_of_type else ""))
             return True
         return False
+
+    def _free_elsewhere(
+        self, job: JobSnapshot, n: int, types: Sequence[str], rights: Mapping[str, _Right]
+    ) -> str | None:
+        """A type of which so many are free that the tenant may borrow, where it is guaranteed only GPUs of types that
+        others would have to give back.
+        """
+        if not types or self.free[types[0]] >= n or not all(rights[t].is_of_type for t in types):
+            return None
+        others = [t for t in self.free if self.free[t] >= n and (not job.gpu_types or t in job.gpu_types)]
+        others = [t for t in others if self.booked.available(job.tenant, gpu_type=t) >= n and self._may_have(job, n, t)]
+        return min(others, key=lambda t: (-self.free[t], t), default=None)
+
+    def _why(self, right: _Right, n: int, gpu_type: str, elsewhere: str | None) -> Explanation:
+        owner = right.owner
+        facts = {"n_workers": n, "tenant": name_of(self.tenants[owner])}
+        books = self.held.of_type(gpu_type) if right.is_of_type and elsewhere is None else None
+        if books is None:
+            return Explanation(Reason.GUARANTEED, {**facts, "guarantee": self.held.guarantee(owner)})
+        facts |= {"guarantee": books.guarantee(owner), "gpu_type": gpu_type}
+        return Explanation(Reason.GUARANTEED_OF_TYPE, facts)
 
     def _may_have(self, job: JobSnapshot, n: int, gpu_type: str) -> bool:
         return self.limits.type_limit(job.tenant, gpu_type, gpus=n, user=job.user) is None
 
-    def _meet(self, job: JobSnapshot, n: int, owner: str, gpu_type: str) -> bool:
+    def _meet(self, job: JobSnapshot, n: int, right: _Right, gpu_type: str) -> bool:
         """Whether free GPUs of the type, with those that borrowers give back, suffice: in number and by the books.
 
         Borrowers of other types return GPUs, too, where GPUs are free in the cluster but all count as borrowed.
         """
         books = self.booked.copy()
+        ledger = (books.of_type(gpu_type) if right.is_of_type else None) or books
         victims: list[Victim] = []
         for of_type in (gpu_type, None):
-            missing = n - (max(0, self.free[gpu_type]) if of_type else books.available(job.tenant))
+            free = max(0, self.free[gpu_type]) if of_type else books.available(job.tenant, gpu_type=gpu_type)
+            missing = n - free
             if missing <= 0:
                 continue
+            lent_to = self._lent_to(
+                gpu_type if right.is_of_type else of_type, right, but={v.borrower.job.id for v in victims}
+            )
             asked = victims_for(
-                owner,
+                right.owner,
                 missing=missing,
                 priority=job.priority,
-                rule=Reclaim(self.tenants[owner].reclaim),
-                running=self._lent_to(of_type, but={v.borrower.job.id for v in victims}),
-                borrowing=books,
+                rule=Reclaim(self.tenants[right.owner].reclaim),
+                running=lent_to,
+                borrowing=ledger,
             )
             if asked is None:
                 return False
             for victim in asked:
-                books.reserve(victim.borrower.job.tenant, -victim.freed)
+                books.reserve(victim.borrower.job.tenant, -victim.freed, gpu_type=victim.borrower.gpu_type)
             victims += asked
-        if books.available(job.tenant) < n:
+        if books.available(job.tenant, gpu_type=gpu_type) < n:
             return False
         for victim in victims:
-            self._take_back(victim)
+            self._take_back(victim, right)
         return True
 
-    def _take_back(self, victim: Victim) -> None:
-        job = victim.borrower.job
+    def _take_back(self, victim: Victim, right: _Right) -> None:
+        job, gpu_type = victim.borrower.job, victim.borrower.gpu_type
+        books = self.present.of_type(gpu_type) if right.is_of_type else None
         facts = {
             "tenant": name_of(self.tenants[job.tenant]),
-            "used": self.present.used(job.tenant),
-            "guarantee": self.held.guarantee(job.tenant),
+            "used": (books or self.present).used(job.tenant),
+            "guarantee": (books or self.held).guarantee(job.tenant),
         }
-        self.release(victim, Explanation(Reason.RECLAIMED, facts))
+        why = Explanation(Reason.RECLAIMED, facts)
+        if books is not None:
+            why = Explanation(Reason.RECLAIMED_OF_TYPE, {**facts, "gpu_type": gpu_type})
+        self.release(victim, why)
 
     def release(self, victim: Victim, why: Explanation) -> None:
         """Caps the job, and books what it gives as free."""
-        job = victim.borrower.job
+        job, gpu_type = victim.borrower.job, victim.borrower.gpu_type
         self.caps[job.id] = Cap(victim.keeps, why)
-        self.held.reserve(job.tenant, -victim.freed)
-        self.booked.reserve(job.tenant, -victim.freed)
-        gpu_type = victim.borrower.gpu_type
+        self.held.reserve(job.tenant, -victim.freed, gpu_type=gpu_type)
+        self.booked.reserve(job.tenant, -victim.freed, gpu_type=gpu_type)
         jobs, host = 0 if victim.keeps else 1, held_resources(job, job.held) if job.held else NOTHING
         if victim.keeps:
             host = host.without(planned_resources(job, victim.keeps))
         self.limits.release(job.tenant, gpus=victim.freed, jobs=jobs, user=job.user, gpu_type=gpu_type, host=host)
         self.free[victim.borrower.gpu_type] += victim.freed
 
-    def _lent_to(self, gpu_type: str | None, *, but: Collection[str] = ()) -> list[Borrower]:
-        """Running jobs, of a type if one is given, that are not to return GPUs yet."""
-        running = (b for b in self.running.values() if gpu_type in (None, b.gpu_type))
+    def _lent_to(self, gpu_type: str | None, right: _Right, *, but: Collection[str] = ()) -> list[Borrower]:
+        """Running jobs, of a type if one is given, that are not to return GPUs yet, and that may have to."""
+        safe = () if right.is_of_type else self.covered
+        running = (b for b in self.running.values() if gpu_type in (None, b.gpu_type) and b.job.id not in safe)
         return [b for b in running if b.job.id not in self.caps and b.job.id not in but]
 
-    def _lent(self, owner: str, gpu_type: str) -> int:
+    def _lent(self, right: _Right, gpu_type: str) -> int:
         """GPUs of the type in jobs of tenants that borrow from the owner."""
-        jobs = self._lent_to(gpu_type)
-        return sum(b.n_gpus for b in jobs if borrowed_from(owner, b.job.tenant, self.booked) > 0)
+        books = (self.booked.of_type(gpu_type) if right.is_of_type else None) or self.booked
+        jobs = self._lent_to(gpu_type, right)
+        return sum(b.n_gpus for b in jobs if borrowed_from(right.owner, b.job.tenant, books) > 0)
 
     def guard(self, unused: BorrowingLedger, *, is_elastic: bool) -> None:
         """Guards what runs within a guarantee. unused: the books without what runs."""
@@ -181,17 +251,17 @@ class GuaranteeClaims:
         strict = None
         if self.waiting_for:
             claimed = self.booked.copy()
-            for tenant, n in self.waiting_for:
-                claimed.reserve(tenant, n)
+            for tenant, n, gpu_type in self.waiting_for:
+                claimed.reserve(tenant, n, gpu_type=gpu_type)
             strict = self.held
-            keep(strict, claimed, self.tenants.values())
+            strict.keep_used(claimed)
         names = {tenant.id: name_of(tenant) for tenant in self.tenants.values()}
         return Entitlement(
             self.caps, self.reserved, self.claimants, self.waiting_for_borrowed, strict, names, self.guarded, fair
         )
 
 
-def keep(borrowing: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:
-    """Counts what tenants want of their pools as used for all others."""
-    for tenant in tenants:
-        borrowing.keep_for(tenant.id, wanted.used(tenant.id))
+def _owner(books: BorrowingLedger, tenant: str, n: int, level: int, gpu_type: str) -> str | None:
+    """Who up to this level has so many more within its guarantee; None if that is no one."""
+    is_within, owner = books.owner(tenant, n, gpu_type=gpu_type)
+    return owner if is_within and owner is not None and books.line(tenant).index(owner) <= level else None

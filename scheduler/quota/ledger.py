@@ -13,8 +13,9 @@ from scheduler.api.administrators import admins_above
 from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
+from scheduler.quota.borrowing import has_guarantees
 from scheduler.quota.host_limits import HostLedger, has_host_limits
+from scheduler.quota.type_guarantees import borrowing_ledger
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
 
 _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit
@@ -23,14 +24,20 @@ _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GP
 class Ledger:
     """Books GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
-    n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
-    only limits count. borrowing: None where no tenant has a guarantee or a limit of borrowing. users: None where no
-    tenant limits single users; hosts: where none limits CPUs or memory. user, gpu_type: of the job; without a type only
-    limits of all types together count. host: what its pods request besides GPUs.
+    n_gpus, n_by_type: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more;
+    None = only limits count. borrowing: None where no tenant has a guarantee or a limit of borrowing. users: None where
+    no tenant limits single users; hosts: where none limits CPUs or memory. user, gpu_type: of the job; without a type
+    only limits of all types together count. host: what its pods request besides GPUs.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
 
-    def __init__(self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None = None) -> None:
+    def __init__(
+        self,
+        tenants: Iterable[TenantSnapshot],
+        *,
+        n_gpus: int | None = None,
+        n_by_type: Mapping[str, int] | None = None,
+    ) -> None:
         self._tenants: dict[str, TenantSnapshot] = {}
         for tenant in tenants:
             if tenant.id in self._tenants:
@@ -43,7 +50,7 @@ class Ledger:
         self._typed = _typed_limits(self._lines)
         self._gpus_of_type: dict[tuple[str, str], int] = {}
         known = self._tenants.values()
-        self.borrowing = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
+        self.borrowing = borrowing_ledger(known, n_gpus=n_gpus, n_by_type=n_by_type) if has_guarantees(known) else None
         self.users = UserLedger(self._lines) if has_user_limits(known) else None
         self.hosts = HostLedger(self._lines) if has_host_limits(known) else None
 
@@ -93,7 +100,7 @@ class Ledger:
         """
         refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type, host=host)
         if refused is None and self.borrowing is not None:
-            return self.borrowing.refusal(tenant_id, gpus)
+            return self.borrowing.refusal(tenant_id, gpus, gpu_type=gpu_type)
         return refused
 
     def allows(
@@ -112,7 +119,7 @@ class Ledger:
         for at, most_jobs, most_gpus in self._limits_above(tenant_id):
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
                 return False
-        return self.borrowing is None or self.borrowing.refusal(tenant_id, gpus) is None
+        return self.borrowing is None or self.borrowing.refusal(tenant_id, gpus, gpu_type=gpu_type) is None
 
     def limit(
         self,
@@ -270,7 +277,7 @@ class Ledger:
             for at, _ in self._typed[tenant_id].get(gpu_type, ()):
                 self._gpus_of_type[at.id, gpu_type] = self._gpus_of_type.get((at.id, gpu_type), 0) + gpus
         if self.borrowing is not None:
-            self.borrowing.reserve(tenant_id, gpus - n_shared)
+            self.borrowing.reserve(tenant_id, gpus - n_shared, gpu_type=gpu_type)
         if self.users is not None and user:
             self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
         if self.hosts is not None:

@@ -72,9 +72,10 @@ def within_guarantee(running: Iterable[Borrower], borrowing: BorrowingLedger) ->
     """
     books, found = borrowing.copy(), []
     for borrower in sorted(running, key=first_to_go, reverse=True):
-        is_within, _ = books.owner(borrower.job.tenant, borrower.n_gpus)
-        if is_within and books.available(borrower.job.tenant) >= borrower.n_gpus:
-            books.reserve(borrower.job.tenant, borrower.n_gpus)
+        tenant, n_gpus, gpu_type = borrower.job.tenant, borrower.n_gpus, borrower.gpu_type
+        is_within, _ = books.owner(tenant, n_gpus, gpu_type=gpu_type)
+        if is_within and books.available(tenant, gpu_type=gpu_type) >= n_gpus:
+            books.reserve(tenant, n_gpus, gpu_type=gpu_type)
             found.append(borrower)
     return found
 

@@ -54,7 +54,7 @@ def admit(
 
 
 def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
-    return Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
+    return Ledger(snapshot.tenants, n_gpus=sum(snapshot.n_by_type.values()), n_by_type=snapshot.n_by_type)
 
 
 def _initial_state(

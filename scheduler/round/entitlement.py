@@ -9,7 +9,7 @@ from scheduler.quota.demand import Borrower, QuotaDemand, SharedGpuCounter
 from scheduler.quota.entitlements import FairEntitlement
 from scheduler.quota.fair_borrowing import FairBorrowing
 from scheduler.quota.fair_sharing import Shares, demand_R, is_fair, total_R
-from scheduler.quota.guarantees import GuaranteeClaims, keep
+from scheduler.quota.guarantees import GuaranteeClaims
 from scheduler.quota.reclaim import within_guarantee
 from scheduler.quota.studies import study_limits
 from scheduler.quota.usage import DecayedUsage
@@ -47,7 +47,7 @@ def entitle(state: RoundState, *, is_elastic: bool, usage: DecayedUsage) -> None
             fair.used[fair.groups.get(tenant, tenant)] = fair.used.get(fair.groups.get(tenant, tenant), 0) + n
     for books in (borrowing, state.ledger_now.borrowing):
         if books is not None:
-            keep(books, claims.booked, claims.tenants.values())
+            books.keep_used(claims.booked)
     state.budget.entitlement = claims.entitlement(fair)
 
 

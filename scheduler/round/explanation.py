@@ -52,9 +52,11 @@ def why_it_waits(
 
 _TAKEN_BACK = {
     Reason.RECLAIMED,
+    Reason.RECLAIMED_OF_TYPE,
     Reason.RESERVED_FOR_OWNER,
     Reason.BORROW_LIMIT,
     Reason.NOTHING_TO_BORROW,
+    Reason.NOTHING_TO_BORROW_OF_TYPE,
     Reason.FAIR_SHARE_RECLAIMED,
     Reason.FAIR_SHARE_REACHED,
     Reason.STUDY_SHARE_REACHED,

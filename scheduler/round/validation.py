@@ -75,9 +75,11 @@ def _check_tenant(tenant: TenantSnapshot) -> None:
         value = getattr(tenant, name)
         if value is not None and not 0 <= value < math.inf:
             raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")
-    for gpu_type, most in tenant.gpus_by_type:
+    by_type = [("gpus_by_type", *pair) for pair in tenant.gpus_by_type]
+    by_type += [("guarantee_by_type", *pair) for pair in tenant.guarantee_by_type]
+    for name, gpu_type, most in by_type:
         if not 0 <= most < math.inf:
-            whose = f"tenant {tenant.id!r} has gpus_by_type {gpu_type!r}"
+            whose = f"tenant {tenant.id!r} has {name} {gpu_type!r}"
             raise ValueError(f"{whose} {most!r}; it must be a finite number of at least 0")
     users = [limit.user for limit in tenant.user_limits]
     if len(set(users)) != len(users):

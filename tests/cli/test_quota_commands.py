@@ -195,7 +195,25 @@ def test_the_tree_shows_limits_of_every_node_with_what_is_used(
     set_quota(bob.project_a, **limits, actor=None)
     assert main(["quota", "tree"]) == CommandStatus.OK
     shown = " ".join(capsys.readouterr().out.split())
-    assert "vision project 0, no limit A100 0 of 2 0 of 16 0 B of 64.0 GiB" in shown
+    assert "vision project 0, no limit A100 0 of 2 none 0 of 16 0 B of 64.0 GiB" in shown
     assert "0 of 5 0 B of 1.0 GiB" in shown
     assert main(["-o", "json", "quota"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)[0]["used"]["waiting_jobs"] == 0
+
+
+def test_guarantees_of_types_are_set_one_by_one_and_shown(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.a, guarantee_by_type={"A100": 4, "T4": 2}, actor=bob.root)
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["quota", "set", "vision", "--guarantee-of-type", "A100=3", "--guarantee-of-type", "T4=1"]) == 0
+    assert main(["quota", "set", "vision", "--guarantee-of-type", "T4=none"]) == CommandStatus.OK
+    assert quota_of(bob.project_a).guarantee_by_type == {"A100": 3}
+    capsys.readouterr()
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    assert "A100 0 of 3" in capsys.readouterr().out
+    assert main(["quota", "set", "vision", "--guarantee-of-type", "A100=5"]) == CommandStatus.REFUSED
+    assert "Give at most 4" in capsys.readouterr().err
+    assert main(["quota", "set", "vision", "--guarantee-of-type", "A100"]) == CommandStatus.USAGE
+    assert "A100=2" in capsys.readouterr().err

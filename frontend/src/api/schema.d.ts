@@ -8702,6 +8702,10 @@ export interface components {
             gpus_by_type?: {
                 [key: string]: number;
             };
+            /** @description GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null. */
+            guarantee_by_type?: {
+                [key: string]: number;
+            };
             /** @description The most CPUs that pods may request at a time; null: no limit. */
             max_cpus?: number | null;
             /**
@@ -9965,6 +9969,10 @@ export interface components {
             readonly max_storage_bytes: number | null;
             /** @description GPUs that are guaranteed; null: none. */
             readonly guarantee: number | null;
+            /** @description GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null. */
+            readonly guarantee_by_type: {
+                [key: string]: number;
+            };
             /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             readonly borrow_limit: number | null;
             /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
@@ -10006,7 +10014,7 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };
@@ -10022,7 +10030,7 @@ export interface components {
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };
@@ -10076,7 +10084,7 @@ export interface components {
              * @default 0
              */
             extra_max_gpus: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
             extra_gpus_by_type?: {
                 [key: string]: number;
             };
@@ -10140,6 +10148,14 @@ export interface components {
             /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
             gpus_by_type: {
                 [key: string]: number;
+            };
+            /** @description GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null. */
+            guarantee_by_type: {
+                [key: string]: number;
+            };
+            /** @description The books of types of which it is guaranteed any, or borrows any that others are guaranteed. */
+            books_by_type: {
+                [key: string]: components["schemas"]["TypeBooks"];
             };
             /** @description The most CPUs that pods may request at a time; null: no limit. */
             max_cpus: number | null;
@@ -13068,6 +13084,17 @@ export interface components {
          * @enum {string}
          */
         TrialStatus: "running" | "waiting" | "completed" | "failed" | "stopped";
+        /** @description GPUs of one type, with all below. */
+        TypeBooks: {
+            /** @description GPUs of the type that are guaranteed. */
+            guaranteed: number;
+            /** @description GPUs of the type in use now. */
+            used: number;
+            /** @description GPUs of the type in use above what is guaranteed of it. */
+            borrowed: number;
+            /** @description Guaranteed GPUs of the type that others use now. */
+            lent: number;
+        };
         /**
          * @description * `bytes` - bytes
          *     * `bytes_per_second` - bytes_per_second
@@ -13781,6 +13808,10 @@ export interface components {
             max_gpus?: number | null;
             /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
             gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null. */
+            guarantee_by_type?: {
                 [key: string]: number;
             };
             /** @description The most CPUs that pods may request at a time; null: no limit. */

@@ -3187,6 +3187,7 @@ class AsyncOrganisationsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3210,6 +3211,8 @@ class AsyncOrganisationsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3235,6 +3238,7 @@ class AsyncOrganisationsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3289,8 +3293,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3331,8 +3335,8 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3712,6 +3716,7 @@ class AsyncProjectsOperations:
         organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3738,6 +3743,8 @@ class AsyncProjectsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3764,6 +3771,7 @@ class AsyncProjectsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3815,8 +3823,8 @@ class AsyncProjectsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3864,8 +3872,8 @@ class AsyncProjectsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4260,8 +4268,8 @@ class AsyncQuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         note: A word to who asked.
         """
         return await self._transport.record(
@@ -5103,6 +5111,7 @@ class AsyncTeamsOperations:
         organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -5129,6 +5138,8 @@ class AsyncTeamsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -5155,6 +5166,7 @@ class AsyncTeamsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -5206,8 +5218,8 @@ class AsyncTeamsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5255,8 +5267,8 @@ class AsyncTeamsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """

@@ -1773,6 +1773,7 @@ class Quota(ApiRecord):
     max_waiting_jobs: int | None
     max_storage_bytes: int | None
     guarantee: int | None
+    guarantee_by_type: dict[str, int]
     borrow_limit: int | None
     lend_limit: int | None
     reclaim: v.ReclaimEnum
@@ -1832,6 +1833,8 @@ class QuotaOwner(ApiRecord):
     max_gpus: int | None
     max_running_jobs: int | None
     gpus_by_type: dict[str, int]
+    guarantee_by_type: dict[str, int]
+    books_by_type: dict[str, TypeBooks]
     max_cpus: int | None
     max_memory_bytes: int | None
     max_waiting_jobs: int | None
@@ -2865,6 +2868,15 @@ class TrialResult(ApiRecord):
     value: float
     at: datetime | None
     study_gpu_hours: float | None
+
+
+class TypeBooks(ApiRecord):
+    """GPUs of one type, with all below."""
+
+    guaranteed: int
+    used: int
+    borrowed: int
+    lent: int
 
 
 class UsageOverTime(ApiRecord):

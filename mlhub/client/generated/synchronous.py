@@ -3157,6 +3157,7 @@ class OrganisationsOperations:
         *,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3180,6 +3181,8 @@ class OrganisationsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3205,6 +3208,7 @@ class OrganisationsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3259,8 +3263,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3301,8 +3305,8 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3678,6 +3682,7 @@ class ProjectsOperations:
         organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3704,6 +3709,8 @@ class ProjectsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3730,6 +3737,7 @@ class ProjectsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3781,8 +3789,8 @@ class ProjectsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3830,8 +3838,8 @@ class ProjectsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4226,8 +4234,8 @@ class QuotaRequestsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         note: A word to who asked.
         """
         return self._transport.record(
@@ -5059,6 +5067,7 @@ class TeamsOperations:
         organisation: str | None = None,
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -5085,6 +5094,8 @@ class TeamsOperations:
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
         gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
         no limit.
+        guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
+        where that is null.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -5111,6 +5122,7 @@ class TeamsOperations:
             body={
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
+                "guarantee_by_type": guarantee_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -5162,8 +5174,8 @@ class TeamsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5211,8 +5223,8 @@ class TeamsOperations:
         organisation: Where the address has a name: of which organisation, by id or name.
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A
-        guarantee is of any type.
+        extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
+        What is added to a guarantee is of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """

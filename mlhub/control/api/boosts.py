@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 EXTRA_BY_TYPE = (
-    "GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. A guarantee is of any type."
+    "GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a "
+    "guarantee is of any type."
 )
 
 

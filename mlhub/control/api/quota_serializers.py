@@ -59,6 +59,9 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
 
 
 BY_TYPE = "The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit."
+GUARANTEE_BY_TYPE = (
+    "GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null."
+)
 MAX_CPUS = "The most CPUs that pods may request at a time; null: no limit."
 MAX_MEMORY = "The most bytes of memory that pods may request at a time; null: no limit."
 MAX_WAITING = "The most jobs that may wait in the queue; null: no limit but the installation's."
@@ -66,8 +69,8 @@ MAX_STORAGE = "The most bytes that may be stored, with all below it; each conten
 MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
     "max_gpus", "gpus_by_type", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs",
-    "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly", "half_life_s",
-    "max_priority", "budgets",
+    "max_storage_bytes", "guarantee", "guarantee_by_type", "borrow_limit", "lend_limit", "reclaim", "weight",
+    "shares_fairly", "half_life_s", "max_priority", "budgets",
 ]  # fmt: skip
 
 
@@ -80,6 +83,9 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
 
     used = QuotaUsedSerializer(read_only=True, help_text="What of the limits is in use.")
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), read_only=True, help_text=BY_TYPE)
+    guarantee_by_type = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text=GUARANTEE_BY_TYPE
+    )
     boosted_gpus = serializers.IntegerField(
         read_only=True, help_text="GPUs that boosts add to max_gpus now; they are not part of it."
     )
@@ -122,6 +128,9 @@ class QuotaRulesSerializer(StrictSerializer):
     )
     gpus_by_type = serializers.DictField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=BY_TYPE
+    )
+    guarantee_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=GUARANTEE_BY_TYPE
     )
     max_cpus = serializers.IntegerField(
         min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_CPUS
@@ -221,6 +230,15 @@ class QuotaRestoreSerializer(StrictSerializer):
     )
 
 
+class TypeBooksSerializer(serializers.Serializer[Any]):
+    """GPUs of one type, with all below."""
+
+    guaranteed = serializers.IntegerField(help_text="GPUs of the type that are guaranteed.")
+    used = serializers.IntegerField(help_text="GPUs of the type in use now.")
+    borrowed = serializers.IntegerField(help_text="GPUs of the type in use above what is guaranteed of it.")
+    lent = serializers.IntegerField(help_text="Guaranteed GPUs of the type that others use now.")
+
+
 class QuotaOwnerSerializer(serializers.Serializer[Any]):
     """A node of the tree: its rules, and its books now, in GPUs, with all below it.
 
@@ -239,6 +257,11 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The most jobs that may run at a time; null: no limit."
     )
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
+    guarantee_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=GUARANTEE_BY_TYPE)
+    books_by_type = serializers.DictField(
+        child=TypeBooksSerializer(),
+        help_text="The books of types of which it is guaranteed any, or borrows any that others are guaranteed.",
+    )
     max_cpus = serializers.IntegerField(allow_null=True, help_text=MAX_CPUS)
     max_memory_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_MEMORY)
     max_waiting_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_WAITING)

@@ -30,7 +30,7 @@ from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_o
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.access_control.permissions import require_administrator
-from mlhub.tenants.actions.limits.quotas import checked_types
+from mlhub.tenants.actions.limits.quotas import BY_TYPE, checked_types
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.sign_in.authentication import caller
@@ -232,8 +232,7 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         rules = {name: request[name] for name in RULES if name in request}
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
-        if "gpus_by_type" in rules:
-            rules["gpus_by_type"] = checked_types(rules["gpus_by_type"])
+        rules |= {name: checked_types(rules[name], field=name) for name in BY_TYPE if name in rules}
         found.append(whatif.with_quota(str(owner.id), **quota_tree.with_boosts(owner, rules, now=timezone.now())))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))

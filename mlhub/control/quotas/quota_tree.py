@@ -21,7 +21,7 @@ from mlhub.control.models import SchedulerSettings
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.budgets import BudgetBooks, as_rows
 from mlhub.control.quotas.user_limits import UserLimitBooks
-from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.limits.boosts import amounts_of
@@ -31,6 +31,7 @@ from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
+from scheduler.quota.type_guarantees import borrowing_ledger
 
 PLATFORM = "platform"  # a tenant above all organisations, where these share fairly
 
@@ -68,6 +69,8 @@ def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dic
     for name, extra, absent in (("guarantee", extras.guarantee, 0), ("max_gpus", extras.max_gpus, None)):
         if name in found:
             found[name] = raised(found[name], extra, absent=absent)
+    if "guarantee_by_type" in found:
+        found["guarantee_by_type"] = type_limits(found["guarantee_by_type"])
     if "gpus_by_type" in found:
         found["gpus_by_type"] = type_limits(raised_types(found["gpus_by_type"], extras.by_type))
     return found
@@ -195,7 +198,8 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         max_gpus=raised(quota.max_gpus, extras.max_gpus, absent=None),
         max_running_jobs=quota.max_running_jobs,
         weight=quota.weight,
-        guarantee=raised(quota.guarantee, extras.guarantee, absent=0),
+        guarantee=raised(_guarantee(quota, extras), extras.guarantee, absent=0),
+        guarantee_by_type=type_limits(quota.guarantee_by_type),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
         reclaim=Reclaim(quota.reclaim),
@@ -209,21 +213,32 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
     )
 
 
+def _guarantee(quota: QuotaRules, extras: BoostAmounts) -> int | None:
+    """What a boost adds to: guarantees of types where they are all there is."""
+    if quota.guarantee is None and extras.guarantee:
+        return sum(quota.guarantee_by_type.values()) or None
+    return quota.guarantee
+
+
 def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Returns limits of single GPU types as the scheduler has them."""
     return tuple(sorted((str(gpu_type), int(most)) for gpu_type, most in by_type.items()))
 
 
-def books(tree: QuotaTree) -> dict[str, Account]:
-    """Every owner's account now, teams and projects without a quota included: used, borrowed, lent. tree: the whole."""
-    n_gpus = Node.objects.aggregate(n=Sum("n_slots"))["n"] or 0
-    borrowing = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
-    held = (
-        Attempt.objects.live().filter(job__state__in=HOLDING_GPUS).values("job__project").annotate(n=Sum("n_workers"))
-    )
-    for row in held:
-        borrowing.reserve(tree.tenant_of[row["job__project"]], row["n"])
-    return borrowing.accounts()
+def books(tree: QuotaTree) -> BorrowingLedger:
+    """What every owner uses, borrows and lends now, teams and projects without a quota included. tree: the whole."""
+    n_by_type = {row["gpu_type"]: row["n"] for row in Node.objects.values("gpu_type").annotate(n=Sum("n_slots"))}
+    borrowing = borrowing_ledger(tree.tenants, n_gpus=sum(n_by_type.values()), n_by_type=n_by_type)
+    live = Attempt.objects.live().filter(job__state__in=HOLDING_GPUS)
+    if not borrowing.types:
+        for row in live.values("job__project").annotate(n=Sum("n_workers")):
+            borrowing.reserve(tree.tenant_of[row["job__project"]], row["n"])
+        return borrowing
+    types = dict(Node.objects.values_list("name", "gpu_type"))
+    held = Allocation.objects.filter(attempt__in=live, released_at=None)
+    for project, node, slots in held.values_list("attempt__job__project", "node", "slots"):
+        borrowing.reserve(tree.tenant_of[project], len(slots), gpu_type=types.get(node, ""))
+    return borrowing
 
 
 @dataclass
@@ -247,7 +262,8 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     """
     everyone = set(Organisation.objects.values_list("id", flat=True))
     tree = tree_of(everyone, now=timezone.now(), budgets_of={organisation.id}, whole=True)
-    accounts, budgets = books(tree), {tenant.id: tenant.budgets for tenant in tree.tenants}
+    borrowing, budgets = books(tree), {tenant.id: tenant.budgets for tenant in tree.tenants}
+    accounts, by_type = borrowing.accounts(), borrowing.accounts_by_type()
     teams = {team.pk: team for team in organisation.teams.select_related("quota").order_by("name")}
     below = TeamTree({team.pk: team.parent_id for team in teams.values()})
     projects = list(organisation.projects.select_related("quota").order_by("name"))
@@ -269,12 +285,27 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     return [
         {
             **row,
+            "books_by_type": _books_of(str(row["id"]), by_type),
             "budgets": as_rows(budgets[str(row["id"])]),
             "boosts": boosts[row["id"]],
             "storage_bytes": stored.get(row["id"]),
         }
         for row in rows
     ]
+
+
+def _books_of(owner: str, by_type: Mapping[str, Mapping[str, Account]]) -> dict[str, dict[str, int]]:
+    """Of the types of which it is guaranteed any, or borrows any that others are guaranteed."""
+    return {
+        gpu_type: {
+            "guaranteed": account.guarantee,
+            "used": account.used,
+            "borrowed": account.borrowed,
+            "lent": account.lent,
+        }
+        for gpu_type, accounts in by_type.items()
+        if (account := accounts[owner]).guarantee or account.borrowed
+    }
 
 
 def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:
@@ -309,6 +340,7 @@ def _row(
         "above": parent,
         **rules,
         "gpus_by_type": quota.gpus_by_type if quota else {},
+        "guarantee_by_type": quota.guarantee_by_type if quota else {},
         "reclaim": quota.reclaim if quota else Reclaim.ANY,
         "weight": quota.weight if quota else 1.0,
         "shares_fairly": quota.shares_fairly if quota else False,

@@ -215,7 +215,7 @@ class RoundForecast:
     def _quota(self) -> Ledger | None:
         """Empty books; None where no tenant has a limit."""
         snapshot = self._state.snapshot
-        ledger = Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
+        ledger = Ledger(snapshot.tenants, n_gpus=sum(snapshot.n_by_type.values()), n_by_type=snapshot.n_by_type)
         return ledger if ledger.has_limits else None
 
 

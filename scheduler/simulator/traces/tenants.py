@@ -75,8 +75,8 @@ def _checked(tenant: str, key: str, value: Any, name: str) -> Any:
     default = _DEFAULTS[key]
     if key == "budgets":
         return budgets_from_list(tenant, value, name)
-    if key == "gpus_by_type":
-        return gpus_by_type_of(f"tenant {tenant!r}", value, name)
+    if key in ("gpus_by_type", "guarantee_by_type"):
+        return gpus_by_type_of(f"tenant {tenant!r}", value, name, key=key)
     if key == "user_limits":
         return user_limits_from_list(tenant, value, name)
     if value is None and default is None:

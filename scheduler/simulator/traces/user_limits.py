@@ -48,12 +48,12 @@ def _limit(tenant: str, value: Mapping[str, Any], name: str) -> UserLimit:
     )
 
 
-def gpus_by_type_of(whose: str, value: Any, name: str) -> tuple[tuple[str, int], ...]:
-    """Returns (type, most) pairs of {A100: 2}. whose: limits, in a message. Raises BadInput."""
+def gpus_by_type_of(whose: str, value: Any, name: str, *, key: str = "gpus_by_type") -> tuple[tuple[str, int], ...]:
+    """Returns (type, GPUs) pairs of {A100: 2}. whose: limits, in a message; key: their name. Raises BadInput."""
     by_type = value or {}
     if not isinstance(by_type, Mapping):
-        raise BadInput(name, None, f"{whose} has gpus_by_type {by_type!r}; give a number by GPU type")
-    return tuple((str(gpu_type), _count(whose, "gpus_by_type", most, name) or 0) for gpu_type, most in by_type.items())
+        raise BadInput(name, None, f"{whose} has {key} {by_type!r}; give a number by GPU type")
+    return tuple((str(gpu_type), _count(whose, key, most, name) or 0) for gpu_type, most in by_type.items())
 
 
 def _count(whose: str, field: str, value: Any, name: str) -> int | None:

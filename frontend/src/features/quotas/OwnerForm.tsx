@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes one owner's rules; shows first, on request, what that would do to jobs that wait and run now.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -26,7 +26,7 @@ import {
   type Typed,
   typedBudgets,
 } from "@/features/quotas/rules";
-import { asTypes } from "@/features/quotas/nodes/typesText";
+import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 
 interface Props {
   owner: QuotaOwner;
@@ -42,7 +42,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   const [showsHistory, setShowsHistory] = useState(false);
   const rules = asRules(typed);
   const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
-  const isUnreadable = asTypes(typed.types ?? "") === null;
+  const isUnreadable = [typed.types, typed.guaranteed_types].some((text) => asTypes(text ?? "") === null);
   const cannotSave = Object.keys(rules).length === 0 || isIncomplete || isUnreadable;
 
   const preview = useMutation({
@@ -97,6 +97,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
               error={problem?.of(name)}
             />
           ))}
+          <GuaranteedTypes owner={owner} typed={typed} onType={type} errorOf={errorOf} />
           {owner.kind !== "project" && <SharingFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />}
           <NativeSelect
             label={t`Takes back`}
@@ -139,15 +140,32 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   );
 }
 
-interface SharingProps {
+interface FieldProps {
   owner: QuotaOwner;
   typed: Typed;
   onType: (change: Typed) => void;
   errorOf: (field: string) => string | undefined;
 }
 
+/** GPUs of single types that it can always have back. */
+function GuaranteedTypes({ owner, typed, onType, errorOf }: FieldProps) {
+  const text = typed.guaranteed_types ?? typesText(owner.guarantee_by_type);
+  return (
+    <TextInput
+      label={t`Guarantee by type`}
+      description={t`a part of the guarantee, as in A100: 2, T4: 4`}
+      placeholder={t`None`}
+      value={text}
+      onChange={(event) => onType({ guaranteed_types: event.currentTarget.value })}
+      error={
+        asTypes(text) === null ? t`Give types with numbers, as in A100: 2, T4: 4` : errorOf("guarantee_by_type")
+      }
+    />
+  );
+}
+
 /** How its parts come by what none of them is guaranteed. */
-function SharingFields({ owner, typed, onType, errorOf }: SharingProps) {
+function SharingFields({ owner, typed, onType, errorOf }: FieldProps) {
   const isFair = typed.shares_fairly ?? owner.shares_fairly;
   return (
     <>

@@ -19,6 +19,7 @@ import classes from "@/features/quotas/quotas.module.css";
 import { lazyComponent } from "@/lib/chunk";
 
 // few nodes have limits of types, jobs or storage, and who looks at quotas seldom changes one
+const TypeBooks = lazyComponent(async () => (await import("@/features/quotas/nodes/TypeBooks")).TypeBooks);
 const NodeLimits = lazyComponent(async () => (await import("@/features/quotas/nodes/NodeLimits")).NodeLimits);
 const OwnerForm = lazyComponent(async () => (await import("@/features/quotas/OwnerForm")).OwnerForm);
 
@@ -63,6 +64,11 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     )}
                   </Group>
                   <OwnerBar owner={owner} most={widest(owners)} />
+                  {Object.keys(owner.books_by_type).length > 0 && (
+                    <Suspense fallback={null}>
+                      <TypeBooks owner={owner} />
+                    </Suspense>
+                  )}
                   {hasLimits(owner) && (
                     <Suspense fallback={null}>
                       <NodeLimits owner={owner} />

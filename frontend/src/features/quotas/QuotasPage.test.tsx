@@ -187,6 +187,47 @@ describe("The tree of quotas", () => {
     await waitFor(() => expect(received).toEqual([{ ...limits, gpus_by_type: { A100: 2, T4: 1 }, version: 7 }]));
   });
 
+  it("shows what each is guaranteed of a GPU type, and saves that as it was typed", async () => {
+    const received: unknown[] = [];
+    const books = { A100: { guaranteed: 4, used: 3, borrowed: 0, lent: 1 }, T4: { guaranteed: 0, used: 2, borrowed: 2, lent: 0 } };
+    serveTree(true, [ACME, quotaOwner({ guarantee_by_type: { A100: 4 }, books_by_type: books, version: 7 })]);
+    server.use(
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        const message = "Acme is guaranteed 4 GPUs of type A100, and 0 of them are shared out; 6 are too many.";
+        if (received.length === 1) {
+          return problem(422, { code: "invalid_input", errors: [{ field: "guarantee_by_type", message, remedy: "" }] });
+        }
+        return HttpResponse.json(VISION);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    const rows = within(await screen.findByRole("list", { name: "GPU types of Vision" })).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      "A100: 3 of 4 guaranteed used · 1 lent",
+      "T4: nothing guaranteed · 2 borrowed",
+    ]);
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    const form = within(await screen.findByRole("form", { name: "Quota of Vision" }));
+    const types = form.getByLabelText("Guarantee by type");
+    expect(types).toHaveValue("A100: 4");
+    await user.clear(types);
+    await user.type(types, "A100 6");
+    expect(form.getByRole("button", { name: "Save" })).toBeDisabled();
+    await user.clear(types);
+    await user.type(types, "A100: 6");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    expect(await form.findAllByText(/6 are too many/)).not.toHaveLength(0);
+    await user.clear(types);
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await waitFor(() =>
+      expect(received).toEqual([
+        { guarantee_by_type: { A100: 6 }, version: 7 },
+        { guarantee_by_type: {}, version: 7 },
+      ]),
+    );
+  });
+
   it("shows admins what a change would do before they save it, with the version that was on screen", async () => {
     serveTree(true);
     const received: unknown[] = [];

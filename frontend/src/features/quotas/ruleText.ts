@@ -19,6 +19,7 @@ const NAMES: Record<string, string> = {
   budgets: t`Budgets`,
   max_waiting_jobs: t`Waiting jobs`,
   gpus_by_type: t`GPUs by type`,
+  guarantee_by_type: t`Guarantee by type`,
 };
 
 export function ruleName(name: string): string {

@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
 import { limitRules, COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
@@ -46,6 +47,8 @@ export function asBudgets(typed: readonly TypedBudget[]): Budget[] {
 
 /** What was typed so far; "" is no limit, no guarantee. */
 export type Typed = Partial<Record<NumberRule, string | number>> & TypedLimits & {
+  /** "A100: 2, T4: 4" */
+  guaranteed_types?: string;
   reclaim?: QuotaRules["reclaim"];
   shares_fairly?: boolean;
   half_life_h?: string | number;
@@ -61,6 +64,7 @@ export function asRules(typed: Typed): QuotaRules {
     if (name === "weight") rules.weight = value === "" ? 1 : Number(value);
     else rules[name] = value === "" ? null : Math.round(Number(value));
   }
+  if (typed.guaranteed_types !== undefined) rules.guarantee_by_type = asTypes(typed.guaranteed_types) ?? {};
   if (typed.reclaim !== undefined) rules.reclaim = typed.reclaim;
   if (typed.shares_fairly !== undefined) rules.shares_fairly = typed.shares_fairly;
   if (typed.half_life_h !== undefined) rules.half_life_s = Number(typed.half_life_h) * HOUR_S;

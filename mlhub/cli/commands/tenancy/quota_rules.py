@@ -40,6 +40,10 @@ def set_rules(
     context: typer.Context,
     name: OwnerName,
     guarantee: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="GPUs that it has for certain.")] = None,
+    guarantee_of_type: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=NUMBER|none", help="GPUs of a type that it has for certain; once for each type."),
+    ] = None,
     max_gpus: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs at a time.")] = None,
     running_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that run at a time.")] = None,
     waiting_jobs: Annotated[
@@ -83,11 +87,11 @@ def set_rules(
     }  # fmt: skip
     rules: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     rules |= {key: value for key, value in (("reclaim", reclaim), ("weight", weight)) if value is not None}
-    if not rules and not gpus_of_type:
+    by_type = {"gpus_by_type": gpus_of_type, "guarantee_by_type": guarantee_of_type}
+    if not rules and not any(by_type.values()):
         raise CommandError("Nothing to change.", remedy="Give at least one rule; see --help.")
     owner = owner_of(session, name)
-    if gpus_of_type:
-        rules["gpus_by_type"] = _types_after(owner["gpus_by_type"], gpus_of_type)
+    rules |= {key: _types_after(owner[key], changes) for key, changes in by_type.items() if changes}
     if dry_run:
         _preview(session, owner, rules)
         return
@@ -99,7 +103,7 @@ def set_rules(
 
 
 def _types_after(limits: dict[str, int], changes: list[str]) -> dict[str, int]:
-    """The limits of all types: the rule is sent whole, and types that are not named keep theirs."""
+    """The numbers of all types: the rule is sent whole, and types that are not named keep theirs."""
     wanted: dict[str, int | None] = dict(limits)
     for change in changes:
         gpu_type, sign, most = change.rpartition("=")

@@ -61,6 +61,7 @@ def show_tree(context: typer.Context) -> None:
         "KIND": lambda row: row["kind"],
         "GPUS": lambda row: _of(row["used"], _with_boosts(row["max_gpus"], _boosted(row))),
         "BY TYPE": _by_type,
+        "GUARANTEED BY TYPE": _guarantees_by_type,
         "CPUS": lambda row: _of(f"{row['used_cpus']:g}", row["max_cpus"]),
         "MEMORY": lambda row: _bytes_of(row["used_memory_bytes"], row["max_memory_bytes"]),
         "GUARANTEE": lambda row: row["guarantee"],
@@ -242,6 +243,17 @@ def _by_type(row: dict[str, Any]) -> str:
     used, limits = row["used_by_type"], row["gpus_by_type"]
     extra = {t: sum(boost["extra_gpus_by_type"].get(t, 0) for boost in row["boosts"]) for t in limits}
     return ", ".join(f"{t} {_of(used.get(t, 0), most + extra[t])}" for t, most in limits.items()) or "no limit"
+
+
+def _guarantees_by_type(row: dict[str, Any]) -> str:
+    """A100 3 of 4 (1 lent), T4 2 borrowed"""
+    found = []
+    for gpu_type, at in row["books_by_type"].items():
+        words = [f"{at[what]} {what}" for what in ("lent", "borrowed") if at[what]]
+        guaranteed = _of(at["used"] - at["borrowed"], at["guaranteed"]) if at["guaranteed"] else ""
+        extra = ", ".join(words) if not guaranteed else f"({', '.join(words)})" if words else ""
+        found.append(" ".join(filter(None, [gpu_type, guaranteed, extra])))
+    return ", ".join(found) or "none"
 
 
 def _added_by_type(row: dict[str, Any]) -> str:

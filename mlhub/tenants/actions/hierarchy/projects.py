@@ -14,7 +14,11 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.hierarchy.team_places import require_place
-from mlhub.tenants.actions.limits.quotas import require_room_above, require_room_for_boosts
+from mlhub.tenants.actions.limits.quotas import (
+    require_room_above,
+    require_room_for_boosts,
+    require_types_above,
+)
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,
@@ -152,6 +156,8 @@ def _require_room(moved: Team | Project, organisation: Organisation, *, field: s
     quota = getattr(moved, "quota", None)
     remedy = f"Lower the guarantee of {moved.name} before it moves, or have that of the new place raised."
     require_room_above(moved, (quota.guarantee or 0) if quota else 0, field=field, remedy=remedy)
+    if quota is not None:
+        require_types_above(moved, quota, field=field, remedy=remedy)
     try:
         require_room_for_boosts(organisation, field=field, now=timezone.now())
     except InvalidInputError as error:

@@ -142,7 +142,8 @@ def _add_for_good(owner: Owner, given: BoostAmounts, actor: User) -> None:
     if given.max_gpus and quota.max_gpus is not None:
         changes["max_gpus"] = quota.max_gpus + given.max_gpus
     if given.guarantee:
-        changes["guarantee"] = (quota.guarantee or 0) + given.guarantee
+        of_types = sum(quota.guarantee_by_type.values())  # are all of the guarantee where there is no other
+        changes["guarantee"] = (of_types if quota.guarantee is None else quota.guarantee) + given.guarantee
     if given.by_type:
         changes["gpus_by_type"] = raised_types(quota.gpus_by_type, given.by_type)
     set_quota(owner, actor=actor, **changes)

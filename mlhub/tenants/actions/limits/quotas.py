@@ -24,7 +24,8 @@ LIMITS = (
     "max_gpus", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes",
     "guarantee", "borrow_limit", "lend_limit",
 )  # fmt: skip
-RULES = (*LIMITS, "gpus_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
+BY_TYPE = ("gpus_by_type", "guarantee_by_type")
+RULES = (*LIMITS, *BY_TYPE, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100
 MOST_TYPES = 50
 MOST_GPUS = 1_000_000
@@ -45,8 +46,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     require_quota_right(owner, actor)
     if "budgets" in changes:
         changes["budgets"] = checked_budgets(changes["budgets"])
-    if "gpus_by_type" in changes:
-        changes["gpus_by_type"] = checked_types(changes["gpus_by_type"])
+    changes |= {field: checked_types(changes[field], field=field) for field in BY_TYPE if field in changes}
     _check_values(changes)
     with transaction.atomic():
         organisation = owner if isinstance(owner, Organisation) else owner.organisation
@@ -72,8 +72,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         _check_sums(owner, quota, changes)
         quota.version += 1
         quota.save()
-        if "guarantee" in changes or "max_gpus" in changes:
-            field = "guarantee" if "guarantee" in changes else "max_gpus"
+        if field := next((name for name in ("guarantee", "guarantee_by_type", "max_gpus") if name in changes), ""):
             require_room_for_boosts(organisation, field=field, now=timezone.now())
         record(
             "quota.changed",
@@ -139,7 +138,7 @@ def checked_types(value: Any, *, field: str = "gpus_by_type") -> dict[str, int]:
             raise InvalidInputError(
                 f"{field} has {gpu_type!r}: {most!r}.",
                 field=field,
-                remedy=f"Give a number of GPUs from 0 to {MOST_GPUS:,} by GPU type; leave a type out for no limit.",
+                remedy=f"Give a number of GPUs from 0 to {MOST_GPUS:,} by GPU type; leave a type out for none.",
             )
     return {str(gpu_type): int(most) for gpu_type, most in sorted(value.items())}
 
@@ -163,7 +162,7 @@ def _check_values(changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
         if field not in RULES:
             raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(RULES)}.")
-        if field in ("budgets", "gpus_by_type"):
+        if field in ("budgets", *BY_TYPE):
             continue  # checked_budgets() and checked_types() have seen them
         if field in _CHOICES:
             if value not in _CHOICES[field]:
@@ -197,6 +196,7 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
             field=field,
             remedy=f"Guarantee at most {quota.max_gpus}, or raise max_gpus.",
         )
+    _check_types(owner, quota, changes)
     if "guarantee" not in changes:
         return
     below = sum(q.guarantee or 0 for q in _parts_of(owner))
@@ -209,6 +209,88 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
     if not isinstance(owner, Organisation):
         owner.refresh_from_db(fields=["parent" if isinstance(owner, Team) else "team"])  # it may have been moved
     require_room_above(owner, guarantee, field="guarantee")
+
+
+def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> None:
+    """Guarantees of types, with those below, are within limits and guarantees here, and within those above."""
+    if not {"guarantee", "guarantee_by_type", "max_gpus", "gpus_by_type"} & changes.keys():
+        return
+    own, parts = quota.guarantee_by_type, _parts_of(owner)
+    field = next(name for name in ("guarantee_by_type", "gpus_by_type", "guarantee", "max_gpus") if name in changes)
+    for gpu_type, most in quota.gpus_by_type.items():
+        if (n := own.get(gpu_type, 0)) > most:
+            raise InvalidInputError(
+                f"{owner.name} would be guaranteed {n} GPUs of type {gpu_type}, and may never use more than {most}.",
+                field=field,
+                remedy=f"Guarantee at most {most}, or raise gpus_by_type of {gpu_type}.",
+            )
+    total, rest = sum(own.values()), _rest(quota)
+    for name, value in (("guarantee", quota.guarantee), ("max_gpus", quota.max_gpus)):
+        if value is not None and total > value:
+            raise InvalidInputError(
+                f"{owner.name} would be guaranteed {total} GPUs of single types in sum, and its {name} is {value}: "
+                "guarantees of types are a part of it.",
+                field=field,
+                remedy=f"Guarantee at most {value} of single types, or raise {name}.",
+            )
+    of_any = sum(map(_rest, parts))
+    if of_any > rest and (own or any(part.guarantee_by_type for part in parts)) and field != "gpus_by_type":
+        raise InvalidInputError(
+            f"Teams and projects of {owner.name} are guaranteed {of_any} GPUs of any type in sum; besides those of "
+            f"single types {rest} would be left.",
+            field=field,
+            remedy=f"Guarantee {of_any} more than of single types, {of_any + total} in all, or lower theirs first.",
+        )
+    if not {"guarantee", "guarantee_by_type"} & changes.keys():
+        return
+    for gpu_type in sorted({gpu_type for part in parts for gpu_type in part.guarantee_by_type}):
+        below = sum(part.guarantee_by_type.get(gpu_type, 0) for part in parts)
+        if (n := own.get(gpu_type, 0)) < below:
+            raise InvalidInputError(
+                f"Teams and projects of {owner.name} are guaranteed {below} GPUs of type {gpu_type} in sum, more than "
+                f"{n}.",
+                field="guarantee_by_type",
+                remedy=f"Give at least {below}, or lower theirs first.",
+            )
+    require_types_above(owner, quota, field=field)
+
+
+def _rest(quota: QuotaRules) -> int:
+    """GPUs of any type: the guarantee without those of single types in it."""
+    return max(0, (quota.guarantee or 0) - sum(quota.guarantee_by_type.values()))
+
+
+def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: str = "") -> None:
+    """Raises InvalidInputError when guarantees of single types, with those beside the owner, are more than what is
+    above has; above organisations is the cluster.
+
+    field: the input that is at fault. The caller holds the organisation's lock.
+    """
+    parent = None if isinstance(owner, Organisation) else above(owner)
+    if parent is None:
+        return
+    there_are, beside = quota_of(parent), [q for q in _parts_of(parent) if q.pk != owner.pk]
+    for gpu_type, n in quota.guarantee_by_type.items():
+        others = sum(q.guarantee_by_type.get(gpu_type, 0) for q in beside)
+        there = there_are.guarantee_by_type.get(gpu_type, 0)
+        if not n:
+            continue
+        if others + n > there:
+            raise InvalidInputError(
+                f"{parent.name} is guaranteed {there} GPUs of type {gpu_type}, and {others} of them are shared out; "
+                f"{n} are too many.",
+                field=field,
+                remedy=remedy
+                or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} by type raised.",
+            )
+    others, there, n = sum(map(_rest, beside)), _rest(there_are), _rest(quota)
+    if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *beside)):
+        raise InvalidInputError(
+            f"{parent.name} is guaranteed {there} GPUs of any type besides those of single types, and {others} of them "
+            f"are shared out; {n} are too many.",
+            field=field,
+            remedy=remedy or f"Give at most {max(0, there - others)} of any type, or name types that it has left.",
+        )
 
 
 def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str = "") -> None:
@@ -243,8 +325,11 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
     rules = {}
     for owner in owners:
         quota, parent = getattr(owner, "quota", None), None if isinstance(owner, Organisation) else above(owner)
-        rules[owner.pk] = OwnerRules(
-            parent.pk if parent else None, quota.guarantee if quota else None, quota.max_gpus if quota else None
+        of_types = sum(quota.guarantee_by_type.values()) if quota else 0
+        rules[owner.pk] = OwnerRules(  # boosts are of GPUs of any type
+            parent.pk if parent else None,
+            None if quota is None or quota.guarantee is None else _rest(quota),
+            None if quota is None or quota.max_gpus is None else quota.max_gpus - of_types,
         )
     extras = [Extra(one.owner.pk, one.extra_guarantee, one.extra_max_gpus, one.ends_at) for one in boosts]
     found = first_excess(rules, extras, now=now)

@@ -55,9 +55,9 @@ it("adds GPUs of a type whose limit there is, and shows the raised limit", async
   );
   const { user } = renderPage("/quotas");
   expect(await screen.findByText(/Boost: \+3 T4 at most, ends/)).toBeVisible();
-  expect(screen.getByText(/0 of 7/)).toBeVisible();
+  expect(await screen.findByText(/0 of 7/)).toBeVisible();
   await user.click(screen.getByRole("button", { name: "Boost Vision" }));
-  expect(screen.getByText(/A guarantee is of GPUs of any type/)).toBeVisible();
+  expect(screen.getByText(/What is added to a guarantee is of any type/)).toBeVisible();
   await user.type(screen.getByLabelText("More A100 GPUs at most"), "2");
   await user.click(screen.getByRole("button", { name: "Boost until then" }));
   await waitFor(() => expect(received).toMatchObject([{ extra_guarantee: 0, extra_gpus_by_type: { A100: 2 } }]));

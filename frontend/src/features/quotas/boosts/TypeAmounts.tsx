@@ -32,7 +32,7 @@ export function GuaranteeNote({ limits }: { limits: Record<string, number> }) {
   if (Object.keys(limits).length === 0) return null;
   return (
     <Text size="xs" c="dimmed">
-      {t`A guarantee is of GPUs of any type; of single types the limits are raised.`}
+      {t`What is added to a guarantee is of any type; of single types the limits are raised.`}
     </Text>
   );
 }

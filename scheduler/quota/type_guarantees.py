@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guarantees of single GPU types: a ledger for each guaranteed type, above the one that counts GPUs of any type.
+
+Words. What a tenant uses of a type within a guarantee of that type, its own or that of a parent, is covered; a job may
+be covered in part. What a guarantee of any type leaves when those of types in it are taken out is its rest.
+1. GPUs of a guaranteed type are booked in the ledger of the type: there they are used, borrowed, lent and taken back as
+   in borrowing.py, GPUs of the type that no tenant is guaranteed included.
+2. What is not covered is booked in the ledger of any type, too, where guarantees are the rests and limits of borrowing
+   and lending count. What is covered only takes GPUs out of the cluster there.
+So a guarantee of a type is refused neither for what its tenant uses of other types nor for others' guarantees of any
+type. Source: nominal quota by ResourceFlavor in Kueue; deviation: guarantees of types are a part of one of any type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from scheduler.api.administrators import admins_above
+from scheduler.api.plan import Explanation, Reason
+from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.borrowing import Account, BorrowingLedger
+
+
+class TypedBorrowingLedger(BorrowingLedger):
+    """Books what tenants use by type and in sum. n_by_type: GPUs of the cluster by type; None = only limits count.
+
+    Without a gpu_type, questions are answered for the type that allows the most.
+    """
+
+    def __init__(
+        self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None, n_by_type: Mapping[str, int] | None
+    ) -> None:
+        tenants = tuple(tenants)
+        self._by_type = {
+            gpu_type: BorrowingLedger(
+                [_of_type(tenant, gpu_type) for tenant in tenants],
+                n_gpus=None if n_by_type is None else n_by_type.get(gpu_type, 0),
+            )
+            for gpu_type in guaranteed_types(tenants)
+        }
+        self._covered: dict[tuple[str, str], int] = {}  # by tenant and type, of what its own jobs hold
+        self._held: dict[tuple[str, str], int] = {}
+        super().__init__([self._with_rest(tenant) for tenant in tenants], n_gpus=n_gpus)
+
+    def _with_rest(self, tenant: TenantSnapshot) -> TenantSnapshot:
+        if tenant.guarantee is None:
+            return tenant
+        of_types = sum(books.guarantee(tenant.id) for books in self._by_type.values())
+        return replace(tenant, guarantee=max(0, tenant.guarantee - of_types))
+
+    def copy(self) -> TypedBorrowingLedger:
+        """Returns a copy that is booked on independently."""
+        twin = TypedBorrowingLedger.__new__(TypedBorrowingLedger)
+        twin._places, twin._used, twin._floors = self._places, dict(self._used), dict(self._floors)
+        twin._by_type = {gpu_type: books.copy() for gpu_type, books in self._by_type.items()}
+        twin._covered, twin._held = dict(self._covered), dict(self._held)
+        return twin
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Returns the types of which anything is guaranteed."""
+        return tuple(self._by_type)
+
+    def of_type(self, gpu_type: str) -> BorrowingLedger | None:
+        """Returns the ledger of the type; None where nothing of it is guaranteed."""
+        return self._by_type.get(gpu_type)
+
+    def guarantee(self, tenant_id: str) -> int:
+        """Returns the GPUs guaranteed to the tenant, those of types included."""
+        return super().guarantee(tenant_id) + sum(books.guarantee(tenant_id) for books in self._by_type.values())
+
+    def available(self, tenant_id: str, *, gpu_type: str = "") -> int:
+        """Returns the further GPUs that the tenant may take now, of the type; negative where it holds more than it
+        may.
+        """
+        of_any = super().available(tenant_id)
+        if gpu_type:
+            return self._available(tenant_id, gpu_type, of_any)
+        return max([of_any, *(self._available(tenant_id, one, of_any) for one in self._by_type)])
+
+    def _available(self, tenant_id: str, gpu_type: str, of_any: int) -> int:
+        books = self._by_type.get(gpu_type)
+        if books is None:
+            return of_any
+        covered = books.unused(tenant_id)
+        return min(books.available(tenant_id), covered + max(0, of_any) if covered else of_any)
+
+    def most(self, tenant_id: str) -> int:
+        """Returns the GPUs that the tenant could have if no other tenant used any."""
+        of_any = super().most(tenant_id)
+        return max([of_any, *(min(b.most(tenant_id), of_any + b.most_own(tenant_id)) for b in self._by_type.values())])
+
+    def refusal(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> Explanation | None:
+        """Returns why the tenant may not take so many more of the type; None if its own are idle or it may borrow
+        them.
+        """
+        if gpus <= self.available(tenant_id, gpu_type=gpu_type) or gpus <= 0:
+            return None
+        books = self._by_type.get(gpu_type)
+        if books is not None and (available := books.available(tenant_id)) < gpus:
+            is_within, owner = books.owner(tenant_id, gpus)
+            if is_within and owner is not None:
+                facts = {"tenant": self._name(owner), "need": gpus, "gpu_type": gpu_type}
+                return Explanation(Reason.GUARANTEE_OF_TYPE_BORROWED, facts)
+            facts = {
+                "tenant": self._name(tenant_id),
+                "above": admins_above(self._tenants_above(tenant_id)),
+                "used": books.used(tenant_id),
+                "guarantee": books.guarantee(tenant_id),
+                "need": gpus,
+                "free": max(0, available),
+                "gpu_type": gpu_type,
+            }
+            return Explanation(Reason.NOTHING_TO_BORROW_OF_TYPE, facts)
+        refused = super().refusal(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
+        if refused is None or refused.reason is not Reason.NOTHING_TO_BORROW:
+            return refused
+        used = refused.facts["used"] + sum(n for (tenant, _), n in self._covered.items() if tenant == tenant_id)
+        return replace(refused, facts={**refused.facts, "used": used, "guarantee": self.guarantee(tenant_id)})
+
+    def owner(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> tuple[bool, str | None]:
+        """Returns (True, who): the tenant or the nearest parent within whose own pool so many more of the type are, or
+        what is not covered of them; (False, None) if none.
+        """
+        for one in (gpu_type,) if gpu_type else self._by_type:
+            books = self._by_type.get(one)
+            found = books.owner(tenant_id, gpus) if books is not None else (False, None)
+            if found[0]:
+                return found
+        books = self._by_type.get(gpu_type)
+        return super().owner(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
+
+    def reserve(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> None:
+        """Books the GPUs, whether allowed or not. Negative numbers are given back: first what is not covered."""
+        books = self._by_type.get(gpu_type)
+        if books is None:
+            super().reserve(tenant_id, gpus)
+            return
+        key = (tenant_id, gpu_type)
+        covered, held = self._covered.get(key, 0), self._held.get(key, 0) + gpus
+        now = covered + min(gpus, books.unused(tenant_id)) if gpus > 0 else min(covered, held)
+        self._covered[key], self._held[key] = now, held
+        self._used[None] += now - covered
+        if gpus != now - covered:
+            super().reserve(tenant_id, gpus - (now - covered))
+        books.reserve(tenant_id, gpus)
+
+    def keep_used(self, wanted: BorrowingLedger) -> None:
+        """Counts what tenants use of their pools in the wanted books as used for all others."""
+        super().keep_used(wanted)
+        for gpu_type, books in self._by_type.items():
+            of_type = wanted.of_type(gpu_type)
+            if of_type is not None:
+                books.keep_used(of_type)
+
+    def accounts(self) -> dict[str, Account]:
+        """Returns every tenant's account in sum; lent: GPUs of types included."""
+        covered = dict.fromkeys((t for t in self._places if t is not None), 0)
+        for (tenant_id, _), n in self._covered.items():
+            for at in self.line(tenant_id):
+                if at is not None:
+                    covered[at] += n
+        by_type, found = self.accounts_by_type(), {}
+        for tenant_id, account in super().accounts().items():
+            guarantee, used = self.guarantee(tenant_id), account.used + covered[tenant_id]
+            lent = account.lent + sum(accounts[tenant_id].lent for accounts in by_type.values())
+            lent = min(lent, guarantee - min(guarantee, used - account.borrowed))
+            found[tenant_id] = Account(guarantee, used, account.borrowed, lent)
+        return found
+
+    def accounts_by_type(self) -> dict[str, dict[str, Account]]:
+        """Returns every tenant's account of each type of which anything is guaranteed."""
+        return {gpu_type: books.accounts() for gpu_type, books in self._by_type.items()}
+
+    def _name(self, tenant_id: str) -> str:
+        tenant = self._places[tenant_id].tenant
+        return tenant_id if tenant is None else tenant.name or tenant.id
+
+    def _tenants_above(self, tenant_id: str) -> list[TenantSnapshot]:
+        place = self._places[tenant_id]
+        return [at.tenant for at in (place, *place.line) if at.tenant is not None]
+
+
+def borrowing_ledger(
+    tenants: Iterable[TenantSnapshot], *, n_gpus: int | None, n_by_type: Mapping[str, int] | None
+) -> BorrowingLedger:
+    """Returns the books of the tenants' guarantees; of types only where any type is guaranteed."""
+    tenants = tuple(tenants)
+    if any(tenant.guarantee_by_type for tenant in tenants):
+        return TypedBorrowingLedger(tenants, n_gpus=n_gpus, n_by_type=n_by_type)
+    return BorrowingLedger(tenants, n_gpus=n_gpus)
+
+
+def guaranteed_types(tenants: Iterable[TenantSnapshot]) -> tuple[str, ...]:
+    """Returns the types of which any tenant is guaranteed GPUs."""
+    return tuple(sorted({gpu_type for tenant in tenants for gpu_type, n in tenant.guarantee_by_type if n}))
+
+
+def _of_type(tenant: TenantSnapshot, gpu_type: str) -> TenantSnapshot:
+    """Limits of borrowing and lending are of GPUs of any type."""
+    n_gpus = dict(tenant.guarantee_by_type).get(gpu_type)
+    return replace(tenant, guarantee=n_gpus, borrow_limit=None, lend_limit=None)
