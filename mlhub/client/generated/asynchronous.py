@@ -4460,6 +4460,7 @@ class AsyncTeamsOperations:
         name: str | None = None,
         organisation: str | None = None,
         parent: str | None = None,
+        search: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
@@ -4470,6 +4471,7 @@ class AsyncTeamsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         parent: Only those directly below this team.
+        search: Only those whose name contains this, and all teams below them.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4477,7 +4479,7 @@ class AsyncTeamsOperations:
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation, "parent": parent, "within": within},
+            query={"name": name, "organisation": organisation, "parent": parent, "search": search, "within": within},
             size=page_size,
         )
 
@@ -5217,6 +5219,7 @@ class AsyncWhatIfOperations:
         cancel: Sequence[str] | Unset = UNSET,
         jobs: Sequence[b.WhatIfJobRequest] | Unset = UNSET,
         quotas: Sequence[b.WhatIfQuotaRequest] | Unset = UNSET,
+        user_quotas: Sequence[b.WhatIfUserQuotaRequest] | Unset = UNSET,
         add_nodes: b.NewNodesRequest | Unset = UNSET,
         remove_nodes: Sequence[str] | Unset = UNSET,
         policy: b.WhatIfPolicyRequest | Unset = UNSET,
@@ -5230,6 +5233,7 @@ class AsyncWhatIfOperations:
         cancel: Ids of jobs that would be cancelled.
         jobs: Jobs that would be different.
         quotas: Quotas that would be different.
+        user_quotas: Limits of users that would be different; for admins of what they are of.
         add_nodes: Nodes that would be added.
         remove_nodes: Names of nodes that would be removed.
         policy: The policy that would decide.
@@ -5243,6 +5247,7 @@ class AsyncWhatIfOperations:
                 "cancel": cancel,
                 "jobs": jobs,
                 "quotas": quotas,
+                "user_quotas": user_quotas,
                 "add_nodes": add_nodes,
                 "remove_nodes": remove_nodes,
                 "policy": policy,
