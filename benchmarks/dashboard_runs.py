@@ -127,7 +127,7 @@ def store_in_mlhub(organisation: str, shape: RunShape) -> FilledRuns:
             ([many], _many_keys(shape), METRIC_POINTS),
             ([long], [LONG_KEY], shape.n_points),
         ):
-            about = {"runs": [run.pk for run in runs], "keys": keys, "n": n, "began": began}
+            about: dict[str, Any] = {"runs": [run.pk for run in runs], "keys": keys, "n": n, "began": began}
             cursor.execute(ADD_SERIES, about)
             cursor.execute(ADD_POINTS, about)
         cursor.execute("ANALYZE")

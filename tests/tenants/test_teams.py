@@ -126,7 +126,7 @@ def test_teams_are_searched_by_their_name_and_by_those_above_them(cast: Cast) ->
     assert found(cast.bob, search="search") == ["research", "search tools", "video", "vision"]
     assert found(cast.bob, search="nothing like it") == []
     assert found(cast.charlie, search="research") == []
-    first = cast.client(cast.bob).get("/api/v1/teams", {"search": "search", "limit": 3}).json()
+    first = cast.client(cast.bob).get("/api/v1/teams", {"search": "search", "limit": "3"}).json()
     assert len(first["results"]) == 3
     assert "search=search" in first["next"]
 

@@ -85,7 +85,7 @@ class WhatIfUserQuotaSerializer(UserQuotaChangeSerializer):
     max_waiting_jobs and max_storage_bytes count when jobs are submitted and data are uploaded: no job is affected.
     """
 
-    version = None  # nothing is replaced
+    version = None  # type: ignore[assignment]  # so a field is left out; nothing is replaced
     organisation = serializers.UUIDField(
         required=False, help_text="The id of the organisation within which users would be limited."
     )
