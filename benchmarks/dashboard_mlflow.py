@@ -32,7 +32,7 @@ from typing import Any
 from benchmarks.dashboard import PAINT, PATIENCE_MS, fill, sign_in
 from benchmarks.dashboard_mlflow_page import page_of
 from benchmarks.dashboard_runs import COMPARED, FilledRuns, RunShape, store_in_mlflow
-from benchmarks.mlflow_ingest import own_server, processes_of, processor_s
+from benchmarks.mlflow_ingest import own_server, processes_of, stat_of
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
 from tests.platform import ROOT, RunningPlatform, running
 
@@ -281,6 +281,12 @@ class PageTraffic:
 
 def is_data(url: str) -> bool:
     return "/api/" in url or "/ajax-api/" in url or url.endswith("/graphql")
+
+
+def processor_s(pids: Sequence[int]) -> float:
+    """What these processes have taken of processors so far, with those of their children that have ended."""
+    ticks = sum(int(ticks) for pid in pids if (fields := stat_of(pid)) for ticks in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def memory_of(server: VisitedServer) -> float:
