@@ -7,7 +7,7 @@ python -m benchmarks.dashboard_mlflow --mlflow PYTHON [--runs 10000] [--metrics 
 --mlflow: the Python of an environment outside of this one with the whole `mlflow`, whose wheel has the UI:
     uv venv FOLDER && uv pip install --python FOLDER/bin/python mlflow
 Both have --runs runs of 4 metrics, one run with --metrics metrics of 200 points, one with a metric of --points points,
-and MLHub's list of jobs as many jobs. They are stored by SQL: by either API it takes hours. Content: what the page is
+and MLHub's list of jobs as many jobs. They are stored by SQL, not logged by either API. Content: what the page is
 for, such as the first run's name in the list or the first curve, from the beginning of the navigation. Each page is
 visited without the browser's cache and then with it. The dashboard must be built (make frontend).
 """
