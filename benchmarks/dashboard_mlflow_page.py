@@ -26,8 +26,8 @@ is: above 1, MLHub is the better one.
 Both have {runs:,} runs with 5 parameters and {n_keys} metrics of {each} points, one run with {metrics:,} metrics of
 {of_many} points, and one with a metric of {points:,} points; MLHub has {runs:,} jobs, too, and a job with both of the
 latter. Rows were stored by SQL ({mlhub_s:.0f} s and {mlflow_s:.0f} s), as the servers would store them,
-not logged by either API. MLHub stores in PostgreSQL, MLflow {mlflow} in SQLite {sqlite}, its default; each has one process
-that answers.
+not logged by either API. MLHub stores in PostgreSQL, MLflow {mlflow} in SQLite {sqlite}, its default; each has one
+process that answers.
 
 The pages are no copies of each other. MLflow's list has parameters and metrics as columns where they are chosen, and
 their data in any case; MLHub's list of jobs has results and progress. Both draw charts as they come into view. Compared
