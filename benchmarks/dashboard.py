@@ -134,15 +134,19 @@ def browsers(platform: RunningPlatform, jobs: dict[int, str]) -> Iterator[dict[i
             contexts[size] = browser.new_context(base_url=platform.url, viewport={"width": 1440, "height": 900})
             contexts[size].set_default_timeout(PATIENCE_MS)
             contexts[size].add_init_script(OBSERVE)
-            page = contexts[size].new_page()
-            page.goto("/sign-in")
-            page.get_by_label("User name").fill(f"person{size}")
-            page.get_by_role("textbox", name="Password").fill(PASSWORD)
-            page.get_by_role("button", name="Sign in", exact=True).click()
-            page.get_by_role("navigation", name="Main").wait_for()
-            page.close()
+            sign_in(contexts[size], f"person{size}")
         yield contexts
         browser.close()
+
+
+def sign_in(context: Any, name: str) -> None:
+    page = context.new_page()
+    page.goto("/sign-in")
+    page.get_by_label("User name").fill(name)
+    page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("navigation", name="Main").wait_for()
+    page.close()
 
 
 def visit(context: Any, address: str, found: Visits) -> None:

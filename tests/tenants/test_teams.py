@@ -112,6 +112,25 @@ def test_what_another_admin_moved_meanwhile_is_not_moved_unseen(cast: Cast) -> N
     assert Team.objects.get(pk=teams["vision"].pk).name == "vision"
 
 
+def test_teams_are_searched_by_their_name_and_by_those_above_them(cast: Cast) -> None:
+    chain(cast, "research", "vision", "video")
+    chain(cast, "product", "search tools")
+    Team.objects.create(organisation=cast.b, name="secret research")
+
+    def found(by: Any, **query: str) -> list[str]:
+        answer = cast.client(by).get("/api/v1/teams", {"organisation": str(cast.a.pk), **query})
+        assert answer.status_code == 200, answer.content
+        return sorted(team["name"] for team in answer.json()["results"])
+
+    assert found(cast.bob, search="VISION") == ["video", "vision"]
+    assert found(cast.bob, search="search") == ["research", "search tools", "video", "vision"]
+    assert found(cast.bob, search="nothing like it") == []
+    assert found(cast.charlie, search="research") == []
+    first = cast.client(cast.bob).get("/api/v1/teams", {"search": "search", "limit": "3"}).json()
+    assert len(first["results"]) == 3
+    assert "search=search" in first["next"]
+
+
 def test_strangers_and_members_change_nothing(cast: Cast) -> None:
     teams = chain(cast, "research", "vision")
     theirs = Team.objects.create(organisation=cast.b, name="theirs")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from mlhub.tenants.actions import delete
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.access import Caller
 from mlhub.tracking.limits import Entry, LogBatch, LoggedPoint
-from mlhub.tracking.models import Run
+from mlhub.tracking.models import Run, RunSeries
+from mlhub.tracking.points import read_curve
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -71,6 +74,23 @@ def test_a_long_curve_is_thinned_to_its_ends_and_extremes(cast: Cast, run: Run) 
     assert {(0, 1.0), (500, 50.0), (999, 0.001)} <= values
     whole = client.get(f"/api/v1/runs/{run.pk}/metrics", {"key": "loss"}).json()
     assert (len(whole["points"]), whole["is_thinned"]) == (1001, False)
+
+
+@pytest.mark.parametrize("step", [lambda n: 0, lambda n: n // 500, lambda n: 2**62 + n], ids=["none", "two", "huge"])
+def test_a_long_curve_without_a_spread_of_steps_is_thinned_by_its_points(
+    cast: Cast, run: Run, step: Callable[[int], int]
+) -> None:
+    began = 1_800_000_000_000
+    values = {n: 50.0 if n == 500 else math.nan if n == 700 else 1.0 / (n + 1) for n in range(1000)}
+    points = [LoggedPoint("flat", value, began + n, step(n)) for n, value in values.items()]
+    actions.log_batch(Caller(cast.bob), run, LogBatch(points=points))
+    curve = read_curve(RunSeries.objects.get(run=run, key="flat"), max_points=20)
+    assert curve.is_thinned
+    assert len(curve.points) <= 20
+    assert curve.points == sorted(curve.points, key=lambda point: point[:2])
+    ends = [(step(n), began + n, values[n]) for n in (0, 500, 999)]
+    assert set(ends) <= set(curve.points)
+    assert any(math.isnan(value) for _, _, value in curve.points)
 
 
 def test_a_file_comes_back(cast: Cast, run: Run) -> None:

@@ -45,12 +45,22 @@ export const userChoices: ChoiceSource<User> = {
 /** What the caller may do in a project that is open. */
 export type ProjectUse = "upload" | "submit";
 
-export function projectChoices(may: ProjectUse): ChoiceSource<Project> {
+/** may: of those alone that one may use so; left out: of all that one sees. */
+export function projectChoices(may?: ProjectUse): ChoiceSource<Project> {
   return {
-    key: ["projects", "choices", may],
-    read: (query) => unwrap(api.GET("/api/v1/projects", { params: { query: { may, ...query } } })),
+    key: ["projects", "choices", may ?? "all"],
+    read: (query) => unwrap(api.GET("/api/v1/projects", { params: { query: { ...(may && { may }), ...query } } })),
     idOf: ({ id }) => id,
     readOne: (id) => unwrap(api.GET("/api/v1/projects/{id}", { params: { path: { id } } })),
+  };
+}
+
+/** What a token may be limited to in an organisation. */
+export function projectsOfChoices(organisationId: string): ChoiceSource<Project> {
+  return {
+    ...projectChoices(),
+    key: ["projects", "choices", "of", organisationId],
+    read: (query) => unwrap(api.GET("/api/v1/projects", { params: { query: { organisation: organisationId, ...query } } })),
   };
 }
 
@@ -138,11 +148,12 @@ export function choicesQuery<T>({ key, read }: ChoiceSource<T>, search = "") {
   });
 }
 
-/** The item with this id, once it is known: of the lists that were offered, or read by itself. */
-export function useChosen<T>(source: ChoiceSource<T>, id: string): T | undefined {
+/** The item with this id, once it is known: of the lists that were offered, or read by itself. current: what the page knows of it. */
+export function useChosen<T>(source: ChoiceSource<T>, id: string, current?: T): T | undefined {
   const queries = useQueryClient();
   const first = useQuery(choicesQuery(source));
-  const offered = offeredIn(queries, source).find((item) => source.idOf(item) === id);
+  const isKnown = current !== undefined && source.idOf(current) === id;
+  const offered = isKnown ? current : offeredIn(queries, source).find((item) => source.idOf(item) === id);
   const { readOne } = source;
   const one = useQuery({
     queryKey: [...source.key, "one", id],

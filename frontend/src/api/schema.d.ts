@@ -1166,7 +1166,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /**
+         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
+         *
+         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
+         */
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
@@ -3181,7 +3185,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /**
+         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
+         *
+         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
+         */
         get: operations["studies_retrieve"];
         put?: never;
         post?: never;
@@ -13877,12 +13885,62 @@ export interface components {
             jobs?: components["schemas"]["WhatIfJobRequest"][];
             /** @description Quotas that would be different. */
             quotas?: components["schemas"]["WhatIfQuotaRequest"][];
+            /** @description Limits of users that would be different; for admins of what they are of. */
+            user_quotas?: components["schemas"]["WhatIfUserQuotaRequest"][];
             /** @description Nodes that would be added. */
             add_nodes?: components["schemas"]["NewNodesRequest"];
             /** @description Names of nodes that would be removed. */
             remove_nodes?: string[];
             /** @description The policy that would decide. */
             policy?: components["schemas"]["WhatIfPolicyRequest"];
+        };
+        /**
+         * @description Limits of users: of exactly one of organisation, team and project, asked by its admins; only what is different.
+         *
+         *     max_waiting_jobs and max_storage_bytes count when jobs are submitted and data are uploaded: no job is affected.
+         */
+        WhatIfUserQuotaRequest: {
+            /** @description Whose limits; null: those of every user who has none of their own. */
+            username?: string | null;
+            /** @description The most GPUs that the user's jobs may hold at a time; null: no limit. */
+            max_gpus?: number | null;
+            /** @description The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most CPUs that pods of the user's jobs may request at a time; null: no limit. */
+            max_cpus?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes of memory that pods of the user's jobs may request at a time; null: no limit.
+             */
+            max_memory_bytes?: number | null;
+            /** @description The most jobs that the user may run at a time; null: no limit. */
+            max_running_jobs?: number | null;
+            /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that the user may store, of an organisation only; null: no limit.
+             */
+            max_storage_bytes?: number | null;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
+            /**
+             * Format: uuid
+             * @description The id of the organisation within which users would be limited.
+             */
+            organisation?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team within which users would be limited.
+             */
+            team?: string;
+            /**
+             * Format: uuid
+             * @description The id of the project within which users would be limited.
+             */
+            project?: string;
         };
         /** @description place: among all that wait, from 1. costs: of the job's family. history: newest first. */
         Why: {
@@ -22881,6 +22939,8 @@ export interface operations {
                 parent?: string;
                 /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
                 ref?: string;
+                /** @description Only those whose name contains this, and all teams below them. */
+                search?: string;
                 /** @description Only this team and all teams below it. */
                 within?: string;
             };

@@ -3,7 +3,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Me, Organisation, OrganisationBrief, Project, Role } from "@/api/types";
+import type { Me, Organisation, OrganisationBrief, Role } from "@/api/types";
 import { everyPage } from "@/lib/cursor";
 
 export const meQuery = queryOptions({
@@ -19,11 +19,8 @@ export const setupQuery = queryOptions({
   staleTime: 60_000,
 });
 
-export const projectsQuery = queryOptions({
-  queryKey: ["projects"],
-  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/projects", { params: { query } }))),
-  staleTime: 60_000,
-});
+/** Of every query of projects. */
+export const projectsKey = ["projects"];
 
 export const organisationsQuery = queryOptions({
   queryKey: ["organisations"],
@@ -36,11 +33,6 @@ export function useMe(): Me {
   const { data } = useQuery(meQuery);
   if (data === undefined) throw new Error("useMe is for pages inside the signed-in shell.");
   return data;
-}
-
-/** The projects this person sees; empty until they have come. */
-export function useProjects(): Project[] {
-  return useQuery(projectsQuery).data ?? [];
 }
 
 /** The organisations this person sees (staff: all); empty until they have come. */

@@ -245,3 +245,23 @@ class WhatIfQuotaRequest(TypedDict):
     organisation: NotRequired[str]
     team: NotRequired[str]
     project: NotRequired[str]
+
+
+class WhatIfUserQuotaRequest(TypedDict):
+    """Limits of users: of exactly one of organisation, team and project, asked by its admins; only what is different.
+
+    max_waiting_jobs and max_storage_bytes count when jobs are submitted and data are uploaded: no job is affected.
+    """
+
+    username: NotRequired[str | None]
+    max_gpus: NotRequired[int | None]
+    gpus_by_type: NotRequired[Mapping[str, int]]
+    max_cpus: NotRequired[int | None]
+    max_memory_bytes: NotRequired[int | None]
+    max_running_jobs: NotRequired[int | None]
+    max_waiting_jobs: NotRequired[int | None]
+    max_storage_bytes: NotRequired[int | None]
+    budgets: NotRequired[Sequence[BudgetRequest]]
+    organisation: NotRequired[str]
+    team: NotRequired[str]
+    project: NotRequired[str]

@@ -1479,7 +1479,11 @@ class JobsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
+        them.
+
+        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
+        out.
 
         GET /jobs/{id}
 
@@ -4752,7 +4756,11 @@ class StudiesOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
+        them.
+
+        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
+        out.
 
         GET /studies/{id}
 
@@ -4961,6 +4969,7 @@ class TeamsOperations:
         organisation: str | None = None,
         parent: str | None = None,
         ref: str | None = None,
+        search: str | None = None,
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Team]:
@@ -4973,6 +4982,7 @@ class TeamsOperations:
         parent: Only those directly below this team.
         ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
         whose id begins or ends with it, with four characters at least.
+        search: Only those whose name contains this, and all teams below them.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4980,7 +4990,14 @@ class TeamsOperations:
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation, "parent": parent, "ref": ref, "within": within},
+            query={
+                "name": name,
+                "organisation": organisation,
+                "parent": parent,
+                "ref": ref,
+                "search": search,
+                "within": within,
+            },
             size=page_size,
         )
 
@@ -5782,6 +5799,7 @@ class WhatIfOperations:
         cancel: Sequence[str] | Unset = UNSET,
         jobs: Sequence[b.WhatIfJobRequest] | Unset = UNSET,
         quotas: Sequence[b.WhatIfQuotaRequest] | Unset = UNSET,
+        user_quotas: Sequence[b.WhatIfUserQuotaRequest] | Unset = UNSET,
         add_nodes: b.NewNodesRequest | Unset = UNSET,
         remove_nodes: Sequence[str] | Unset = UNSET,
         policy: b.WhatIfPolicyRequest | Unset = UNSET,
@@ -5795,6 +5813,7 @@ class WhatIfOperations:
         cancel: Ids of jobs that would be cancelled.
         jobs: Jobs that would be different.
         quotas: Quotas that would be different.
+        user_quotas: Limits of users that would be different; for admins of what they are of.
         add_nodes: Nodes that would be added.
         remove_nodes: Names of nodes that would be removed.
         policy: The policy that would decide.
@@ -5808,6 +5827,7 @@ class WhatIfOperations:
                 "cancel": cancel,
                 "jobs": jobs,
                 "quotas": quotas,
+                "user_quotas": user_quotas,
                 "add_nodes": add_nodes,
                 "remove_nodes": remove_nodes,
                 "policy": policy,

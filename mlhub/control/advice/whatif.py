@@ -16,10 +16,12 @@ from mlhub.control.deciding.decision_process import DecisionRequest, DecisionRes
 from mlhub.control.deciding.policy_selection import choose
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.quotas.quota_tree import PLATFORM
+from mlhub.control.rounds import snapshots
 from mlhub.control.rounds.explanations import ExplanationWriter, kind_of, moment
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Job
+from mlhub.tenants.models import UserQuota
 from scheduler import ClusterSnapshot, Plan, Policy
 from scheduler.api.plan import Decision, Launch, Resize
 from scheduler.api.snapshot import JobSnapshot, Phase
@@ -38,7 +40,7 @@ Change = Callable[[ClusterSnapshot], ClusterSnapshot]
 class WhatIfQuestion:
     """hypothetical: as if submitted. cancelled, changed: ids. changes: made to the snapshot. policy: None = as now.
 
-    whole_tree: changes are about quotas of teams or projects, which may have none yet.
+    whole_tree: changes are about quotas or limits of users of teams or projects, which may have none yet.
     """
 
     hypothetical: tuple[Job, ...] = ()
@@ -153,6 +155,11 @@ def with_job(job_id: str, **changes: Any) -> Change:
 
 def with_quota(tenant: str, **limits: Any) -> Change:
     return lambda s: replace(s, tenants=tuple(replace(t, **limits) if t.id == tenant else t for t in s.tenants))
+
+
+def with_user_quotas(rows: Sequence[UserQuota], *, hypothetical: Sequence[Job], now: datetime) -> Change:
+    """Limits of users as if these were stored. hypothetical: jobs of the same question."""
+    return lambda s: snapshots.with_user_quotas(s, rows, hypothetical=hypothetical, now=now)
 
 
 def without_nodes(names: Sequence[str]) -> Change:

@@ -156,7 +156,7 @@ class UserQuotasView(AddressedView):
         """
         owner: Owner = self.model._default_manager.get_visible(request.user, id)
         body: dict[str, Any] = read_body(UserQuotaChangeSerializer, request)
-        user = _member(owner, body.pop("username"))
+        user = member_of(owner, body.pop("username"))
         row = limit_user(owner, user, actor=caller(request), **body)
         return Response(UserQuotaSerializer(_shown(owner, row, user=user)).data)
 
@@ -181,7 +181,7 @@ class MyLimitsView(APIView):
         return Response(UserQuotaSerializer(found, many=True).data)
 
 
-def _member(owner: Owner, username: str | None) -> User | None:
+def member_of(owner: Owner, username: str | None) -> User | None:
     """The member of that name; None for every user. Raises InvalidInputError alike for strangers and for no one."""
     if username is None:
         return None

@@ -17,6 +17,7 @@ from mlhub.control.actions import check_policy
 from mlhub.control.advice import whatif
 from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
+from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
 from mlhub.control.models import DECISIONS
 from mlhub.control.quotas import quota_tree
 from mlhub.control.quotas.budgets import budgets_now
@@ -30,7 +31,8 @@ from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_o
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.access_control.permissions import require_administrator
-from mlhub.tenants.actions.limits.quotas import BY_TYPE, checked_types
+from mlhub.tenants.actions.limits.quotas import BY_TYPE, Owner, checked_types
+from mlhub.tenants.actions.limits.user_quotas import LIMITS, supposed_user_quota
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.sign_in.authentication import caller
@@ -74,9 +76,26 @@ class WhatIfQuotaSerializer(QuotaRulesSerializer):
     project = serializers.UUIDField(required=False, help_text="The id of the project whose quota would change.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if sum(name in attrs for name in OWNERS) != 1:
-            raise serializers.ValidationError({"organisation": "Name one organisation, team or project."})
-        return attrs
+        return _of_one_owner(attrs)
+
+
+class WhatIfUserQuotaSerializer(UserQuotaChangeSerializer):
+    """Limits of users: of exactly one of organisation, team and project, asked by its admins; only what is different.
+
+    max_waiting_jobs and max_storage_bytes count when jobs are submitted and data are uploaded: no job is affected.
+    """
+
+    version = None  # type: ignore[assignment]  # so a field is left out; nothing is replaced
+    organisation = serializers.UUIDField(
+        required=False, help_text="The id of the organisation within which users would be limited."
+    )
+    team = serializers.UUIDField(required=False, help_text="The id of the team within which users would be limited.")
+    project = serializers.UUIDField(
+        required=False, help_text="The id of the project within which users would be limited."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return _of_one_owner(attrs)
 
 
 class NewNodesSerializer(StrictSerializer):
@@ -107,6 +126,12 @@ class WhatIfSerializer(StrictSerializer):
         required=False,
         max_length=MOST,
         help_text="Quotas that would be different.",
+    )
+    user_quotas = serializers.ListField(
+        child=WhatIfUserQuotaSerializer(),
+        required=False,
+        max_length=MOST,
+        help_text="Limits of users that would be different; for admins of what they are of.",
     )
     add_nodes = NewNodesSerializer(required=False, help_text="Nodes that would be added.")
     remove_nodes = serializers.ListField(
@@ -190,13 +215,16 @@ class WhatIfView(APIView):
         if any(name in body for name in ("add_nodes", "remove_nodes", "policy")):
             require_administrator(request, self)
         hypothetical = hypothetical_job(user, body["submit"], field="submit.kind") if "submit" in body else None
+        supposed = (hypothetical.job,) if hypothetical else ()
         question = whatif.WhatIfQuestion(
-            hypothetical=(hypothetical.job,) if hypothetical else (),
+            hypothetical=supposed,
             cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
             changed=tuple(str(change["job"]) for change in body.get("jobs", ())),
-            changes=tuple(_changes(user, body)),
+            changes=(*_changes(user, body), *_changes_of_users(user, body, supposed)),
             policy=_policy(body.get("policy")),
-            whole_tree=any("organisation" not in change for change in body.get("quotas", ())),
+            whole_tree=any(
+                "organisation" not in change for name in ("quotas", "user_quotas") for change in body.get(name, ())
+            ),
         )
         found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
         shown = {
@@ -227,8 +255,7 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         job = _job(user, request["job"], field=f"jobs.{number}.job")
         found.append(whatif.with_job(str(job.id), **_requested(request)))
     for number, request in enumerate(body.get("quotas", ())):
-        kind = next(name for name in OWNERS if name in request)
-        owner = OWNERS[kind].objects.get_visible(user, request[kind], field=f"quotas.{number}.{kind}")
+        owner = _owner(user, request, field=f"quotas.{number}")
         rules = {name: request[name] for name in RULES if name in request}
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
@@ -243,6 +270,30 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     if added := body.get("add_nodes"):
         found.append(whatif.with_nodes(added["nodes"], n_gpus=added["gpus"], gpu_type=added.get("gpu_type", "")))
     return found
+
+
+def _changes_of_users(user: User, body: dict[str, Any], hypothetical: Sequence[Job]) -> list[whatif.Change]:
+    """All of it at once: whose limits are everyone's depends on who has their own."""
+    rows = []
+    for number, request in enumerate(body.get("user_quotas", ())):
+        owner = _owner(user, request, field=f"user_quotas.{number}")
+        person = member_of(owner, request["username"])
+        limits = {name: request[name] for name in LIMITS if name in request}
+        rows.append(supposed_user_quota(owner, person, actor=user, **limits))
+    return [whatif.with_user_quotas(rows, hypothetical=hypothetical, now=timezone.now())] if rows else []
+
+
+def _owner(user: User, request: dict[str, Any], *, field: str) -> Owner:
+    kind = next(name for name in OWNERS if name in request)
+    found: Owner = OWNERS[kind].objects.get_visible(user, request[kind], field=f"{field}.{kind}")
+    return found
+
+
+def _of_one_owner(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Raises ValidationError unless exactly one owner is named."""
+    if sum(name in attrs for name in OWNERS) != 1:
+        raise serializers.ValidationError({"organisation": "Name one organisation, team or project."})
+    return attrs
 
 
 def _requested(request: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.limits.boosts import amounts_of
 from mlhub.tenants.actions.limits.quotas import Owner
-from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
+from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team, UserQuota
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
@@ -107,22 +107,23 @@ def tree_of(
     budgets_of: Collection[UUID] | None = None,
     whole: bool = False,
     users: Collection[tuple[UUID, UUID]] = (),
+    supposed: Sequence[UserQuota] = (),
     isolation: FaultIsolation | None = None,
 ) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. users: with jobs, as (organisation, user): limits of these count. budgets_of: organisations
-    whose budgets count; None = of all. isolation: gets owners whose quota cannot be read; they and all below them are
-    left out. Six queries; where budgets are set, one for each organisation and period more, and two for what runs;
-    where users have limits, one for their names.
+    whole: all of them are. users: with jobs, as (organisation, user): limits of these count; supposed: limits of users
+    as if they were stored. budgets_of: organisations whose budgets count; None = of all. isolation: gets owners whose
+    quota cannot be read; they and all below them are left out. Six queries; where budgets are set, one for each
+    organisation and period more, and two for what runs; where users have limits, one for their names.
     """
     isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
-    limits = UserLimitBooks.read(organisations, users, budgets)
+    limits = UserLimitBooks.read(organisations, users, budgets, supposed=supposed)
     books = BudgetsAndBoosts(budgets, extras_now(organisations, now=now), limits)
     tree = _tree_above(rows, isolation, books)
     tree.limited = limits.limited

@@ -33,10 +33,16 @@ class UserLimitBooks:
 
     @classmethod
     def read(
-        cls, organisations: Collection[UUID], users: Collection[tuple[UUID, UUID]], budgets: BudgetBooks
+        cls,
+        organisations: Collection[UUID],
+        users: Collection[tuple[UUID, UUID]],
+        budgets: BudgetBooks,
+        *,
+        supposed: Sequence[UserQuota] = (),
     ) -> UserLimitBooks:
-        """Reads them: one query, and one for names where there are limits. users: as (organisation, user)."""
-        quotas = user_quotas_of(organisations) if users else UserQuotaIndex({})
+        """Reads them: one query, and one for names where there are limits. users: as (organisation, user). supposed:
+        limits that count as if they were stored."""
+        quotas = user_quotas_of(organisations).with_rows(supposed) if users else UserQuotaIndex({})
         limiting = {row.organisation_id for row in quotas.rows.values()}
         relevant = sorted((each for each in users if each[0] in limiting), key=str)
         found = User.objects.filter(pk__in={user for _, user in relevant}).values_list("id", "username")

@@ -34,7 +34,7 @@ from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
 from mlhub.jobs.submission.batch_ranges import batch_range_of
 from mlhub.registry.models import Kind
-from mlhub.tenants.models import Quota
+from mlhub.tenants.models import Quota, UserQuota
 from scheduler.api.plan import Reason
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase, TenantSnapshot
 from scheduler.api.snapshot import GangAllocation as Holding
@@ -52,6 +52,7 @@ READ = [
     "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "datasets", "created_by_id",
     "project__organisation", "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
+READ_OF_USERS = ["created_by_id", "project__organisation"]
 READ_OF_ATTEMPTS = [
     "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome", "batch_size",
 ]  # fmt: skip
@@ -172,6 +173,25 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
         user=tree.user_of(job),
     )
     return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=_with_tenants(snapshot.tenants, tree))
+
+
+def with_user_quotas(
+    snapshot: ClusterSnapshot, rows: Sequence[UserQuota], *, hypothetical: Sequence[Job] = (), now: datetime
+) -> ClusterSnapshot:
+    """The snapshot with limits of users that were never saved, as if they had been. Teams and projects that they are of
+    are among its tenants. hypothetical: jobs of the snapshot that were never saved."""
+    organisations = {row.organisation_id for row in rows}
+    stored = Job.objects.filter(project__organisation__in=organisations, state__in=list(PHASES))
+    stored = stored.select_related("project").only(*READ_OF_USERS)
+    jobs = {str(job.id): job for job in (*stored, *hypothetical)}
+    users = {(job.project.organisation_id, job.created_by_id) for job in jobs.values()}
+    tree = tree_of(organisations, now=now, whole=True, users=users, supposed=rows)
+    limits = {tenant.id: tenant.user_limits for tenant in tree.tenants}
+    return replace(
+        snapshot,
+        jobs=tuple(replace(job, user=tree.user_of(jobs[job.id])) if job.id in jobs else job for job in snapshot.jobs),
+        tenants=tuple(replace(one, user_limits=limits.get(one.id, one.user_limits)) for one in snapshot.tenants),
+    )
 
 
 def _with_tenants(known: Sequence[TenantSnapshot], tree: QuotaTree) -> tuple[TenantSnapshot, ...]:

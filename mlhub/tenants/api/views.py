@@ -59,6 +59,9 @@ class MemberFilter(django_filters.FilterSet):
 
 
 class TeamFilter(OfOrganisationFilter):
+    search = django_filters.CharFilter(
+        method="by_text", help_text="Only those whose name contains this, and all teams below them."
+    )
     parent = django_filters.UUIDFilter(help_text="Only those directly below this team.")
     within = django_filters.UUIDFilter(method="below", help_text="Only this team and all teams below it.")
     ref = RefFilter()
@@ -66,6 +69,9 @@ class TeamFilter(OfOrganisationFilter):
     class Meta:
         model = Team
         fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Team], _: str, text: str) -> QuerySet[Team]:
+        return rows.filter(pk__in=Team.objects.below(rows.filter(name__icontains=text).values("pk")))
 
     def below(self, rows: QuerySet[Team], _: str, team: UUID) -> QuerySet[Team]:
         return rows.filter(pk__in=Team.objects.below([team]))

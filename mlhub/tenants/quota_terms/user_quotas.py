@@ -25,6 +25,10 @@ class UserQuotaIndex:
         """Returns what holds for the user's jobs of this owner; None = no limit."""
         return self.rows.get((owner, user)) or self.rows.get((owner, None))
 
+    def with_rows(self, rows: Iterable[UserQuota]) -> UserQuotaIndex:
+        """Returns it as if these were stored, instead of those of the same owners and users."""
+        return UserQuotaIndex({**self.rows, **_indexed(rows).rows})
+
 
 def user_quotas_of(organisations: Collection[UUID]) -> UserQuotaIndex:
     """Reads all limits of users in these organisations. One query."""

@@ -10,6 +10,8 @@ import pytest
 
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions.limits.user_quotas import limit_user
+from mlhub.tenants.models import UserQuota
 from tests.cast import make_cast
 from tests.control.worlds import World
 from tests.jobs.builders import builtin, job, ready_dataset
@@ -127,6 +129,50 @@ def test_a_quota_can_be_supposed_by_its_own_people(world: World) -> None:
     found = effects(world, world.cast.bob, quotas=[{"organisation": a, "max_gpus": 2}])
     assert found["second"]["after"]["explanations"][0]["reason"] == "larger_than_quota"
     assert ask(world, world.cast.bob, quotas=[{"organisation": b, "max_gpus": 2}]).status_code in (404, 422)
+
+
+def test_limits_of_users_are_supposed_by_admins_of_what_they_are_of(world: World) -> None:
+    first, second = filled(world)
+    a, project = str(world.cast.a.id), str(world.cast.project_a.id)
+    found = effects(world, world.cast.alice, user_quotas=[{"organisation": a, "max_gpus": 2}])
+    assert found["second"]["after"]["explanations"][0]["reason"] == "larger_than_user_quota"
+    assert "bob" in found["second"]["after"]["explanations"][0]["sentence"]
+    # everyone's limit is not that of a person who is given an own one in the same question
+    spared = [{"project": project, "max_gpus": 2}, {"project": project, "username": "bob", "max_gpus": 8}]
+    assert "second" not in effects(world, world.cast.alice, user_quotas=spared)
+    assert not UserQuota.objects.exists()
+    assert ask(world, world.cast.bob, user_quotas=[{"organisation": a, "max_gpus": 2}]).status_code == 403
+    of_others = ask(world, world.cast.alice, user_quotas=[{"organisation": str(world.cast.b.id), "max_gpus": 2}])
+    assert of_others.status_code in (404, 422)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == ("running", "queued")
+
+
+def test_a_limit_of_a_user_that_is_lifted_lets_the_job_start(world: World) -> None:
+    limit_user(world.cast.a, world.cast.bob, max_gpus=2, actor=world.cast.alice)
+    world.job(name="first", min_workers=4)
+    world.rounds(2)
+    asked = {"organisation": str(world.cast.a.id), "username": "bob", "max_gpus": None}
+    (found,) = ask(world, world.cast.alice, user_quotas=[asked]).json()["effects"]
+    assert (found["before"]["decision"], found["after"]["decision"]) == ("wait", "launch")
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"max_gpus": 2}, "organisation"),
+        ({"username": "nobody-here", "max_gpus": 2}, "username"),
+        ({"max_gpuss": 2}, "max_gpuss"),
+        ({"version": 1, "max_gpus": 2}, "version"),
+        ({"gpus_by_type": {"": 2}}, "gpus_by_type"),
+    ],
+)
+def test_a_typo_in_supposed_limits_of_users_is_named(world: World, asked: dict[str, Any], field: str) -> None:
+    owner = {} if field == "organisation" else {"organisation": str(world.cast.a.id)}
+    answer = ask(world, world.cast.alice, user_quotas=[owner | asked])
+    assert answer.status_code == 422
+    assert field in str(answer.json()["errors"])
 
 
 def test_no_one_asks_about_or_learns_of_another_organisation_s_jobs(world: World) -> None:

@@ -5,6 +5,7 @@ import { Alert, Text } from "@mantine/core";
 
 import type { InputError } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
+import { remedyOnPage } from "@/domain/remedies";
 
 interface Props {
   error: InputError;
@@ -19,7 +20,7 @@ export function RejectionAlert({ error, title = t`This upload was refused` }: Pr
       </Text>
       {error.remedy && (
         <Text size="sm" mt={4} fw={500} style={{ whiteSpace: "pre-line" }}>
-          {t`What to do: ${error.remedy}`}
+          {t`What to do: ${remedyOnPage(error.remedy)}`}
         </Text>
       )}
     </Alert>

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page that lists what the projects own, of one project or of all.
 import { t } from "@lingui/core/macro";
-import { NativeSelect } from "@mantine/core";
-import type { ReactNode } from "react";
+import { TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, Suspense } from "react";
 
-import { useProjects } from "@/api/session";
+import { choicesQuery, projectChoices } from "@/api/choices";
 import { PagedTable, type PagedTableProps } from "@/components/table/PagedTable";
 
+import { lazyComponent } from "@/lib/chunk";
+
 import { Page } from "./Page";
+
+/** Comes after the table: few lists have a project that is chosen. */
+const ProjectFilter = lazyComponent(async () => (await import("@/components/form/choice/ProjectFilter")).ProjectFilter);
 
 interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
   title: string;
@@ -19,18 +25,13 @@ interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
 }
 
 export function CatalogPage<T>({ title, subtitle, actions, project, onProject, ...table }: Props<T>) {
-  const projects = useProjects();
+  const offered = useQuery(choicesQuery(projectChoices())).data?.results ?? [];
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
-      {projects.length > 1 && (
-        <NativeSelect
-          aria-label={t`Project`}
-          size="xs"
-          maw={240}
-          value={project ?? ""}
-          onChange={(event) => onProject(event.currentTarget.value)}
-          data={[{ value: "", label: t`All projects` }, ...projects.map(({ id, name }) => ({ value: id, label: name }))]}
-        />
+      {(offered.length > 1 || project !== undefined) && (
+        <Suspense fallback={<TextInput size="xs" maw={240} aria-label={t`Project`} disabled />}>
+          <ProjectFilter maw={240} value={project ?? ""} onChange={onProject} />
+        </Suspense>
       )}
       <PagedTable label={title} {...table} />
     </Page>

@@ -255,7 +255,11 @@ describe("The columns of a table", () => {
     statistics: {
       ...TABLE,
       problems: [
-        { column: "", message: "It is not clear which column is to be predicted.", remedy: "Name the target." },
+        {
+          column: "",
+          message: "It is not clear which column is to be predicted.",
+          remedy: "Name the target: one of id, plan. To predict on it only, say targets=none.",
+        },
         { column: "aeg", message: "There is no column 'aeg' to apply ignore to.", remedy: "There are: id, age, plan." },
       ],
     },
@@ -276,6 +280,8 @@ describe("The columns of a table", () => {
     const { user } = renderPage(`/datasets/${dataset().id}`);
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("It is not clear which column is to be predicted.");
+    expect(alert).toHaveTextContent("Choose one under “Target column”: id, plan.");
+    expect(alert).toHaveTextContent("upload it as a new version and tick “It has no targets”.");
     expect(alert).toHaveTextContent("There is no column 'aeg'");
     const table = screen.getByRole("table", { name: "Columns" });
     expect(within(table).getByRole("img", { name: "Histogram of age, from 18 to 80" })).toBeVisible();

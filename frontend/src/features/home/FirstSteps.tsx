@@ -7,7 +7,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
-import { canWrite, useMe, useProjects } from "@/api/session";
+import { choicesQuery, projectChoices } from "@/api/choices";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
@@ -16,8 +16,7 @@ import { anyDatasetQuery } from "./queries";
 import { trainSample } from "./sample";
 
 export function FirstSteps() {
-  const me = useMe();
-  const project = useProjects().find((one) => one.archived_at === null && canWrite(me, one));
+  const project = useQuery(choicesQuery(projectChoices("upload"))).data?.results[0];
   const hasData = useQuery(anyDatasetQuery).data === true;
   return (
     <SectionCard title={t`First steps`}>

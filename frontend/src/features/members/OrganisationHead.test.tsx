@@ -79,6 +79,7 @@ it("moves a project to another team", async () => {
     }),
   );
   const { user } = renderPage("/members");
-  await user.selectOptions(await screen.findByLabelText(`Team of ${project().name}`), "Core");
+  await user.click(await screen.findByRole("combobox", { name: `Team of ${project().name}` }));
+  await user.click(await screen.findByRole("option", { name: "Core" }));
   await expect.poll(() => sent).toEqual([{ team: team.id, seen: { team: null } }]);
 });

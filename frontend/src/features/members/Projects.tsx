@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's projects; their admins rename, move, archive, open and delete them.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, NativeSelect, Table } from "@mantine/core";
+import { Badge, Button, Group, Table } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
+import { choicesQuery } from "@/api/choices";
 import { api, Problem, unwrap } from "@/api/client";
 import { isAdminOf, useMe } from "@/api/session";
 import { projectsOfKey, readProjects } from "@/api/tenants/projects";
-import { teamsQuery } from "@/api/tenants/teams";
+import { type NamedTeam, teamChoices } from "@/api/tenants/teams";
 import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { RenameCells } from "@/components/table/RenameCells";
 import { SearchedTable } from "@/components/table/SearchedTable";
-import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
 interface Change {
   name?: string;
@@ -28,7 +29,7 @@ interface Change {
 /** isAdmin: of the whole organisation; others may be admins of some of its projects. */
 export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
   const me = useMe();
-  const teams = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
+  const teams = useQuery(choicesQuery(teamChoices(organisation.id))).data?.results ?? [];
   return (
     <SearchedTable
       name="project"
@@ -46,7 +47,8 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
 
 interface RowProps {
   project: Project;
-  teams: TeamPlace[];
+  /** Those that the page knows: the first ones. */
+  teams: readonly NamedTeam[];
   isAdmin: boolean;
 }
 
@@ -80,7 +82,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
         <BothVersions
           problem={conflict}
           labels={{ name: t`Name`, team: t`Team`, is_archived: t`Archived` }}
-          textOf={(field, value) => changeText(field, value, teams)}
+          textOf={(field, value) => changeText(field, value, project.team ? [project.team, ...teams] : teams)}
           onTheirs={() => void reload()}
           onMine={(seen) => change.mutate({ ...change.variables, seen: seen })}
         />
@@ -119,18 +121,20 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
         </Table.Td>
         <Table.Td>
           {isAdmin && teams.length > 0 ? (
-            <NativeSelect
+            <TeamSelect
               size="xs"
               aria-label={t`Team of ${project.name}`}
+              organisationId={project.organisation.id}
+              none={t`None`}
               value={project.team?.id ?? ""}
-              onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
-              data={[{ value: "", label: t`None` }, ...teamOptions(teams)]}
+              current={project.team}
+              onChange={(team) => change.mutate({ team: team || null })}
               error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
             />
           ) : (
-            (teams.find(({ team }) => team.id === project.team?.id)?.path ?? project.team?.name ?? "–")
+            (project.team?.name ?? "–")
           )}
-          {teams.some(({ team }) => team.id === project.team?.id) && project.team && (
+          {teams.length > 0 && project.team && (
             <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
               {t`Roles`}
             </Button>
@@ -199,8 +203,8 @@ function seenOf(body: Change, project: Project, began: string): Omit<Change, "se
   };
 }
 
-function changeText(field: string, value: unknown, teams: TeamPlace[]): string {
+function changeText(field: string, value: unknown, teams: readonly NamedTeam[]): string {
   const text = typeof value === "string" ? value : t`None`;
-  if (field === "team") return teams.find(({ team }) => team.id === value)?.path ?? text;
+  if (field === "team" && typeof value === "string") return teams.find(({ id }) => id === value)?.name ?? t`Another team`;
   return typeof value === "boolean" ? (value ? t`yes` : t`no`) : text;
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's teams, which may have teams below them, searched where there are many; admins make, rename, move and delete
-// them.
-import { plural, t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Stack, Table, Text, TextInput } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useMemo, useState } from "react";
+// An organisation's teams, which may have teams below them, of any number; admins make, rename, move and delete them.
+import { t } from "@lingui/core/macro";
+import { Button, Group, Stack, Table, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { teamsQuery } from "@/api/tenants/teams";
-import type { Organisation } from "@/api/types";
+import { readTeams, teamsOfKey } from "@/api/tenants/teams";
+import type { Organisation, Page } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { RenameCells } from "@/components/table/RenameCells";
-import { ScrollTable } from "@/components/table/ScrollTable";
-import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
-import { ParentSelect } from "@/features/members/ParentSelect";
+import { type ListQuery, SearchedTable } from "@/components/table/SearchedTable";
+import { inTreeOrder, type TeamPlace } from "@/domain/teamTree";
 import classes from "@/features/members/teams.module.css";
 
 interface Change {
@@ -25,56 +23,38 @@ interface Change {
   seen?: Omit<Change, "seen">;
 }
 
-/** From here on a list is searched rather than read. */
-const MANY = 20;
-const ROWS = 50;
-
 export function Teams({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
-  const { data, error, refetch } = useQuery(teamsQuery(organisation.id));
-  const places = useMemo(() => inTreeOrder(data ?? []), [data]);
-  const [search, setSearch] = useState("");
-  const [nRows, setRows] = useState(ROWS);
-  const wanted = search.trim().toLocaleLowerCase();
-  const found = wanted === "" ? places : places.filter(({ path }) => path.toLocaleLowerCase().includes(wanted));
-  if (error === null && places.length === 0 && !isAdmin) return null;
   return (
     <Stack gap="xs">
-      <ProblemAlert error={error} onRetry={() => void refetch()} />
-      {places.length > MANY && (
-        <Group gap="xs" align="end">
-          <TextInput type="search" label={t`Search teams`} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
-          <Text size="xs" c="dimmed" role="status" pb={6}>
-            {t`${found.length} of ${plural(places.length, { one: "# team", other: "# teams" })}`}
-          </Text>
-        </Group>
-      )}
-      {found.length > 0 && (
-        <ScrollTable label={t`Teams`} head={[t`Team`, t`Below`, ""]} minWidth={isAdmin ? 560 : 320}>
-          {found.slice(0, nRows).map((place) => (
-            <TeamRow key={place.team.id} place={place} places={places} organisation={organisation} isAdmin={isAdmin} />
-          ))}
-        </ScrollTable>
-      )}
-      {found.length > nRows && (
-        <Group>
-          <Button variant="default" onClick={() => setRows(nRows + ROWS)}>
-            {t`Show more teams`}
-          </Button>
-        </Group>
-      )}
-      {isAdmin && <NewTeam organisation={organisation} places={places} />}
+      <SearchedTable
+        name="team"
+        searchedBy={t`Name of a team, or of one above it`}
+        label={t`Teams`}
+        head={[t`Team`, t`Below`, ""]}
+        minWidth={isAdmin ? 560 : 320}
+        queryKey={teamsOfKey(organisation.id)}
+        read={(query) => readPlaces(organisation.id, query)}
+        empty={null}
+        row={(place) => <TeamRow key={place.team.id} place={place} organisation={organisation} isAdmin={isAdmin} />}
+      />
+      {isAdmin && <NewTeam organisation={organisation} />}
     </Stack>
   );
 }
 
+/** A page of teams, each below those above it that are on the page. */
+async function readPlaces(organisationId: string, query: ListQuery): Promise<Page<TeamPlace>> {
+  const page = await readTeams(organisationId, query);
+  return { ...page, results: inTreeOrder(page.results) };
+}
+
 interface RowProps {
   place: TeamPlace;
-  places: TeamPlace[];
   organisation: Organisation;
   isAdmin: boolean;
 }
 
-function TeamRow({ place, places, organisation, isAdmin }: RowProps) {
+function TeamRow({ place, organisation, isAdmin }: RowProps) {
   const { team, level } = place;
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
@@ -104,16 +84,15 @@ function TeamRow({ place, places, organisation, isAdmin }: RowProps) {
     setName(team.name);
   }
 
-  const called = (value: unknown) => (typeof value === "string" ? value : organisation.name);
+  const parentName = (value: unknown) =>
+    typeof value !== "string" ? organisation.name : value === above && team.parent ? team.parent.name : t`Another team`;
   const bothVersions = conflict && change.variables && (
     <Table.Tr>
       <Table.Td colSpan={3}>
         <BothVersions
           problem={conflict}
           labels={{ name: t`Name`, parent: t`Below` }}
-          textOf={(field, value) =>
-            field === "parent" ? (places.find((one) => one.team.id === value)?.path ?? called(null)) : called(value)
-          }
+          textOf={(field, value) => (field === "parent" ? parentName(value) : String(value))}
           onTheirs={() => void reload()}
           onMine={(seen) => change.mutate({ ...change.variables, seen })}
         />
@@ -146,13 +125,17 @@ function TeamRow({ place, places, organisation, isAdmin }: RowProps) {
           {team.name}
         </Table.Td>
         <Table.Td>
-          {isAdmin && places.length > 1 ? (
-            <ParentSelect
-              place={place}
-              places={places}
-              organisationName={organisation.name}
+          {isAdmin ? (
+            <TeamSelect
+              size="xs"
+              aria-label={t`What ${team.name} is below`}
+              organisationId={organisation.id}
+              none={organisation.name}
+              isOffered={({ id }) => id !== team.id}
+              value={above ?? ""}
+              current={team.parent}
               error={refusal}
-              onMove={(parent) => change.mutate({ parent, seen: { parent: above } })}
+              onChange={(parent) => change.mutate({ parent: parent || null, seen: { parent: above } })}
             />
           ) : (
             (team.parent?.name ?? organisation.name)
@@ -181,7 +164,7 @@ function TeamRow({ place, places, organisation, isAdmin }: RowProps) {
   );
 }
 
-function NewTeam({ organisation, places }: { organisation: Organisation; places: TeamPlace[] }) {
+function NewTeam({ organisation }: { organisation: Organisation }) {
   const queries = useQueryClient();
   const [name, setName] = useState("");
   const [parent, setParent] = useState("");
@@ -209,14 +192,7 @@ function NewTeam({ organisation, places }: { organisation: Organisation; places:
           onChange={(event) => setName(event.currentTarget.value)}
           error={create.error instanceof Problem ? create.error.detail : undefined}
         />
-        {places.length > 0 && (
-          <NativeSelect
-            label={t`Below`}
-            value={parent}
-            onChange={(event) => setParent(event.currentTarget.value)}
-            data={[{ value: "", label: organisation.name }, ...teamOptions(places)]}
-          />
-        )}
+        <TeamSelect label={t`Below`} organisationId={organisation.id} none={organisation.name} value={parent} onChange={setParent} />
         <Button type="submit" variant="default" className={classes.create} loading={create.isPending} disabled={name.trim() === ""}>
           {t`Create team`}
         </Button>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes one owner's rules; shows first, on request, what that would do to jobs that wait and run now.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, NumberInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -11,7 +11,7 @@ import type { QuotaOwner, QuotaRules } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
-import { impactOf, impactSentence } from "@/features/quotas/impact";
+import { ImpactAlert } from "@/features/quotas/ImpactAlert";
 import { LimitFields } from "@/features/quotas/nodes/LimitFields";
 import { COUNTS } from "@/features/quotas/nodes/typedLimits";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
@@ -114,7 +114,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
           onType={(budgets) => type({ budgets })}
           errorOf={errorOf}
         />
-        {preview.data && <Impact effects={preview.data.effects} />}
+        {preview.data && <ImpactAlert effects={preview.data.effects} />}
         {isConflict ? (
           <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
         ) : (
@@ -189,27 +189,6 @@ function SharingFields({ owner, typed, onType, errorOf }: FieldProps) {
         />
       )}
     </>
-  );
-}
-
-function Impact({ effects }: { effects: Parameters<typeof impactOf>[0] }) {
-  const { starts, gives, waits } = impactOf(effects);
-  return (
-    <Alert color="blue" role="status" title={impactSentence(effects)}>
-      <List size="sm">
-        {[...gives, ...starts, ...waits].map((effect) => (
-          <List.Item key={effect.id}>
-            <Text span size="sm" fw={500}>
-              {effect.name}
-            </Text>{" "}
-            {effect.after?.explanations[0]?.sentence}
-          </List.Item>
-        ))}
-      </List>
-      <Text size="xs" c="dimmed">
-        {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
-      </Text>
-    </Alert>
   );
 }
 

@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Run, RunDetail } from "@/api/types";
-import { AT, VISION, job } from "@/testing/fixtures";
+import { AT, VISION, job, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -50,6 +50,25 @@ it("leads from selected runs to the page that compares them", async () => {
   const { user } = shown("/runs");
   await user.click(await screen.findByRole("checkbox", { name: "Select calm-lake-1" }));
   expect(screen.getByRole("link", { name: "Compare 1 run" })).toHaveAttribute("href", `/compare?runs=${RUN.id}`);
+});
+
+it("lists the runs of one project, which the API searches among any number", async () => {
+  const asked: (string | null)[] = [];
+  const { user, router } = shown("/runs");
+  const many = Array.from({ length: 50 }, (_, n) => project({ id: `p${String(n)}`, name: `usual ${String(n)}` }));
+  server.use(
+    http.get("/api/v1/projects", ({ request }) => {
+      const search = new URL(request.url).searchParams.get("search");
+      asked.push(search);
+      const results = search === null ? many : [project({ id: "far", name: "far away" })];
+      return HttpResponse.json({ previous: null, next: search === null ? "http://localhost/api/v1/projects?cursor=c" : null, results });
+    }),
+  );
+  await user.click(await screen.findByRole("combobox", { name: "Project" }));
+  await user.paste("far");
+  await user.click(await screen.findByRole("option", { name: /far away/ }));
+  await expect.poll(() => router.state.location.search).toContain("project=far");
+  expect(asked).toContain("far");
 });
 
 it("says how to log the first run", async () => {

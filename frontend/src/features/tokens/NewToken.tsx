@@ -5,10 +5,12 @@ import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
+import { type ChoiceSource, projectChoices } from "@/api/choices";
 import { api, Problem, unwrap } from "@/api/client";
-import { seenOrganisations, useMe, useProjects } from "@/api/session";
-import type { Scope } from "@/api/types";
+import { seenOrganisations, useMe } from "@/api/session";
+import type { Project, Scope } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const SCOPES: Record<Scope, string> = {
@@ -26,6 +28,10 @@ const LIFETIMES = [
   { value: "", label: t`Until revoked` },
 ];
 
+const PROJECTS = projectChoices();
+/** Among organisations, which have ids of their own. */
+const LIMITING_PROJECTS: ChoiceSource<Project> = { key: [...PROJECTS.key, "of tokens"], read: PROJECTS.read, idOf: ({ id }) => `project ${id}` };
+
 export function NewToken() {
   const queries = useQueryClient();
   const [name, setName] = useState("");
@@ -33,7 +39,6 @@ export function NewToken() {
   const [days, setDays] = useState("90");
   const [limit, setLimit] = useState("");
   const me = useMe();
-  const projects = useProjects();
   const make = useMutation({
     mutationFn: () =>
       unwrap(
@@ -95,20 +100,21 @@ export function NewToken() {
               miw={160}
             />
           </Group>
-          <NativeSelect
+          <SearchSelect
             label={t`Reaches`}
             description={t`Everything else is hidden from it.`}
+            allowDeselect={false}
             value={limit}
-            onChange={(event) => setLimit(event.currentTarget.value)}
-            data={[
+            onChange={setLimit}
+            source={LIMITING_PROJECTS}
+            textOf={({ name: label }) => t`Only the project ${label}`}
+            isOffered={({ organisation }) => me.memberships.some((membership) => membership.organisation.id === organisation.id)}
+            extra={[
               { value: "", label: t`All that I reach` },
               ...seenOrganisations(me).map(({ id, name: label }) => ({
                 value: `organisation ${id}`,
                 label: t`Only the organisation ${label}`,
               })),
-              ...projects
-                .filter(({ organisation }) => me.memberships.some((membership) => membership.organisation.id === organisation.id))
-                .map((project) => ({ value: `project ${project.id}`, label: t`Only the project ${project.name}` })),
             ]}
             error={problem?.of("organisation") ?? problem?.of("project")}
             maw={400}

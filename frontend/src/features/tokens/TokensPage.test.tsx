@@ -27,7 +27,8 @@ describe("API tokens", () => {
     await user.type(await screen.findByLabelText("Name"), "laptop");
     await user.click(screen.getByRole("checkbox", { name: /^Write/ }));
     await user.selectOptions(screen.getByLabelText("Lifetime"), "30 days");
-    await user.selectOptions(screen.getByLabelText("Reaches"), await screen.findByRole("option", { name: "Only the project Vision" }));
+    await user.click(screen.getByRole("combobox", { name: "Reaches" }));
+    await user.click(await screen.findByRole("option", { name: "Only the project Vision" }));
     await user.click(screen.getByRole("button", { name: "Make a token" }));
 
     expect(await screen.findByText(SECRET)).toBeVisible();

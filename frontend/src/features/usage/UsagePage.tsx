@@ -6,17 +6,18 @@ import { Trans } from "@lingui/react/macro";
 import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
+import { choicesQuery } from "@/api/choices";
 import { isStaff, useMe, useOrganisations } from "@/api/session";
-import { teamsQuery } from "@/api/tenants/teams";
+import { teamChoices } from "@/api/tenants/teams";
 import type { OrganisationBrief, UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { DownloadButton } from "@/components/form/DownloadButton";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { useFilters } from "@/components/table/useFilters";
-import { inTreeOrder, teamOptions } from "@/domain/teamTree";
 import { gpuHours, hourDigits, measuredPart, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { BUSY, OUTCOME, UsageBars } from "@/features/usage/UsageBars";
@@ -205,16 +206,10 @@ interface TeamFilterProps {
 
 /** One team with all teams below it; nothing where there are none. */
 function TeamFilter({ organisationId, value, onChange }: TeamFilterProps) {
-  const places = inTreeOrder(useQuery(teamsQuery(organisationId)).data ?? []);
-  if (places.length === 0) return null;
+  const teams = useQuery(choicesQuery(teamChoices(organisationId))).data?.results ?? [];
+  if (teams.length === 0) return null;
   return (
-    <NativeSelect
-      size="xs"
-      label={t`Team with all below it`}
-      value={value ?? ""}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      data={[{ value: "", label: t`All` }, ...teamOptions(places)]}
-    />
+    <TeamSelect size="xs" label={t`Team with all below it`} organisationId={organisationId} none={t`All`} value={value ?? ""} onChange={onChange} />
   );
 }
 

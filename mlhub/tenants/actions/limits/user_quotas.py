@@ -57,6 +57,16 @@ def limit_user(
     return row
 
 
+def supposed_user_quota(owner: Owner, user: User | None, *, actor: User, **changes: Any) -> UserQuota:
+    """The limits as limit_user() would store them, never saved. For the owner's admins, as it is."""
+    require_role(actor, owner, Role.ADMIN)
+    found = _checked(owner, changes)
+    row = UserQuota.objects.of(owner).filter(user=user).first() or _begun(owner, _organisation_of(owner), user)
+    for field, value in found.items():
+        setattr(row, field, value)
+    return row
+
+
 def remove_user_quota(row: UserQuota, *, version: int | None = None, actor: User) -> None:
     """Removes a person's own limits, so that those of every user hold again; or those of every user.
 

@@ -7,7 +7,7 @@ import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { choicesQuery, projectChoices, type ProjectUse, useChosen } from "@/api/choices";
-import { canWriteIn, projectsQuery, useMe, useOrganisations } from "@/api/session";
+import { canWriteIn, projectsKey, useMe, useOrganisations } from "@/api/session";
 import type { Project } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
@@ -55,7 +55,7 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
     mutationFn: (organisationId: string) =>
       unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),
     onSuccess: async ({ id }) => {
-      await queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
+      await queries.invalidateQueries({ queryKey: projectsKey });
       onMade(id);
     },
   });

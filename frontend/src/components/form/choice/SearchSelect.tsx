@@ -21,14 +21,16 @@ interface Props<T> extends Omit<SelectProps, "data" | "value" | "onChange" | "se
   isOffered?: (item: T) => boolean;
   /** What is offered first, besides the list. */
   extra?: readonly Option[];
+  /** What is chosen, where the page knows it: it is not read. */
+  current?: T | null;
   /** An id; "": nothing is chosen. */
   value: string;
   onChange: (id: string) => void;
 }
 
-export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => true, extra = [], value, onChange, ...field }: Props<T>) {
-  const chosen = useChosen(source, value);
-  const choices = useChoices(source, chosen === undefined ? undefined : textOf(chosen));
+export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => true, extra = [], current, value, onChange, ...field }: Props<T>) {
+  const chosen = useChosen(source, value, current ?? undefined);
+  const choices = useChoices(source, chosen === undefined ? extra.find((one) => one.value === value)?.label : textOf(chosen));
   const option = (item: T): Option => ({ value: source.idOf(item), label: textOf(item) });
   const offered = choices.items.filter(isOffered);
   const isMissing = chosen !== undefined && !offered.some((item) => source.idOf(item) === value);

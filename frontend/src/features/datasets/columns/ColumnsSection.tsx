@@ -12,6 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { ColumnTable } from "@/features/datasets/columns/ColumnTable";
 import { choiceOf, valuesOf } from "@/features/datasets/columns/choice";
+import { remedyOnPage, TARGET_COLUMN } from "@/domain/remedies";
 import type { TableStatistics } from "@/features/datasets/columns/statistics";
 
 interface Props {
@@ -44,7 +45,7 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
       {isWaiting && <Problems statistics={statistics} />}
       {mayChoose && (
         <NativeSelect
-          label={t`Target column`}
+          label={TARGET_COLUMN}
           description={t`What is to be predicted`}
           value={names.includes(values.target) ? values.target : ""}
           onChange={(event) => setValues({ ...values, target: event.currentTarget.value })}
@@ -74,7 +75,7 @@ function Problems({ statistics: { problems } }: { statistics: TableStatistics })
       <Stack gap={4}>
         {problems.map(({ column, message, remedy }, index) => (
           <Text key={`${column}-${String(index)}`} size="sm" style={{ overflowWrap: "anywhere" }}>
-            {message} {remedy}
+            {message} {remedyOnPage(remedy)}
           </Text>
         ))}
       </Stack>

@@ -10,6 +10,7 @@ import { Loading } from "@/components/feedback/Loading";
 import { DropZone } from "@/components/form/upload/DropZone";
 import type { Sending } from "@/components/form/upload/UploadForm";
 import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile, formatOfFolder, holdsTexts } from "@/domain/datasetFormat";
+import { NO_TARGETS } from "@/domain/remedies";
 import { DEFAULT_TEXT, textFields, type TextValues } from "@/features/datasets/upload/textValues";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -135,7 +136,7 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
       />
       {options?.mayLackTargets && (
         <Checkbox
-          label={t`It has no targets`}
+          label={NO_TARGETS}
           description={t`Only to predict on: a table without the column, arrays without y, images or audio in no folders.`}
           checked={values.lacksTargets}
           disabled={isDisabled}

@@ -6,7 +6,6 @@ import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useRef, useState } from "react";
 
-import { useProjects } from "@/api/session";
 import { Icon } from "@/components/display/Icon";
 import { JOB_STATES } from "@/domain/jobState";
 import { lazyComponent } from "@/lib/chunk";
@@ -18,6 +17,7 @@ import { tagsQuery } from "./tags";
 /** What opens a list or a menu comes after the table. */
 const NameFilter = lazyComponent(async () => (await import("./NameFilter")).NameFilter);
 const PersonFilter = lazyComponent(async () => (await import("@/components/form/choice/PersonFilter")).PersonFilter);
+const ProjectFilter = lazyComponent(async () => (await import("@/components/form/choice/ProjectFilter")).ProjectFilter);
 const ColumnMenu = lazyComponent(async () => (await import("./ColumnMenu")).ColumnMenu);
 const SavedViews = lazyComponent(async () => (await import("./SavedViews")).SavedViews);
 
@@ -32,7 +32,6 @@ interface Props {
 }
 
 export function FilterBar({ view, onChange, columns, onColumns }: Props) {
-  const projects = useProjects();
   const tags = useQuery(tagsQuery).data ?? [];
   return (
     <Group gap="xs" align="center">
@@ -48,18 +47,8 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
           ...Object.entries(JOB_STATES).map(([value, { label }]) => ({ value, label })),
         ]}
       />
-      <NativeSelect
-        size="xs"
-        aria-label={t`Project`}
-        w={190}
-        value={view.project ?? ""}
-        onChange={(event) => onChange("project", event.currentTarget.value)}
-        data={[
-          { value: "", label: t`All projects` },
-          ...projects.map((project) => ({ value: project.id, label: `${project.organisation.name} / ${project.name}` })),
-        ]}
-      />
       <Suspense fallback={<NameFiltersLoading />}>
+        <ProjectFilter w={190} value={view.project ?? ""} onChange={(project) => onChange("project", project)} />
         <PersonFilter
           aria-label={t`Owner`}
           placeholder={t`Any owner`}
@@ -113,6 +102,7 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
 function NameFiltersLoading() {
   return (
     <>
+      <TextInput size="xs" w={190} aria-label={t`Project`} disabled />
       <TextInput size="xs" w={140} aria-label={t`Owner`} disabled />
       <TextInput size="xs" w={120} aria-label={t`Tag`} disabled />
     </>

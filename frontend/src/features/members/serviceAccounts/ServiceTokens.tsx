@@ -6,14 +6,15 @@ import { Button, Checkbox, Code, Group, List, NativeSelect, Stack, Text, TextInp
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
+import { projectsOfChoices } from "@/api/choices";
 import { api, Problem, unwrap } from "@/api/client";
-import { useProjects } from "@/api/session";
 import type { Scope, ServiceAccount, Token } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { serviceTokensQuery } from "@/features/members/queries";
 
 const SCOPES: { value: Scope; label: string }[] = [
@@ -88,7 +89,6 @@ function NewServiceToken({ account, organisationId }: { account: ServiceAccount;
   const [days, setDays] = useState("90");
   const [project, setProject] = useState("");
   const [scopes, setScopes] = useState<string[]>(["read", "submit"]);
-  const projects = useProjects().filter(({ organisation }) => organisation.id === organisationId);
   const make = useMutation({
     mutationFn: () =>
       unwrap(
@@ -136,14 +136,14 @@ function NewServiceToken({ account, organisationId }: { account: ServiceAccount;
           error={problem?.of("name")}
         />
         <NativeSelect label={t`Lifetime`} value={days} onChange={(event) => setDays(event.currentTarget.value)} data={LIFETIMES} />
-        <NativeSelect
+        <SearchSelect
           label={t`Reaches`}
+          allowDeselect={false}
+          source={projectsOfChoices(organisationId)}
+          textOf={({ name: label }) => t`Only the project ${label}`}
+          extra={[{ value: "", label: t`The organisation` }]}
           value={project}
-          onChange={(event) => setProject(event.currentTarget.value)}
-          data={[
-            { value: "", label: t`The organisation` },
-            ...projects.map(({ id, name: label }) => ({ value: id, label: t`Only the project ${label}` })),
-          ]}
+          onChange={setProject}
           error={problem?.of("project")}
         />
         <Checkbox.Group label={t`Scopes`} value={scopes} onChange={setScopes} error={problem?.of("scopes")}>

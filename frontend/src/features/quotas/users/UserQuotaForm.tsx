@@ -6,12 +6,13 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
-import { Problem } from "@/api/client";
+import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner, UserQuota } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { AccountSelect } from "@/components/form/choice/AccountSelect";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
+import { ImpactAlert } from "@/features/quotas/ImpactAlert";
 import type { TypedBudget } from "@/features/quotas/rules";
 import { LimitFields } from "@/features/quotas/nodes/LimitFields";
 import { asTypes } from "@/features/quotas/nodes/typesText";
@@ -36,6 +37,10 @@ export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Pr
   const isNew = user === undefined;
   const username = isNew ? person.trim() : (user?.username ?? null);
   const reload = () => queries.invalidateQueries({ queryKey: userQuotasQuery(owner).queryKey });
+  const preview = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/what-if", { body: { user_quotas: [{ ...asLimits(typed), username, [owner.kind]: owner.id }] } })),
+  });
   const save = useMutation({
     mutationFn: (over: number) => limited(owner, { ...asLimits(typed), username, version: over }),
     onSuccess: async () => {
@@ -51,7 +56,13 @@ export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Pr
 
   function type(change: TypedUserLimits) {
     setTyped((before) => ({ ...before, ...change }));
+    preview.reset();
     save.reset();
+  }
+
+  function name(username: string) {
+    setPerson(username);
+    preview.reset();
   }
 
   function submit(event: SubmitEvent) {
@@ -68,7 +79,7 @@ export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Pr
     <form onSubmit={submit} aria-label={t`Limits of ${username || t`one person`} in ${owner.name}`}>
       <Stack gap="sm">
         {isNew && (
-          <AccountSelect organisationId={organisationId} value={person} onChange={setPerson} error={problem?.of("username")} />
+          <AccountSelect organisationId={organisationId} value={person} onChange={name} error={problem?.of("username")} />
         )}
         <LimitFields
           limits={quota}
@@ -82,14 +93,18 @@ export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Pr
           onType={(budgets) => type({ budgets })}
           errorOf={(field) => problem?.of(field)}
         />
+        {preview.data && <ImpactAlert effects={preview.data.effects} />}
         {problem?.status === 409 ? (
           <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
         ) : (
-          <ProblemAlert error={save.error} />
+          <ProblemAlert error={preview.error ?? save.error} />
         )}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onDone}>
             {t`Cancel`}
+          </Button>
+          <Button variant="default" loading={preview.isPending} disabled={cannotSave} onClick={() => preview.mutate()}>
+            {t`What would happen?`}
           </Button>
           <Button type="submit" loading={save.isPending} disabled={cannotSave}>
             {t`Save`}

@@ -12,6 +12,15 @@ import { answers, page, problem, server } from "@/testing/server";
 
 const EVERYONE = userQuota({ id: "00000000-0000-7000-8000-0000000000e0", user: null, used: null, max_gpus: 2, version: 5 });
 
+const PROSPECT = { mode: "", n_workers: 1, n_servers: 0, start_at: null, finish_at: null, finish_p90_at: null };
+const EFFECT = {
+  ...{ id: "00000000-0000-7000-8000-0000000000f9", name: "long", role: "other" },
+  before: { ...PROSPECT, decision: "keep", explanations: [] },
+  after: { ...PROSPECT, decision: "preempt", explanations: [] },
+  ...{ start_delta_s: null, finish_delta_s: null },
+};
+const WHAT_IF = { policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [EFFECT] };
+
 function serve(limits: UserQuota[], may_edit: boolean) {
   server.use(
     answers("/api/v1/organisations/{id}/quota", quota()),
@@ -67,6 +76,28 @@ it("limits one more person, beginning with what holds for everyone", async () =>
   await user.click(within(form).getByRole("button", { name: "Save" }));
   const limits = { gpus_by_type: { A100: 2, T4: 4 }, max_memory_bytes: 64 * 1024 ** 3 };
   await waitFor(() => expect(received).toEqual([{ username: "bob", version: 0, ...limits }]));
+});
+
+it("shows what changed limits would do to jobs, and saves nothing", async () => {
+  const asked: unknown[] = [];
+  serve([EVERYONE], true);
+  server.use(
+    http.post("/api/v1/what-if", async ({ request }) => {
+      asked.push(await request.json());
+      return HttpResponse.json(WHAT_IF);
+    }),
+  );
+  const { user, section } = await opened();
+  await user.click(within(section).getByRole("button", { name: "Change the limits of everyone" }));
+  const form = await screen.findByRole("form", { name: "Limits of one person in Vision" });
+  expect(within(form).getByRole("button", { name: "What would happen?" })).toBeDisabled();
+  await user.clear(within(form).getByLabelText("GPUs"));
+  await user.type(within(form).getByLabelText("GPUs"), "1");
+  await user.click(within(form).getByRole("button", { name: "What would happen?" }));
+  expect(await within(form).findByRole("status")).toHaveTextContent("1 running job gives GPUs back.");
+  expect(asked).toEqual([{ user_quotas: [{ max_gpus: 1, username: null, project: quotaOwner().id }] }]);
+  await user.type(within(form).getByLabelText("GPUs"), "2");
+  expect(within(form).queryByRole("status")).not.toBeInTheDocument();
 });
 
 it("shows both versions when another admin was first, and saves over theirs on request", async () => {

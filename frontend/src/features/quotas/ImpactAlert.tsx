@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed limits would do to jobs: a sentence, and each job that is affected with its reason.
+import { t } from "@lingui/core/macro";
+import { Alert, List, Text } from "@mantine/core";
+
+import type { Effect } from "@/api/types";
+import { impactOf, impactSentence } from "@/features/quotas/impact";
+
+export function ImpactAlert({ effects }: { effects: Effect[] }) {
+  const { starts, gives, waits } = impactOf(effects);
+  return (
+    <Alert color="blue" role="status" title={impactSentence(effects)}>
+      <List size="sm">
+        {[...gives, ...starts, ...waits].map((effect) => (
+          <List.Item key={effect.id}>
+            <Text span size="sm" fw={500}>
+              {effect.name}
+            </Text>{" "}
+            {effect.after?.explanations[0]?.sentence}
+          </List.Item>
+        ))}
+      </List>
+      <Text size="xs" c="dimmed">
+        {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
+      </Text>
+    </Alert>
+  );
+}
