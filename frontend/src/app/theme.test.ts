@@ -4,7 +4,7 @@ import { DEFAULT_THEME, defaultCssVariablesResolver, mergeMantineTheme } from "@
 import { describe, expect, it } from "vitest";
 
 import { cssVariables, theme } from "@/app/theme";
-import { BADGE_COLORS } from "@/domain/badgeColor";
+import { BADGE_COLORS } from "@/domain/states/badgeColor";
 
 const AA = 4.5;
 const merged = mergeMantineTheme(DEFAULT_THEME, theme);

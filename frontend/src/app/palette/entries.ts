@@ -7,7 +7,7 @@ import { api, unwrap } from "@/api/client";
 import type { Me } from "@/api/types";
 import { GROUPS, isFor } from "@/app/shell/places";
 import type { IconName } from "@/components/display/Icon";
-import { JOB_STATES } from "@/domain/jobState";
+import { JOB_STATES } from "@/domain/states/jobState";
 
 export interface Entry {
   id: string;

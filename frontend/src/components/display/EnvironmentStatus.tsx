@@ -7,7 +7,7 @@ import { useState } from "react";
 
 import { environmentLogQuery, environmentQuery } from "@/api/environments";
 import type { EnvironmentBrief } from "@/api/types";
-import { ENVIRONMENT_STATES } from "@/domain/environmentState";
+import { ENVIRONMENT_STATES } from "@/domain/states/environmentState";
 import { bytes } from "@/lib/quantities";
 
 import { StateBadge } from "./StateBadge";

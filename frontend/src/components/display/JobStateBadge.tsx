@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's state as icon, word and colour.
 import type { JobState } from "@/api/types";
-import { JOB_STATES } from "@/domain/jobState";
+import { JOB_STATES } from "@/domain/states/jobState";
 
 import { StateBadge } from "./StateBadge";
 

@@ -4,8 +4,8 @@ import { t } from "@lingui/core/macro";
 
 import type { RunStatus } from "@/api/types";
 import { StateBadge } from "./StateBadge";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 const STATUSES: Record<RunStatus, { label: string; color: BadgeColor; sign: StateSign }> = {
   RUNNING: { label: t`Running`, color: "indigo", sign: "running" },

@@ -2,8 +2,8 @@
 // A state as icon, word and colour: states are known by the icon to who sees no colours, or looks only for a moment.
 import { Badge } from "@mantine/core";
 
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 import classes from "./StateBadge.module.css";
 

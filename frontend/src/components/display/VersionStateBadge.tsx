@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a version of a dataset or a model as icon, word and colour.
 import type { VersionState } from "@/api/types";
-import { VERSION_STATES } from "@/domain/versionState";
+import { VERSION_STATES } from "@/domain/states/versionState";
 
 import { StateBadge } from "./StateBadge";
 

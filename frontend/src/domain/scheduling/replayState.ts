@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 
 import type { ReplayState } from "@/api/types";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 export const REPLAY_STATES: Record<ReplayState, { label: string; color: BadgeColor; sign: StateSign; isOver: boolean }> = {
   queued: { label: t`Queued`, color: "gray", sign: "waiting", isOver: false },

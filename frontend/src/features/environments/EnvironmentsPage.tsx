@@ -17,7 +17,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
-import { ENVIRONMENT_STATES } from "@/domain/environmentState";
+import { ENVIRONMENT_STATES } from "@/domain/states/environmentState";
 import { environmentsQuery } from "@/features/environments/queries";
 import { bytes } from "@/lib/quantities";
 

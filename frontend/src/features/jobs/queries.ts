@@ -4,7 +4,7 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 
 import { api, isRecord, unwrap } from "@/api/client";
 import type { AdvisedAction, Checkpoint, Job, Profile } from "@/api/types";
-import type { JobVerb } from "@/domain/jobState";
+import type { JobVerb } from "@/domain/states/jobState";
 
 const ANALYSIS_STALE_MS = 10_000;
 

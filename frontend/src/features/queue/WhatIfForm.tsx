@@ -10,7 +10,7 @@ import { whatIf } from "@/api/scheduler";
 import { organisationsQuery } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
-import { JOB_STATES } from "@/domain/jobState";
+import { JOB_STATES } from "@/domain/states/jobState";
 
 import { WhatIfResult } from "./WhatIfResult";
 import { type WhatIfDraft, isComplete, KINDS, whatIfRequestOf } from "./whatIfDraft";

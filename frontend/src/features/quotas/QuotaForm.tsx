@@ -11,7 +11,7 @@ import type { QuotaPatch } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Usage } from "@/features/quotas/Usage";
-import { ConflictAlert } from "@/features/quotas/ConflictAlert";
+import { ConflictAlert } from "@/features/quotas/changes/ConflictAlert";
 import { asPatch, asTyped, type Limit, LIMITS, type Typed } from "@/features/quotas/limits";
 import { quotaQuery } from "@/features/quotas/queries";
 

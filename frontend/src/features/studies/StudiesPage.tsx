@@ -12,7 +12,7 @@ import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
-import { STUDY_STATES } from "@/domain/studyState";
+import { STUDY_STATES } from "@/domain/states/studyState";
 import { studiesQuery } from "@/features/studies/queries";
 import { lastValue, shown } from "@/features/studies/values";
 

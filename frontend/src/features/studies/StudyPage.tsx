@@ -17,7 +17,7 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
-import { STUDY_STATES } from "@/domain/studyState";
+import { STUDY_STATES } from "@/domain/states/studyState";
 import { BestCurve } from "@/features/studies/BestCurve";
 import { ExtendStudy } from "@/features/studies/ExtendStudy";
 import { Importance } from "@/features/studies/Importance";

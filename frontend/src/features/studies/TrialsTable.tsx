@@ -9,7 +9,7 @@ import type { Study, Trial } from "@/api/types";
 import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { TRIAL_STATUSES } from "@/domain/studyState";
+import { TRIAL_STATUSES } from "@/domain/states/studyState";
 import { lastValue, parametersText, ranked, shown } from "@/features/studies/values";
 
 const FIRST = 50;

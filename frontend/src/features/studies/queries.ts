@@ -4,7 +4,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@ta
 
 import { api, unwrap } from "@/api/client";
 import type { Study, StudyAddition, StudyRequest } from "@/api/types";
-import type { StudyVerb } from "@/domain/studyState";
+import type { StudyVerb } from "@/domain/states/studyState";
 
 export const studiesQuery = (filters: { project?: string; cursor?: string }) =>
   queryOptions({

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses one of a list of the API, of any length: what is typed is searched for there.
+// Chooses one of a list of the API, of any length: what is typed is searched for there. Its code is loaded when it is first
+// drawn; until then a field that says what is chosen stands in its place.
 import { t } from "@lingui/core/macro";
-import { Select, type SelectProps } from "@mantine/core";
+import { type SelectProps, TextInput } from "@mantine/core";
+import { Suspense } from "react";
 
 import { type ChoiceSource, useChosen } from "@/api/choices";
-
 import { useChoices } from "@/components/form/choice/useChoices";
+import { lazyComponent } from "@/lib/chunk";
+
+const Select = lazyComponent<SelectProps>(async () => (await import("./MantineSelect")).Select);
 
 interface Option {
   value: string;
@@ -36,17 +40,21 @@ export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => tru
   const isMissing = chosen !== undefined && !offered.some((item) => source.idOf(item) === value);
   const items = isMissing && isOffered(chosen) ? [chosen, ...offered] : offered;
   const known = extra.some((one) => one.value === value) || items.some((item) => source.idOf(item) === value);
+  const { label, description, size, w, maw, miw, "aria-label": name } = field;
+  const shown = known ? (extra.find((one) => one.value === value)?.label ?? (chosen && textOf(chosen)) ?? "") : "";
   return (
-    <Select
-      searchable
-      nothingFoundMessage={t`Nothing contains this.`}
-      {...field}
-      {...choices.field}
-      data={groupOf === undefined ? [...extra, ...items.map(option)] : [...extra, ...grouped(items, groupOf, option)]}
-      value={known ? value : null}
-      onChange={(id) => onChange(id ?? "")}
-      {...(choices.isLong && { description: field.description ?? t`There are more than are shown: type a part of the name.` })}
-    />
+    <Suspense fallback={<TextInput {...{ label, description, size, w, maw, miw }} aria-label={name} value={shown} disabled />}>
+      <Select
+        searchable
+        nothingFoundMessage={t`Nothing contains this.`}
+        {...field}
+        {...choices.field}
+        data={groupOf === undefined ? [...extra, ...items.map(option)] : [...extra, ...grouped(items, groupOf, option)]}
+        value={known ? value : null}
+        onChange={(id) => onChange(id ?? "")}
+        {...(choices.isLong && { description: field.description ?? t`There are more than are shown: type a part of the name.` })}
+      />
+    </Suspense>
   );
 }
 

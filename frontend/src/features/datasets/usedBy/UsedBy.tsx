@@ -11,7 +11,7 @@ import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { Section } from "@/components/layout/Section";
 import { PagedTable } from "@/components/table/PagedTable";
-import { STUDY_STATES } from "@/domain/studyState";
+import { STUDY_STATES } from "@/domain/states/studyState";
 import { jobsOfQuery, studiesOfQuery, trainedOnQuery } from "@/features/datasets/queries";
 
 export function UsedBy({ version }: { version: string }) {

@@ -11,7 +11,7 @@ import { canChangeJob, canSubmit, useMe } from "@/api/session";
 import type { Job } from "@/api/types";
 import { Tip } from "@/components/display/Tip";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { isOver, JOB_STATES, type JobVerb } from "@/domain/jobState";
+import { isOver, JOB_STATES, type JobVerb } from "@/domain/states/jobState";
 import { useJobAction } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
 

@@ -14,7 +14,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
 import { JobActions } from "./JobActions";

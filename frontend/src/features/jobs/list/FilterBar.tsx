@@ -7,7 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useRef, useState } from "react";
 
 import { Icon } from "@/components/display/Icon";
-import { JOB_STATES } from "@/domain/jobState";
+import { JOB_STATES } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
 import type { ColumnName } from "./columns";

@@ -7,7 +7,7 @@ import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, memo, useEffect, useMemo, useRef } from "react";
 
 import { useChanges } from "@/api/live/changes";
-import { isMoving } from "@/domain/jobState";
+import { isMoving } from "@/domain/states/jobState";
 
 import { COLUMNS, type ColumnName, fitting, leastWidth } from "./columns";
 import { JobCard } from "./JobCard";

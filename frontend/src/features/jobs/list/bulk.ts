@@ -4,7 +4,7 @@ import { plural, t } from "@lingui/core/macro";
 
 import { api, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 
 import type { JobRow } from "./tableRows";
 

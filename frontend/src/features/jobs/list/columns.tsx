@@ -10,7 +10,7 @@ import { Link } from "react-router";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { headlineMetric, shapeOf } from "@/features/jobs/format";
 import { number, percent, significant } from "@/lib/quantities";
 import { duration } from "@/lib/time";

@@ -14,8 +14,8 @@ import { StateBadge } from "@/components/display/StateBadge";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 import { addedText } from "@/features/quotas/boosts/Boosts";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
 

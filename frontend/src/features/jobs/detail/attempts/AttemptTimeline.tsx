@@ -5,7 +5,7 @@ import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
 import { FAILURE_CAUSES } from "@/domain/failureCause";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { modeLabel } from "@/domain/mode";
 import { humanise, sizeOf } from "@/features/jobs/format";
 import { clock, duration, useNow } from "@/lib/time";

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Event } from "@/api/types";
 import { causeLabel } from "@/domain/failureCause";
-import { stateLabel } from "@/domain/jobState";
+import { stateLabel } from "@/domain/states/jobState";
 import { modeLabel } from "@/domain/mode";
 import { factsOf, sizeOf } from "@/features/jobs/format";
 import { duration } from "@/lib/time";

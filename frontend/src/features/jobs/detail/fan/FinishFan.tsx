@@ -9,7 +9,7 @@ import type { JobDetail } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { SectionCard } from "@/components/layout/Section";
 import { TextLink } from "@/components/display/TextLink";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { number } from "@/lib/quantities";
 import { clock } from "@/lib/time";
 

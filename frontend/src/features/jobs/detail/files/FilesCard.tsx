@@ -11,7 +11,7 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { artifactsQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
 import { bytes } from "@/lib/quantities";

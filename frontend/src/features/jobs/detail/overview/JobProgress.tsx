@@ -9,7 +9,7 @@ import { type Fact, Facts } from "@/components/display/Facts";
 import { PredictedStart } from "@/components/display/PredictedStart";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { isMoving, isOver } from "@/domain/jobState";
+import { isMoving, isOver } from "@/domain/states/jobState";
 import { number, percent, significant } from "@/lib/quantities";
 import { clock, duration, shortDuration } from "@/lib/time";
 

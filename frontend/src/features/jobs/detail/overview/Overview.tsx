@@ -7,7 +7,7 @@ import { Suspense } from "react";
 import type { JobDetail } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { TextLink } from "@/components/display/TextLink";
-import { isMoving } from "@/domain/jobState";
+import { isMoving } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
 import { tabAddress } from "../tabs/tabs";

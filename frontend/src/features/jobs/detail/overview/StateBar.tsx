@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import type { JobDetail } from "@/api/types";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { clock, duration, useNow } from "@/lib/time";
 
 import { PHASES } from "../attempts/phases";

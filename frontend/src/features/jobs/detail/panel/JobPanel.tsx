@@ -9,7 +9,7 @@ import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { isMoving, isOver } from "@/domain/jobState";
+import { isMoving, isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
 import { FinishFan } from "../fan/FinishFan";

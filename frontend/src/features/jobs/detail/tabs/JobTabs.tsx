@@ -8,7 +8,7 @@ import { Link } from "react-router";
 import type { JobDetail } from "@/api/types";
 import { StateIcon } from "@/components/display/StateBadge";
 import { PredictedTime } from "@/components/display/PredictedTime";
-import { isMoving, isOver, JOB_STATES } from "@/domain/jobState";
+import { isMoving, isOver, JOB_STATES } from "@/domain/states/jobState";
 import { percent } from "@/lib/quantities";
 
 import { type TabName, TAB_LABELS, tabAddress, tabsOf } from "./tabs";

@@ -9,7 +9,7 @@ import type { JobDetail } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
-import { isOver } from "@/domain/jobState";
+import { isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
 import { DroppedAlert } from "../DroppedAlert";

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 
 import type { VersionState } from "@/api/types";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 export const VERSION_STATES: Record<VersionState, { label: string; color: BadgeColor; sign: StateSign }> = {
   fetching: { label: t`Fetching`, color: "cyan", sign: "running" },

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 
 import type { EnvironmentState } from "@/api/types";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 export const ENVIRONMENT_STATES: Record<EnvironmentState, { label: string; color: BadgeColor; sign: StateSign }> = {
   building: { label: t`Building`, color: "cyan", sign: "running" },

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Alert, List, Text } from "@mantine/core";
 
 import type { Effect } from "@/api/types";
-import { impactOf, impactSentence } from "@/features/quotas/impact";
+import { impactOf, impactSentence } from "@/features/quotas/changes/impact";
 
 export function ImpactAlert({ effects }: { effects: Effect[] }) {
   const { starts, gives, waits } = impactOf(effects);

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 
 import type { StudyState, TrialStatus } from "@/api/types";
-import type { BadgeColor } from "@/domain/badgeColor";
-import type { StateSign } from "@/domain/stateSign";
+import type { BadgeColor } from "@/domain/states/badgeColor";
+import type { StateSign } from "@/domain/states/stateSign";
 
 export type StudyVerb = "pause" | "resume" | "stop";
 
