@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -393,6 +394,13 @@ def test_a_namespace_that_was_removed_is_made_anew(server: ApiServer, backend: K
         backend.launch(spec)
     backend.stop(spec.attempt_id, grace_s=0)  # pods have no record any more, and keep the namespace alive
     assert ("namespaces", "", namespace) not in server.store.objects
-    backend.launch(spec)
+
+    def is_launched() -> bool:  # once the backend has heard that the namespace is gone; until then it says so as above
+        with suppress(BackendUnavailableError):
+            backend.launch(spec)
+            return True
+        return False
+
+    wait(is_launched)
     assert ("networkpolicies", namespace, "mlhub-default-deny") in server.store.objects
     assert reach(backend, spec, RUNNING)

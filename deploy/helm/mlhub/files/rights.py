@@ -32,7 +32,7 @@ def dry_run(path: str, body: dict) -> tuple[int, str]:
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 (the cluster's own address)
     trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt")) if url.startswith("https") else None
     try:
-        with urllib.request.urlopen(request, timeout=20, context=trusted) as answer:  # noqa: S310 (as above)
+        with urllib.request.urlopen(request, timeout=20, context=trusted) as answer:  # noqa: S310
             return answer.status, ""
     except urllib.error.HTTPError as error:
         return error.code, str(json.load(error).get("message", ""))
