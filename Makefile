@@ -73,9 +73,9 @@ UNIT := unit-runtime unit-control unit-library unit-rest
 
 # One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for.
 # First what needs no dashboard, while its packages come and it is built; then the rest, those that take long first. A part
-# prints when it has ended.
+# prints when it has ended. unit-runtime, which waits more than it computes, is not to be alone at the end.
 FIRST := frontend types imports docs
-PARTS := unit-control e2e unit-library unit-rest frontend-test unit-runtime lint schema-check
+PARTS := unit-control unit-runtime unit-library e2e unit-rest frontend-test lint schema-check
 IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
 test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time
