@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from mlhub.tenants.models import User
 from tests.cast import Cast, make_cast
 
 Client = Any
+# its thread changes the environment while other threads read it, which Python does not allow for
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
 @pytest.fixture
