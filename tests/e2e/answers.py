@@ -7,6 +7,7 @@ A list has entries of every value of its enumerations; what the schema leaves op
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -42,6 +43,7 @@ def table_statistics() -> dict[str, Any]:
     return {"kind": "table", "n_rows": 138, "columns": columns, "problems": [problem]}
 
 
+GPU_TYPES = ("A100", "V100")
 METRICS = ("train/loss", "eval/accuracy", "eval/f1_macro_of_the_validation_split")
 PARAMETERS = {"lr": 0.00125, "optimizer": "adamw", "hidden_units": 512}
 SPACE = {
@@ -271,7 +273,7 @@ class Maker:
         if types == "array":
             return self.entries(schema, name=name, owner=owner)
         if types == "object" or "properties" in schema:
-            return self.object(schema, at=at, owner=owner)
+            return self.object(schema, name=name, at=at, owner=owner)
         if types == "boolean":
             return at % 2 == 0
         if types in ("integer", "number"):
@@ -294,7 +296,7 @@ class Maker:
         n = listed if name in ("", "results") else N_NESTED
         return [self.value(schema["items"], name=name, at=i, owner=owner) for i in range(n)]
 
-    def object(self, schema: dict[str, Any], *, at: int, owner: str) -> dict[str, Any]:
+    def object(self, schema: dict[str, Any], *, at: int, owner: str, name: str = "") -> dict[str, Any]:
         made = {}
         for field, inner in schema.get("properties", {}).items():
             is_given = (owner, field) in FIELDS and (
@@ -307,7 +309,9 @@ class Maker:
             )
         if not made and self.content != "empty" and isinstance(schema.get("additionalProperties"), dict):
             return (
-                dict(PARAMETERS) if not schema["additionalProperties"] else self.named(schema["additionalProperties"])
+                self.named(schema["additionalProperties"], GPU_TYPES if name.endswith("by_type") else METRICS)
+                if schema["additionalProperties"]
+                else dict(PARAMETERS)
             )
         return made
 
@@ -316,8 +320,8 @@ class Maker:
         found = string(schema, name=name, at=at)
         return (RIGHT_TO_LEFT if at % 2 else f"{LONG}-{at}") if self.content == "huge" and found in NAMES else found
 
-    def named(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return {name: self.value(schema, name="", at=i) for i, name in enumerate(METRICS)}
+    def named(self, schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        return {name: self.value(schema, name="", at=i) for i, name in enumerate(names)}
 
 
 def number(schema: dict[str, Any], *, name: str, at: int, is_whole: bool) -> float:

@@ -123,6 +123,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           {isAdmin && teams.length > 0 ? (
             <TeamSelect
               size="xs"
+              miw={140}
               aria-label={t`Team of ${project.name}`}
               organisationId={project.organisation.id}
               none={t`None`}

@@ -17,7 +17,6 @@ const RIGHT = 20;
 const BOTTOM = 26;
 const TOP = 22;
 const LEAST_WIDTH = 520;
-const MOST_WIDTH = 860;
 /** Pixels between the names of two improvements. */
 const LABEL_PX = 52;
 
@@ -80,7 +79,7 @@ function Steps({ study, improvements, end, abscissa }: StepsProps) {
   return (
     <>
       <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Best so far, chart`}>
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH, maxWidth: MOST_WIDTH }} role="img" aria-label={label}>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH, maxWidth: WIDTH }} role="img" aria-label={label}>
           {[...new Set([high, low])].map((value) => (
             <text key={value} x={LEFT - 4} y={y(value) + 4} textAnchor="end">
               {shown(value)}
@@ -93,7 +92,7 @@ function Steps({ study, improvements, end, abscissa }: StepsProps) {
             </text>
           ))}
           <g className={classes.trial} data-best>
-            <path d={path} className={classes.path} data-best />
+            <path d={path} />
             {improvements.map((one) => (
               <circle key={`${one.trial}-${one.epochs}`} cx={x(one.at)} cy={y(one.value)} r={3}>
                 <title>{improvementText(study, one)}</title>

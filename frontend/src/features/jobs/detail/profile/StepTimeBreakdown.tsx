@@ -64,7 +64,7 @@ function Bar({ worker, longest_s: longest }: { worker: WorkerStepTime; longest_s
         {worker.worker} <Text span c="dimmed" inherit>{worker.node}</Text>
       </Text>
       <Tooltip label={text} openDelay={200}>
-        <div className={classes.track} aria-hidden="true">
+        <div aria-hidden="true">
           <div className={classes.bar} style={{ width: `${(100 * worker.step_s) / longest}%` }}>
             {parts.map(({ name, share }) => (
               <span key={name} data-part={name} style={{ flexGrow: share }} />
