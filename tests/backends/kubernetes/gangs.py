@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.protocol import AttemptStatus, GangPhase
+from mlhub.backends.protocol import AttemptStatus, BackendUnavailableError, GangPhase
 from mlhub.wire.launch import LaunchSpec
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.store import Object
@@ -34,6 +35,14 @@ def reach(backend: KubernetesBackend, spec: LaunchSpec, *phases: GangPhase) -> A
 
     found: AttemptStatus = wait(look)
     return found
+
+
+def is_launched(backend: KubernetesBackend, spec: LaunchSpec) -> bool:
+    """False where the backend says that it cannot be reached, or not yet."""
+    with suppress(BackendUnavailableError):
+        backend.launch(spec)
+        return True
+    return False
 
 
 def ours(server: ApiServer, plural: str = "") -> list[Object]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,7 +16,7 @@ from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodRole
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.devices import resource_slice
-from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
+from tests.backends.kubernetes.gangs import is_launched, of, ours, pods, reach, wait
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.kubernetes.store import stamp
 from tests.backends.specs import gang
@@ -394,13 +393,6 @@ def test_a_namespace_that_was_removed_is_made_anew(server: ApiServer, backend: K
         backend.launch(spec)
     backend.stop(spec.attempt_id, grace_s=0)  # pods have no record any more, and keep the namespace alive
     assert ("namespaces", "", namespace) not in server.store.objects
-
-    def is_launched() -> bool:  # once the backend has heard that the namespace is gone; until then it says so as above
-        with suppress(BackendUnavailableError):
-            backend.launch(spec)
-            return True
-        return False
-
-    wait(is_launched)
+    wait(lambda: is_launched(backend, spec))  # once it has heard that the namespace is gone
     assert ("networkpolicies", namespace, "mlhub-default-deny") in server.store.objects
     assert reach(backend, spec, RUNNING)
