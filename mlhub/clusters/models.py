@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from mlhub.clusters.querysets import NodeQuerySet
 from mlhub.tenants.models import User
 
 
@@ -29,6 +30,8 @@ class Node(models.Model):
     sharing = models.TextField(blank=True)
     gpu_memory_bytes = models.PositiveBigIntegerField(default=0)  # of one GPU; 0 = not known
     gpus = models.JSONField(default=list)  # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
+
+    objects = NodeQuerySet.as_manager()
 
 
 class LinkKind(models.TextChoices):

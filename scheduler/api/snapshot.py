@@ -323,10 +323,10 @@ class TenantSnapshot:
     max_gpus, max_running_jobs: never more than that; None = no limit. gpus_by_type: the same of single GPU types, as
     (type, most) pairs; max_cpus, max_memory_bytes: of what its pods request. guarantee: what it can have whenever it
     has jobs for it, its children's included; None = nothing is guaranteed (or what its children are).
-    guarantee_by_type: of that, or besides, GPUs of single types, as (type, GPUs) pairs. borrow_limit: the
-    most that it may use above it; lend_limit: the most of it that others may use while it is idle; None = no limit.
-    reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its parent
-    shares_fairly.
+    guarantee_by_type: of that, or all of it where it is None, GPUs of single types, as (type, GPUs) pairs.
+    borrow_limit: the most that it may use above it; lend_limit: the most of it that others may use while it is idle;
+    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its
+    parent shares_fairly.
     shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
     above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
     they hold now counts, and what they had before does not. budgets: of GPU-hours per period; each holds on its own.

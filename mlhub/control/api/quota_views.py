@@ -14,7 +14,7 @@ from mlhub.control.api import quota_serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
 from mlhub.control.quotas.budgets import as_rows, budgets_now
-from mlhub.control.quotas.type_guarantees import require_gpus_of_types
+from mlhub.control.quotas.type_guarantees import within_cluster
 from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.access_control.assignments import administered_by
 from mlhub.tenants.access_control.permissions import require_administrator
@@ -42,8 +42,8 @@ class QuotaView(AddressedView):
         require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
         body = read_body(s.QuotaRulesChangeSerializer, request)
-        require_gpus_of_types(organisation, body.get("guarantee_by_type"))
-        set_quota(organisation, actor=caller(request), **body)
+        with within_cluster(organisation, body):
+            set_quota(organisation, actor=caller(request), **body)
         return Response(_quota(organisation))
 
 

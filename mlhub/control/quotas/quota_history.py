@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mlhub.control.quotas.type_guarantees import within_cluster
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.models import Event
 from mlhub.tenants.actions import quota_of, set_quota
+from mlhub.tenants.actions.limits.quotas import require_quota_right
 from mlhub.tenants.models import Organisation, Project, QuotaRules, Team, User
 
 MOST_SHOWN = 100
@@ -57,4 +59,6 @@ def restore_version(owner: Organisation | Team | Project, version: int, *, seen:
     rules: dict[str, Any] = {}
     for one in undone:  # the oldest one last: its rules before are those of the version
         rules |= one.before
-    return set_quota(owner, version=present if seen is None else seen, actor=actor, **rules)
+    require_quota_right(owner, actor)
+    with within_cluster(owner, rules):
+        return set_quota(owner, version=present if seen is None else seen, actor=actor, **rules)

@@ -228,7 +228,7 @@ def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 def books(tree: QuotaTree) -> BorrowingLedger:
     """What every owner uses, borrows and lends now, teams and projects without a quota included. tree: the whole."""
-    n_by_type = {row["gpu_type"]: row["n"] for row in Node.objects.values("gpu_type").annotate(n=Sum("n_slots"))}
+    n_by_type = Node.objects.gpus_by_type()
     borrowing = borrowing_ledger(tree.tenants, n_gpus=sum(n_by_type.values()), n_by_type=n_by_type)
     live = Attempt.objects.live().filter(job__state__in=HOLDING_GPUS)
     if not borrowing.types:

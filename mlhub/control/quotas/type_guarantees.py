@@ -3,25 +3,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from django.db.models import Sum
+from django.db import transaction
 
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError
+from mlhub.core.locks import lock_until_commit
+from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, Quota, QuotaRules
 
 
-def require_gpus_of_types(organisation: Organisation, by_type: Any) -> None:
+@contextmanager
+def within_cluster(owner: Owner, rules: Mapping[str, Any]) -> Iterator[None]:
+    """Within the block these rules are set, by set_quota(), in one transaction. Of organisations that are guaranteed
+    GPUs of types one at a time is set, so that two cannot be guaranteed the same GPUs.
+
+    Raises InvalidInputError as _require_gpus_of_types() does. The caller has checked that the person may set them: the
+    message says what others are guaranteed.
+    """
+    with transaction.atomic():
+        by_type = rules.get("guarantee_by_type")
+        if isinstance(owner, Organisation) and isinstance(
+            by_type, Mapping
+        ):  # set_quota() says what is wrong with others
+            lock_until_commit("guarantees of GPU types")
+            _require_gpus_of_types(owner, by_type)
+        yield
+
+
+def _require_gpus_of_types(organisation: Organisation, by_type: Mapping[str, Any]) -> None:
     """Raises InvalidInputError where more GPUs of a type would be guaranteed than the cluster has, nodes that are away
     included; what is kept or lowered is not looked at, so that a cluster that shrank is no bar to that.
     """
-    if not isinstance(by_type, Mapping):
-        return  # set_quota() says what is wrong with it
     quotas: dict[Any, QuotaRules] = {quota.pk: quota for quota in Quota.objects.all()}
     own = quotas.pop(organisation.pk, None)
-    there = {row["gpu_type"]: row["n"] for row in Node.objects.values("gpu_type").annotate(n=Sum("n_slots"))}
+    there = Node.objects.gpus_by_type()
     for gpu_type, n in sorted(by_type.items()):
         before = own.guarantee_by_type.get(gpu_type, 0) if own else 0
         others = sum(quota.guarantee_by_type.get(gpu_type, 0) for quota in quotas.values())

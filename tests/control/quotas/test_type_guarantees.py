@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from mlhub.tenants.actions import create_team, quota_of, set_quota
 from mlhub.tenants.models import Project, Team
@@ -64,6 +66,38 @@ def test_organisations_are_guaranteed_no_more_of_a_type_than_the_cluster_has(wor
     assert f"at most {N_SLOTS - 1} of type {TYPE}" in remedy
     made = patch(world.cast, world.cast.root, world.cast.a, guarantee_by_type={TYPE: N_SLOTS - 1})
     assert made.json()["guarantee_by_type"] == {TYPE: N_SLOTS - 1}
+
+
+def test_an_older_version_returns_only_while_the_cluster_has_its_gpus(world: World) -> None:
+    cast = world.cast
+    for rules in ({"guarantee_by_type": {TYPE: 3}}, {"guarantee_by_type": {}}):
+        assert patch(cast, cast.root, cast.a, **rules).status_code == 200
+    assert patch(cast, cast.root, cast.b, guarantee_by_type={TYPE: 2}).status_code == 200
+    path, body = f"/api/v1/organisations/{cast.a.pk}/quota/restore", {"version": quota_of(cast.a).version - 1}
+    _, message, _ = error_of(cast.client(cast.root).post(path, body, format="json"))
+    assert "of which other organisations are guaranteed 2; 3 are too many" in message
+    assert quota_of(cast.a).guarantee_by_type == {}
+    assert cast.client(cast.alice).post(path, body, format="json").status_code == 403  # and learns nothing of others
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_organisations_at_once_are_not_guaranteed_the_same_gpus(world: World) -> None:
+    cast = world.cast
+    browser = {organisation: cast.client(cast.root) for organisation in (cast.a, cast.b)}
+
+    def ask(organisation: Any) -> int:
+        path = f"/api/v1/organisations/{organisation.pk}/quota"
+        try:
+            body = {"guarantee_by_type": {TYPE: N_SLOTS}}
+            return int(browser[organisation].patch(path, body, format="json").status_code)
+        finally:
+            connections.close_all()
+
+    for _ in range(5):
+        with ThreadPoolExecutor(2) as threads:
+            assert sorted(threads.map(ask, [cast.a, cast.b])) == [200, 422]
+        for organisation in (cast.a, cast.b):
+            set_quota(organisation, guarantee_by_type={}, actor=cast.root)
 
 
 def test_parts_are_guaranteed_of_a_type_what_is_above_has_and_admins_share_it_out(world: World) -> None:

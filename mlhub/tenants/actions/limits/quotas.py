@@ -261,17 +261,17 @@ def _rest(quota: QuotaRules) -> int:
 
 
 def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: str = "") -> None:
-    """Raises InvalidInputError when guarantees of single types, with those beside the owner, are more than what is
-    above has; above organisations is the cluster.
+    """Raises InvalidInputError when guarantees of single types, with those of the owner's siblings, are more than their
+    parent has. Organisations have none.
 
     field: the input that is at fault. The caller holds the organisation's lock.
     """
     parent = None if isinstance(owner, Organisation) else above(owner)
     if parent is None:
         return
-    there_are, beside = quota_of(parent), [q for q in _parts_of(parent) if q.pk != owner.pk]
+    there_are, siblings = quota_of(parent), [q for q in _parts_of(parent) if q.pk != owner.pk]
     for gpu_type, n in quota.guarantee_by_type.items():
-        others = sum(q.guarantee_by_type.get(gpu_type, 0) for q in beside)
+        others = sum(q.guarantee_by_type.get(gpu_type, 0) for q in siblings)
         there = there_are.guarantee_by_type.get(gpu_type, 0)
         if not n:
             continue
@@ -283,8 +283,8 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
                 remedy=remedy
                 or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} by type raised.",
             )
-    others, there, n = sum(map(_rest, beside)), _rest(there_are), _rest(quota)
-    if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *beside)):
+    others, there, n = sum(map(_rest, siblings)), _rest(there_are), _rest(quota)
+    if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *siblings)):
         raise InvalidInputError(
             f"{parent.name} is guaranteed {there} GPUs of any type besides those of single types, and {others} of them "
             f"are shared out; {n} are too many.",
