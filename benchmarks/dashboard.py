@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -103,10 +103,15 @@ def fill(platform: RunningPlatform, size: int, *, share: float, points: int, lin
     """Makes an organisation of this size, and its person; returns the id of its job with the long metric and log."""
     platform.person(f"person{size}", organisation=f"Size {size}")
     amounts = {"jobs": size, "metrics": size // 10, "points": round(points * share), "lines": round(lines * share)}
+    return stored(platform, "benchmarks.dashboard_data", size, amounts).split()[-1]
+
+
+def stored(platform: RunningPlatform, module: str, size: int, amounts: Mapping[str, int]) -> str:
+    """Lets the module store so much in the organisation of this size; returns what it printed."""
     options = [text for name, n in amounts.items() for text in (f"--{name}", str(n))]
-    command = [sys.executable, "-m", "benchmarks.dashboard_data", "--organisation", f"Size {size}", *options]
+    command = [sys.executable, "-m", module, "--organisation", f"Size {size}", *options]
     done = subprocess.run(command, cwd=ROOT, env=platform.environment, check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout.split()[-1]
+    return done.stdout
 
 
 def measure(platform: RunningPlatform, jobs: dict[int, str], *, n_rounds: int) -> DashboardVisits:

@@ -29,12 +29,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dashboard import PAINT, PATIENCE_MS, fill, sign_in
+from benchmarks.dashboard import PAINT, PATIENCE_MS, fill, sign_in, stored
 from benchmarks.dashboard_mlflow_page import page_of
 from benchmarks.dashboard_runs import COMPARED, FilledRuns, RunShape, store_in_mlflow
 from benchmarks.mlflow_ingest import own_server, processes_of, stat_of
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
-from tests.platform import ROOT, RunningPlatform, running
+from tests.platform import RunningPlatform, running
 
 MLHUB, MLFLOW = "MLHub", "MLflow"
 CURVES = 10  # as many runs as MLflow's charts show unasked
@@ -140,10 +140,8 @@ def measure(given: argparse.Namespace) -> ComparedDashboards:
 
 def store_runs(platform: RunningPlatform, given: argparse.Namespace) -> FilledRuns:
     amounts = {"runs": given.runs, "metrics": given.metrics, "points": given.points}
-    options = [text for name, n in amounts.items() for text in (f"--{name}", str(n))]
-    command = [sys.executable, "-m", "benchmarks.dashboard_runs", "--organisation", f"Size {given.runs}", *options]
-    done = subprocess.run(command, cwd=ROOT, env=platform.environment, check=True, stdout=subprocess.PIPE, text=True)
-    return FilledRuns(**json.loads(done.stdout.splitlines()[-1]))
+    printed = stored(platform, "benchmarks.dashboard_runs", given.runs, amounts)
+    return FilledRuns(**json.loads(printed.splitlines()[-1]))
 
 
 def pages_of(job: str, ours: FilledRuns, theirs: FilledRuns) -> list[ComparedPage]:
@@ -304,7 +302,7 @@ def shared_out_bytes(pid: int) -> int:
 
 
 def text_of(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:  # nosec B310 - an address of this machine
+    with urllib.request.urlopen(url, timeout=30) as answer:
         return str(answer.read().decode()).strip()
 
 

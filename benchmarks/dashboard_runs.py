@@ -166,7 +166,7 @@ def store_in_mlflow(database: Path, shape: RunShape, *, experiment: int) -> Fill
 
 def _insert(store: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * (table.count(",") + 1))
-    store.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # nosec B608 - names of this file
+    store.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
 def _names(shape: RunShape) -> Iterator[str]:

@@ -63,6 +63,7 @@ def test_adasum_is_the_same_on_every_worker_and_between_mean_and_sum(n: int) -> 
 
 
 TRAINING = TrainingSpec(epochs=6, batch_size=10, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05})
+WIDE = {**TRAINING.hyperparameters, "width": 384}  # what is sent about it, by a slow machine too, is little beside it
 FEWER = (
     ({"compression": "one_bit"}, 1 / 32 + 2 / 1024),
     ({"compression": "two_bit", "threshold": 0.01}, 1 / 16),
@@ -79,7 +80,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     given: dict[str, object], part: float | None, tmp_path: Path
 ) -> None:
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=120))
-    gang.training = replace(TRAINING, epochs=15, strategy={"name": "all_reduce", **given})
+    gang.training = replace(TRAINING, epochs=15, hyperparameters=WIDE, strategy={"name": "all_reduce", **given})
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
@@ -87,8 +88,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     if part is None:
         assert gang.bytes_sent() < whole / 2
     else:
-        # the kernel counts what is said while a slow machine is waited for, too
-        assert whole * part < gang.bytes_sent() < 1.8 * whole * part
+        assert whole * part < gang.bytes_sent() < 1.4 * whole * part
 
 
 @pytest.mark.slow
