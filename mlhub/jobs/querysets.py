@@ -12,6 +12,16 @@ from mlhub.storage.models import WorkItem
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 from mlhub.wire.report import ARTIFACT_FOLDER
 
+# What the rows that a job's JSON names have besides, some of it large: it is read when it is asked for.
+NOT_SHOWN = (
+    *(
+        f"dataset_version__{name}"
+        for name in ("options", "files", "source", "schema", "preview", "statistics", "error", "dataset__description")
+    ),
+    *(f"model_version__{name}" for name in ("contract", "metadata", "metrics", "error", "tags", "labels", "notes")),
+    *(f"model_version__model__{name}" for name in ("description", "labels")),
+)
+
 
 class JobQuerySet(ProjectOwnedQuerySet):
     def with_what_is_shown(self) -> Self:
@@ -24,6 +34,7 @@ class JobQuerySet(ProjectOwnedQuerySet):
             self.select_related(
                 "project__organisation", "created_by", "dataset_version__dataset", "model_version__model"
             )
+            .defer(*NOT_SHOWN)
             .prefetch_related("attempts__allocations")
             .annotate(validation_problem=models.Subquery(waiting[:1]))
         )

@@ -93,6 +93,15 @@ def test_the_answer_to_a_submission_is_what_reading_the_job_gives(cast, client):
     assert (cloned["epochs"], cloned["strategy"]) == (4, made["strategy"])
 
 
+def test_jobs_are_shown_without_a_look_at_the_large_columns_of_their_data_and_code(cast, client):
+    fill(cast, 0, FEW)
+    for path in ("/api/v1/jobs", f"/api/v1/jobs/{Job.objects.order_by('name')[0].pk}"):
+        queries, _ = queries_of(client, "get", path)
+        read = [query for query in queries if '"datasets_datasetversion"."number"' in query]
+        assert len(read) == 1
+        assert not [name for name in ("preview", "statistics", "schema", "contract") if f'"{name}"' in read[0]]
+
+
 @pytest.mark.slow
 def test_lists_take_as_many_queries_with_a_hundred_times_the_rows(cast, client):
     fill(cast, 0, FEW)

@@ -25,7 +25,7 @@ from mlhub.control.monitoring.calibration import (
     calibration_by_organisation,
     newest_ends,
 )
-from mlhub.core.api.fields import FIELDS, only_fields
+from mlhub.core.api.fields import FIELDS, named_fields, only_fields
 from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job
 from mlhub.tenants.access_control.permissions import IsPlatformAdministrator, require_administrator
@@ -63,7 +63,7 @@ class QueueView(APIView):
             beyond = {**request.query_params.dict(), "after": str(last)}
             following = request.build_absolute_uri(f"{request.path}?{urlencode(beyond)}")
         rows: Any = s.QueuedJobSerializer(list(shown), many=True, context={"places": places})
-        only_fields(rows.child, request.query_params.get("fields"))
+        only_fields(rows.child, named_fields(request.query_params.get("fields")))
         return Response({"next": following, "previous": None, "results": rows.data})
 
 

@@ -18,12 +18,16 @@ FIELDS = OpenApiParameter(
 )
 
 
-def only_fields(serializer: Any, text: str | None) -> Any:
-    """The serializer of a row without the fields that `text` does not name. Raises InvalidQueryError."""
-    if not text:
+def named_fields(text: str | None) -> frozenset[str]:
+    """What the parameter names; nothing where it is absent, which means all."""
+    return frozenset(name.strip() for name in (text or "").split(",")) - {""}
+
+
+def only_fields(serializer: Any, names: frozenset[str]) -> Any:
+    """The serializer of a row without the fields that are not named, if any is. Raises InvalidQueryError."""
+    if not names:
         return serializer
     fields = serializer.fields
-    names = {name.strip() for name in text.split(",")} - {""}
     for name in sorted(names - set(fields)):
         raise InvalidQueryError(
             unknown_name("field", name, list(fields)), field="fields", remedy=f"Leave {shown(name)} out."

@@ -80,7 +80,8 @@ class DeferredJoinMixin(VisibleMixin):
     def get_queryset(self) -> Any:
         rows: Any = self._shown_rows().model._default_manager
         user = self.request.user
-        return rows.visible_to(user) if self.lookup_field in self.kwargs else rows.visible_in_list_to(user)
+        found = rows.visible_to(user) if self.lookup_field in self.kwargs else rows.visible_in_list_to(user)
+        return found.only("pk")
 
     def get_object(self) -> Any:
         found = self._shown([super().get_object().pk])

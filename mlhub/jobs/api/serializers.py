@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
+from mlhub.core.api.fields import only_fields
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
@@ -280,7 +282,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     @extend_schema_field(AttemptSerializer(allow_null=True))
     def get_current_attempt(self, job: Job) -> dict[str, Any] | None:
         attempts = sorted(job.attempts.all(), key=lambda a: a.number)
-        return AttemptSerializer(attempts[-1]).data if attempts else None
+        return _attempt_json(attempts[-1]) if attempts else None
 
 
 class ResultFileSerializer(serializers.Serializer[Any]):
@@ -312,16 +314,6 @@ class RemovedPartSerializer(serializers.ModelSerializer[RemovedPart]):
             n_removed="How many lines, points, events or files in all.",
             at="When it was removed last.",
         )
-
-
-@cache
-def _of_lists() -> JobSerializer:
-    return JobSerializer()
-
-
-def job_json(job: Job) -> dict[str, Any]:
-    """A job as lists show it. The serializer is made once: that costs as much as several queries."""
-    return dict(_of_lists().to_representation(job))
 
 
 class JobDetailSerializer(JobSerializer):
@@ -371,7 +363,7 @@ class JobDetailSerializer(JobSerializer):
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:
-        return [AttemptSerializer(a).data for a in sorted(job.attempts.all(), key=lambda a: a.number)]
+        return [_attempt_json(a) for a in sorted(job.attempts.all(), key=lambda a: a.number)]
 
     def get_validated_by(self, job: Job) -> UUID | None:
         by = None if job.validation is None else job.validation.job_id
@@ -387,8 +379,8 @@ class JobDetailSerializer(JobSerializer):
         counts = Job.objects.filter(pk=job.pk).values_list("stream_cursor__dropped", flat=True).first()
         return [dict(DroppedReportsSerializer(found).data) for found in dropped_reports(counts or {})]
 
-    def get_cursor(self, job: Job) -> str:  # noqa: ARG002 (DRF's signature)
-        return str(self.context.get("cursor", "0-0"))
+    def get_cursor(self, job: Any) -> str:
+        return str(job.cursor)
 
 
 def _end(job: Job) -> datetime:
@@ -397,3 +389,42 @@ def _end(job: Job) -> datetime:
 
 def _seconds(begin: datetime | None, end: datetime | None) -> float | None:
     return None if begin is None or end is None else max(0.0, (end - begin).total_seconds())
+
+
+# Serializers that ask for nothing of the request are made once: to make one costs as much as several queries.
+@cache
+def _of_attempts() -> AttemptSerializer:
+    return AttemptSerializer()
+
+
+@lru_cache(maxsize=32)
+def _of_lists(members: frozenset[str]) -> JobSerializer:
+    found: JobSerializer = only_fields(JobSerializer(), members)
+    return found
+
+
+@cache
+def _of_one() -> JobDetailSerializer:
+    return JobDetailSerializer()
+
+
+def _attempt_json(attempt: Attempt) -> dict[str, Any]:
+    return dict(_of_attempts().to_representation(attempt))
+
+
+def job_json(job: Job) -> dict[str, Any]:
+    """A job as lists show it."""
+    return jobs_json([job])[0]
+
+
+def jobs_json(jobs: Iterable[Job], members: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+    """Jobs as lists show them: these members of each, or all. Raises InvalidQueryError for a name that none has."""
+    made = _of_lists(members)
+    return [dict(made.to_representation(job)) for job in jobs]
+
+
+def job_detail_json(job: Job, cursor: str) -> dict[str, Any]:
+    """A job as its page shows it. cursor: where its stream goes on, from before the job was read."""
+    read: Any = job
+    read.cursor = cursor
+    return dict(_of_one().to_representation(job))

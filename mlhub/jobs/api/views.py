@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from mlhub.core.api.fields import FIELDS, only_fields
+from mlhub.core.api.fields import FIELDS, named_fields
 from mlhub.core.api.views import AddressedView, AnyAccept, DeferredJoinMixin, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.core.paging.keyset import SortedPage
@@ -71,15 +71,11 @@ class JobsView(DeferredJoinMixin, generics.ListAPIView[Job]):
     is_submission = True
 
     @extend_schema(parameters=[FIELDS])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, **_: Any) -> Response:
         """The jobs that the caller may see, the newest first, or sorted and filtered as the query says."""
-        return super().get(request, *args, **kwargs)
-
-    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
-        found: Any = super().get_serializer(*args, **kwargs)
-        if kwargs.get("many"):
-            only_fields(found.child, self.request.query_params.get("fields"))
-        return found
+        members = named_fields(request.query_params.get("fields"))
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(s.jobs_json(page or [], members))
 
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
@@ -120,12 +116,10 @@ class JobView(DeferredJoinMixin, generics.RetrieveAPIView[Job]):
     queryset = Job.objects.with_what_is_shown().select_related("validation")
     serializer_class = s.JobDetailSerializer
 
-    def get_serializer_context(self) -> dict[str, Any]:
-        context = dict(super().get_serializer_context())
-        if "id" in self.kwargs:
-            # read before the job, so that what happens in between comes once more rather than not at all
-            context["cursor"] = str(cursor_of(self.kwargs["id"]))
-        return context
+    def get(self, request: Request, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
+        # the cursor first, so that what happens in between comes once more rather than not at all
+        cursor = str(cursor_of(self.kwargs["id"]))
+        return Response(s.job_detail_json(self.get_object(), cursor))
 
     @extend_schema(request=JobChangeSerializer, responses=s.JobSerializer)
     def patch(self, request: Request, **_: Any) -> Response:
