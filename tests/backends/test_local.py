@@ -93,6 +93,8 @@ def test_when_one_pod_fails_the_rest_leaves_and_the_first_cause_counts(local: Lo
 def test_a_lost_peer_is_not_the_cause_when_there_is_a_better_one(local: LocalBackend) -> None:
     spec = gang(["exit 68", "exit 67"], workers=2)
     local.launch(spec)
+    # neither is asked to leave for the other's sake before it has ended: a peer is lost after it went, not before
+    wait(lambda: all(read_json(folder(local, spec).pod(PodRole.WORKER, index).exit) for index in (0, 1)))
     assert ended(local, spec).cause is Cause.OUT_OF_MEMORY
 
 

@@ -174,7 +174,7 @@ def test_a_page_does_not_read_the_newer_jobs_of_others(cast: Cast) -> None:
     values = {f.attname: getattr(of_others, f.attname) for f in Job._meta.concrete_fields if not f.primary_key}
     Job.objects.bulk_create(Job(**values) for _ in range(1000))
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # all tables: else what they join depends on what earlier tests left in the statistics
+        cursor.execute("ANALYZE")  # all tables: the statistics that earlier tests left decide what is joined first
     before = rows_read()
     assert names(cast) == ["job 2", "job 1", "job 0"]
     assert rows_read() - before < 100

@@ -31,6 +31,7 @@ class Viewer:
         self.client = AsyncClient()
         self.client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         self.last_id = ""
+        self.listens = asyncio.Event()  # once the first frame came: what happens from then on is news
 
     async def open(self, path: str) -> Any:
         return await self.client.get(path, headers={"Last-Event-ID": self.last_id} if self.last_id else {})
@@ -45,6 +46,7 @@ class Viewer:
         stream: AsyncIterator[bytes] = response.streaming_content
         async with asyncio.timeout(seconds):
             async for chunk in stream:
+                self.listens.set()
                 if chunk == sse.HEARTBEAT and not with_heartbeats:
                     continue
                 fields = dict(line.split(": ", 1) for line in chunk.decode().strip().splitlines())
@@ -112,7 +114,7 @@ def test_news_arrives_while_one_listens(settings: Any, is_redis_there: bool) -> 
 
     async def play() -> None:
         listening = asyncio.create_task(viewer.frames(path, until=lambda frames: bool(points_of(frames))))
-        await asyncio.sleep(0.5)
+        await viewer.listens.wait()
         await store_from_another_thread(attempt, 0, metric(10, loss=1))
         assert points_of(await listening) == [10]
 
