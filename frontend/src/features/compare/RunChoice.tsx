@@ -4,19 +4,23 @@ import { plural, t } from "@lingui/core/macro";
 import { MultiSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import type { RunDetail } from "@/api/types";
+import { type ComparedRun, MOST_RUNS, newestRunsQuery } from "./runs";
 
-import { MOST_RUNS, newestRunsQuery } from "./runs";
+const MOST_PILLS = 50; // more would hide the page
 
 interface Props {
-  chosen: readonly RunDetail[];
+  chosen: readonly ComparedRun[];
   onChange: (ids: readonly string[]) => void;
 }
 
 export function RunChoice({ chosen, onChange }: Props) {
   const newest = useQuery(newestRunsQuery).data?.results ?? [];
   if (newest.length === 0 && chosen.length === 0) return null;
-  const known = new Map([...newest, ...chosen].map(({ id, name, project }) => [id, `${name} · ${project.name}`]));
+  if (chosen.length > MOST_PILLS) return null;
+  const known = new Map([
+    ...newest.map(({ id, name, project }) => [id, `${name} · ${project.name}`] as const),
+    ...chosen.map(({ id, name, project }) => [id, `${name} · ${project}`] as const),
+  ]);
   return (
     <MultiSelect
       size="xs"
