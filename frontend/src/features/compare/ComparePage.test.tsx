@@ -168,7 +168,7 @@ it("compares a thousand runs by bounded questions, and asks for those that an an
 });
 
 it("goes on without what is deleted or not to be seen, and says so", async () => {
-  compared([JOBS[0]!]);
+  compared(JOBS.slice(0, 1));
   comparedRuns([described({ id: "r0", name: "still there" })]);
   renderPage("/compare?jobs=a,gone&runs=r0,foreign");
   expect(await screen.findByText(/^2 of those in the address are not there any more/)).toBeVisible();
