@@ -4,9 +4,9 @@ import { plural, t } from "@lingui/core/macro";
 import { MultiSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { type ComparedRun, MOST_RUNS, newestRunsQuery } from "./runs";
+import { type ComparedRun, newestRunsQuery } from "./runs";
 
-const MOST_PILLS = 50; // more would hide the page
+const MOST_CHOSEN = 50; // each is a pill; more come from the list of runs
 
 interface Props {
   chosen: readonly ComparedRun[];
@@ -16,7 +16,7 @@ interface Props {
 export function RunChoice({ chosen, onChange }: Props) {
   const newest = useQuery(newestRunsQuery).data?.results ?? [];
   if (newest.length === 0 && chosen.length === 0) return null;
-  if (chosen.length > MOST_PILLS) return null;
+  if (chosen.length > MOST_CHOSEN) return null;
   const known = new Map([
     ...newest.map(({ id, name, project }) => [id, `${name} · ${project.name}`] as const),
     ...chosen.map(({ id, name, project }) => [id, `${name} · ${project}`] as const),
@@ -26,10 +26,10 @@ export function RunChoice({ chosen, onChange }: Props) {
       size="xs"
       maw={640}
       label={t`Runs from elsewhere`}
-      description={t`What MLflow's client logged; ${plural(MOST_RUNS, { one: "# run", other: "# runs" })} at most`}
+      description={t`What MLflow's client logged; ${plural(MOST_CHOSEN, { one: "# run", other: "# runs" })} at most`}
       searchable
       clearable
-      maxValues={MOST_RUNS}
+      maxValues={MOST_CHOSEN}
       value={chosen.map(({ id }) => id)}
       onChange={onChange}
       data={[...known].map(([value, label]) => ({ value, label }))}
