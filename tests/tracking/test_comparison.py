@@ -139,9 +139,9 @@ def test_a_curve_is_as_the_route_of_the_run_alone_has_it(cast: Cast, step: Calla
         actions.log_batch(Caller(cast.bob), run, LogBatch(batch))
         runs.append(run)
     found = compare(cast, *runs, curves=True, metric="acc", max_points=20).json()["curves"]
+    query: dict[str, Any] = {"key": "acc", "max_points": 20}
     for run, curve in zip(runs, found, strict=True):
-        address = f"/api/v1/runs/{run.pk}/metrics"
-        alone = cast.client(cast.bob).get(address, {"key": "acc", "max_points": 20}).json()["points"]
+        alone = cast.client(cast.bob).get(f"/api/v1/runs/{run.pk}/metrics", query).json()["points"]
         assert curve["run"] == str(run.pk)
         assert curve["x"] == [point["step"] for point in alone]
         rounded = [None if point["value"] is None else pytest.approx(point["value"], rel=1e-5) for point in alone]
