@@ -28,6 +28,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "EnvironmentState": "mlhub.environments.models.EnvironmentState",
         "JobKind": "mlhub.jobs.models.JobKind",
         "RunStatus": "mlhub.tracking.models.RunStatus",
+        "RunAxis": "mlhub.tracking.comparison.RunAxis",
+        "AxisEnum": "mlhub.metrics.points.comparison.Axis",
         "KindEnum": "mlhub.registry.models.Kind",
         "UploadedKind": "mlhub.registry.api.serializers.UPLOADED_KINDS",
         "JobState": "mlhub.jobs.api.serializers.STATES",

@@ -58,41 +58,6 @@ DELETE FROM tracking_runpoint WHERE ctid = ANY(ARRAY(
     SELECT p.ctid FROM tracking_runseries s JOIN tracking_runpoint p ON p.series_id = s.id
     WHERE s.run_id = %s LIMIT %s))
 """
-# Of a long curve the ends, and the lowest and highest of each stretch of as many steps. An array compares element by
-# element: its minimum is the lowest value with the step where it is.
-THINNED = """
-WITH extremes AS MATERIALIZED (
-    SELECT min(ARRAY[value, step]) AS low, max(ARRAY[value, -step]) AS high
-    FROM tracking_runpoint WHERE series_id = %(series)s
-    GROUP BY floor((step - %(first)s) / (%(last)s - %(first)s + 1.0::float8) * %(stretches)s)),
-chosen(step, value) AS MATERIALIZED (
-    SELECT low[2]::bigint, low[1] FROM extremes UNION SELECT -high[2]::bigint, high[1] FROM extremes)
-SELECT p.step, p.at_ms, p.value FROM chosen CROSS JOIN LATERAL (
-    SELECT step, at_ms, value FROM tracking_runpoint r
-    WHERE r.series_id = %(series)s AND r.step = chosen.step AND r.value = chosen.value ORDER BY at_ms LIMIT 1) AS p
-UNION (SELECT step, at_ms, value FROM tracking_runpoint WHERE series_id = %(series)s
-    ORDER BY step, at_ms, value LIMIT 1)
-UNION (SELECT step, at_ms, value FROM tracking_runpoint WHERE series_id = %(series)s
-    ORDER BY step DESC, at_ms DESC, value DESC LIMIT 1)
-ORDER BY step, at_ms
-"""
-# The same by stretches of as many points, three times as long: where a client logs without steps, all have step 0
-THINNED_BY_PLACE = """
-WITH placed AS MATERIALIZED (
-    SELECT step, at_ms, value, row_number() OVER (ORDER BY step, at_ms, value) AS place
-    FROM tracking_runpoint WHERE series_id = %(series)s),
-size AS MATERIALIZED (SELECT count(*) AS n FROM placed),
-extremes AS MATERIALIZED (
-    SELECT min(ARRAY[value, place]) AS low, max(ARRAY[value, -place]) AS high
-    FROM placed, size GROUP BY (place - 1) * %(stretches)s / n),
-chosen(place) AS MATERIALIZED (
-    SELECT low[2]::bigint FROM extremes UNION SELECT -high[2]::bigint FROM extremes
-    UNION SELECT 1 UNION SELECT n FROM size)
-SELECT step, at_ms, value FROM placed JOIN chosen USING (place) ORDER BY place
-"""
-EXACT_STEP = 2**53  # a larger one is no float
-
-
 # Two statements in one exchange: the second has a snapshot of its own, and sees what was stored before the lock was had
 LOCKED_SERIES = """
 SELECT FROM tracking_run WHERE id = %(run)s FOR UPDATE;
@@ -115,16 +80,6 @@ class LockedSeries:
 
     deleted_at: datetime | None
     ends: dict[str, SeriesEnd]
-
-
-@dataclass(frozen=True)
-class RunCurve:
-    """points: (step, milliseconds, value), by step and time."""
-
-    key: str
-    n_points: int
-    points: list[tuple[int, int, float]]
-    is_thinned: bool
 
 
 def store_points(run: Run, points: Sequence[LoggedPoint], *, known: dict[str, SeriesEnd]) -> None:
@@ -191,21 +146,6 @@ def history(run_id: UUID, key: str, *, offset: int, limit: int) -> list[tuple[in
     """(step, milliseconds, value) of a metric's points, by time and step as MLflow orders them."""
     rows = RunPoint.objects.filter(series__run_id=run_id, series__key=key).order_by("at_ms", "step", "value")
     return list(rows.values_list("step", "at_ms", "value")[offset : offset + limit])
-
-
-def read_curve(series: RunSeries, *, max_points: int) -> RunCurve:
-    """At most max_points points of a metric."""
-    if series.n_points <= max_points:
-        rows = RunPoint.objects.filter(series=series).order_by("step", "at_ms", "value")
-        return RunCurve(series.key, series.n_points, list(rows.values_list("step", "at_ms", "value")), False)
-    n_stretches, last = max(1, (max_points - 2) // 2), series.last_step
-    steps = RunPoint.objects.filter(series=series).order_by("step").values_list("step", flat=True)
-    first = steps.first() or 0
-    is_spread = last - first >= n_stretches and max(abs(first), abs(last)) <= EXACT_STEP
-    about = {"series": series.pk, "first": first, "last": last, "stretches": n_stretches}
-    with connection.cursor() as cursor:
-        cursor.execute(THINNED if is_spread else THINNED_BY_PLACE, about)
-        return RunCurve(series.key, series.n_points, cursor.fetchall(), is_thinned=True)
 
 
 def remove_points(run: Run, *, limit: int) -> int:

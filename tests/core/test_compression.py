@@ -41,6 +41,17 @@ def test_a_list_is_compressed_for_clients_that_accept_it(cast: Cast) -> None:
     assert [row["id"] for row in json.loads(gzip.decompress(small.content))["results"]] == ids
 
 
+def test_a_post_that_only_reads_is_compressed_and_one_that_changes_something_is_not(cast: Cast) -> None:
+    ids = [row["id"] for row in listed(cast).json()["results"]]
+    client, accepting = cast.client(cast.bob), {"Accept-Encoding": "gzip"}
+    read = client.post("/api/v1/runs/compare", {"runs": ids}, headers=accepting)
+    assert (read.status_code, read["Content-Encoding"]) == (200, "gzip")
+    assert json.loads(gzip.decompress(read.content))["missing"] == ids
+    changed = client.post("/api/v1/jobs/bulk", {"jobs": ids, "action": "tag", "tag": "x"}, headers=accepting)
+    assert changed.status_code == 200
+    assert "Content-Encoding" not in changed
+
+
 def test_only_the_fields_that_were_asked_for_are_sent(cast: Cast) -> None:
     answer = listed(cast, "&fields=id,name,state")
     assert all(row.keys() == {"id", "name", "state"} for row in answer.json()["results"])

@@ -20,6 +20,7 @@ SCHEMA = Path(__file__).resolve().parents[2] / "frontend" / "openapi.yaml"
 Content = Literal["usual", "empty", "huge"]
 ID = "00000000-0000-7000-8000-0000000000f1"
 LONG = "transformer-encoder_wmt14-en-de_large-batch_cosine-warm-restarts_label-smoothing_attempt-of-thursday"
+RUNS = scene.compared_runs()
 NAMES = ("digits-cnn", "bert-large-squad", "Résumé classifier", "resnet50-imagenet", LONG)
 SENTENCE = "All 8 GPUs of rack-1 are in use; it needs 4 on one node, and quota is left for 2."
 RIGHT_TO_LEFT = "مصنف الصور الطبية للمستشفى الجامعي"
@@ -105,6 +106,15 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("JobDetail", "dropped"): [],
     ("JobDetail", "removed_parts"): [],
     ("ComparedCurves", "curves"): scene.compared_curves(),
+    ("ComparedRuns", "runs"): RUNS["runs"],
+    ("ComparedRuns", "params"): RUNS["params"],
+    ("ComparedRuns", "metrics"): RUNS["metrics"],
+    ("ComparedRuns", "n_params"): 3,
+    ("ComparedRuns", "n_metrics"): 2,
+    ("ComparedRuns", "missing"): [],
+    ("ComparedRuns", "left"): [],
+    ("ComparedRunCurves", "curves"): RUNS["curves"],
+    ("ComparedRunCurves", "left"): [],
     ("ComparedImportance", "parameters"): [
         {"name": "lr", "share": 0.71, "n": 12, "correlation": -0.84},
         {"name": "optimizer", "share": 0.2, "n": 12, "correlation": None},

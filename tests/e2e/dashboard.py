@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from tests.e2e.answers import ID, Content
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
 from tests.e2e.dashboard_server import FONT_FILES, FRONTEND, serving
-from tests.e2e.scene import NOW
+from tests.e2e.scene import NOW, uuid
 
 ROUTER = FRONTEND / "src" / "app" / "router.tsx"
 TABS = FRONTEND / "src" / "features" / "jobs" / "detail" / "tabs" / "tabs.ts"
@@ -38,6 +38,7 @@ VIEWS = {
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
     "compare-pinned": f"/compare?jobs={ID},{ID[:-1]}2&baseline={ID[:-1]}2&keep=lr:0.0001~0.01&log=1&logx=1",
+    "compare-runs": f"/compare?runs={','.join(uuid(at) for at in range(5))}&baseline={uuid(4)}&metric=eval/loss",
     "usage-budgets": f"/usage?view=budgets&organisation={ID}",
 }
 

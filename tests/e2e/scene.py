@@ -152,6 +152,24 @@ def compared_curves(n_curves: int = 4, n_points: int = 60) -> list[dict[str, Any
     ]  # fmt: skip
 
 
+def compared_runs(n_runs: int = 5) -> dict[str, list[dict[str, Any]]]:
+    """Runs from elsewhere with parameters and newest values, and the curves of one of their metrics."""
+    names = ("calm-lake-12", "notebook-3", "sweep-7", "sweep-8", "laptop-baseline")
+    tried = [_tried(at, n_runs + 1) for at in range(n_runs)]
+    given = {key: [str(one["hyperparameters"][key]) for one in tried] for key in ("lr", "optimizer", "width")}
+    reached = {key: [one["result_metrics"].get(key) for one in tried] for key in ("eval/loss", "eval/accuracy")}
+    of_jobs = compared_curves(n_runs)
+    return {
+        "runs": [
+            {"id": uuid(at), "name": name, "status": "RUNNING" if at == 1 else "FINISHED", "project": "diagnosis"}
+            for at, name in enumerate(names[:n_runs])
+        ],
+        "params": [{"key": key, "n_runs": n_runs, "values": values} for key, values in given.items()],
+        "metrics": [{"key": key, "n_runs": n_runs, "values": values} for key, values in reached.items()],
+        "curves": [{"run": uuid(at), "x": curve["x"], "y": curve["y"]} for at, curve in enumerate(of_jobs)],
+    }
+
+
 def _slot_job(at: int) -> dict[str, Any] | None:
     """Every fourth GPU is free; of jobs of another organisation one does not know the name."""
     if at % 4 == 3:

@@ -16,9 +16,9 @@ from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import delete
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.access import Caller
+from mlhub.tracking.curves import read_curve
 from mlhub.tracking.limits import Entry, LogBatch, LoggedPoint
 from mlhub.tracking.models import Run, RunSeries
-from mlhub.tracking.points import read_curve
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 

@@ -2921,6 +2921,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Names, parameters and newest values of many runs: a column for each name, with a value for each run. */
+        post: operations["runs_compare_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/compare/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The curves of one metric of many runs: of each its ends, and the lowest and highest point of each stretch. */
+        post: operations["runs_compare_curves_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/scheduler/insight": {
         parameters: {
             query?: never;
@@ -4862,6 +4896,14 @@ export interface components {
             /** @description The ids of the jobs; those that the caller may not see are left out. */
             jobs: string[];
         };
+        ComparedParam: {
+            /** @description The parameter's name. */
+            key: string;
+            /** @description How many of these runs have it. */
+            n_runs: number;
+            /** @description Its value in each run, in their order; null in one that has none. A longer one than 250 characters is cut, and ends with its length and a checksum. null where no room was left. */
+            values: (string | null)[] | null;
+        };
         /** @description How much one parameter matters by itself, and in which direction. */
         ComparedParameter: {
             /** @description The hyperparameter. */
@@ -4887,6 +4929,68 @@ export interface components {
             parameters: {
                 [key: string]: (unknown | null)[];
             };
+        };
+        ComparedRun: {
+            /**
+             * Format: uuid
+             * @description The run's id, MLflow's run_id.
+             */
+            id: string;
+            /** @description The run's name. */
+            name: string;
+            /**
+             * @description What the client last said of it.
+             *
+             *     * `RUNNING` - Running
+             *     * `SCHEDULED` - Scheduled
+             *     * `FINISHED` - Finished
+             *     * `FAILED` - Failed
+             *     * `KILLED` - Killed
+             */
+            status: components["schemas"]["RunStatus"];
+            /** @description The name of the project where it lives. */
+            project: string;
+        };
+        ComparedRunCurve: {
+            /**
+             * Format: uuid
+             * @description The run's id.
+             */
+            run: string;
+            /** @description Positions on the axis, by step. */
+            x: number[];
+            /** @description The metric's values there, to six significant digits; null for one that is not finite. */
+            y: (number | null)[];
+        };
+        ComparedRunCurves: {
+            /** @description Of the runs that the caller may see and that have the metric, in the order asked for. */
+            curves: components["schemas"]["ComparedRunCurve"][];
+            /** @description Ids whose curves are too long for this answer: ask for these next. */
+            left: string[];
+        };
+        ComparedRunMetric: {
+            /** @description The metric's name. */
+            key: string;
+            /** @description How many of these runs have it. */
+            n_runs: number;
+            /** @description Its newest value in each run, in their order; null in one that has none, or whose value is not finite. null where no room was left. */
+            values: (number | null)[] | null;
+        };
+        ComparedRuns: {
+            /** @description Those of the runs that are described, in the order asked for. */
+            runs: components["schemas"]["ComparedRun"][];
+            /** @description Their parameters, those of the most runs first. */
+            params: components["schemas"]["ComparedParam"][];
+            /** @description Their metrics, those of the most runs first. */
+            metrics: components["schemas"]["ComparedRunMetric"][];
+            /** @description How many parameters they have, with those that are left out. */
+            n_params: number;
+            /** @description How many metrics they have, with those that are left out. */
+            n_metrics: number;
+            /** @description Ids of which there is no run, or none that the caller may see. */
+            missing: string[];
+            /** @description Ids for which no room was left: ask for these next. */
+            left: string[];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -11268,6 +11372,36 @@ export interface components {
              */
             readonly ended_at: string | null;
         };
+        /**
+         * @description * `step` - Step
+         *     * `wall` - Wall
+         * @enum {string}
+         */
+        RunAxis: "step" | "wall";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        RunComparisonRequest: {
+            /** @description The ids of the runs; jobs are compared by addresses of their own. */
+            runs: string[];
+            /** @description The metric, such as train/loss. */
+            metric: string;
+            /**
+             * @description What the curves are drawn over; wall: seconds since the first point of each, by the client's clock.
+             *
+             *     * `step` - Step
+             *     * `wall` - Wall
+             * @default step
+             */
+            axis: components["schemas"]["RunAxis"];
+            /**
+             * @description Of a curve; times the runs at most 8000.
+             * @default 40
+             */
+            max_points: number;
+        };
         RunCurve: {
             /** @description The metric's name. */
             key: string;
@@ -11379,6 +11513,15 @@ export interface components {
          * @enum {string}
          */
         RunStatus: "RUNNING" | "SCHEDULED" | "FINISHED" | "FAILED" | "KILLED";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        RunsToCompareRequest: {
+            /** @description The ids of the runs; jobs are compared by addresses of their own. */
+            runs: string[];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -21942,6 +22085,76 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_compare_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunsToCompareRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparedRuns"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_compare_curves_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunComparisonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparedRunCurves"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -355,6 +355,14 @@ class ComparedImportance(ApiRecord):
     parameters: list[ComparedParameter]
 
 
+class ComparedParam(ApiRecord):
+    """ComparedParam of an answer."""
+
+    key: str
+    n_runs: int
+    values: list[str | None] | None
+
+
 class ComparedParameter(ApiRecord):
     """How much one parameter matters by itself, and in which direction."""
 
@@ -362,6 +370,50 @@ class ComparedParameter(ApiRecord):
     share: float
     n: int
     correlation: float | None
+
+
+class ComparedRun(ApiRecord):
+    """ComparedRun of an answer."""
+
+    id: str
+    name: str
+    status: v.RunStatus
+    project: str
+
+
+class ComparedRunCurve(ApiRecord):
+    """ComparedRunCurve of an answer."""
+
+    run: str
+    x: list[float]
+    y: list[float | None]
+
+
+class ComparedRunCurves(ApiRecord):
+    """ComparedRunCurves of an answer."""
+
+    curves: list[ComparedRunCurve]
+    left: list[str]
+
+
+class ComparedRunMetric(ApiRecord):
+    """ComparedRunMetric of an answer."""
+
+    key: str
+    n_runs: int
+    values: list[float | None] | None
+
+
+class ComparedRuns(ApiRecord):
+    """ComparedRuns of an answer."""
+
+    runs: list[ComparedRun]
+    params: list[ComparedParam]
+    metrics: list[ComparedRunMetric]
+    n_params: int
+    n_metrics: int
+    missing: list[str]
+    left: list[str]
 
 
 class Cost(ApiRecord):

@@ -4393,6 +4393,34 @@ class RunsOperations:
             r.RunCurve, "GET", path_of("/runs/{id}/metrics", id=id), query={"key": key, "max_points": max_points}
         )
 
+    def compare(self, *, runs: Sequence[str]) -> r.ComparedRuns:
+        """Names, parameters and newest values of many runs: a column for each name, with a value for each run.
+
+        POST /runs/compare
+
+        runs: The ids of the runs; jobs are compared by addresses of their own.
+        """
+        return self._transport.record(r.ComparedRuns, "POST", path_of("/runs/compare"), body={"runs": runs})
+
+    def compare_curves(
+        self, *, runs: Sequence[str], metric: str, axis: v.RunAxis | Unset = UNSET, max_points: int | Unset = UNSET
+    ) -> r.ComparedRunCurves:
+        """The curves of one metric of many runs: of each its ends, and the lowest and highest point of each stretch.
+
+        POST /runs/compare/curves
+
+        runs: The ids of the runs; jobs are compared by addresses of their own.
+        metric: The metric, such as train/loss.
+        axis: What the curves are drawn over; wall: seconds since the first point of each, by the client's clock.
+        max_points: Of a curve; times the runs at most 8000.
+        """
+        return self._transport.record(
+            r.ComparedRunCurves,
+            "POST",
+            path_of("/runs/compare/curves"),
+            body={"runs": runs, "metric": metric, "axis": axis, "max_points": max_points},
+        )
+
 
 class SchedulerOperations:
     """The operations under /scheduler."""

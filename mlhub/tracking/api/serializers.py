@@ -13,9 +13,9 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
+from mlhub.tracking.curves import RunCurve
 from mlhub.tracking.limits import MAX_KEY
 from mlhub.tracking.models import Run, RunSeries
-from mlhub.tracking.points import RunCurve
 
 MAX_CURVE_POINTS = 1600
 

@@ -3,10 +3,12 @@
 
 from django.urls import path
 
-from mlhub.tracking.api import views
+from mlhub.tracking.api import comparison, views
 
 urlpatterns = [
     path("runs", views.RunsView.as_view()),
+    path("runs/compare", comparison.CompareRunsView.as_view()),
+    path("runs/compare/curves", comparison.CompareRunCurvesView.as_view()),
     path("runs/<uuid:id>", views.RunView.as_view()),
     path("runs/<uuid:id>/metrics", views.RunCurveView.as_view()),
     path("runs/<uuid:id>/artifacts/<path:path>", views.RunFileView.as_view()),

@@ -22,8 +22,8 @@ from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.sign_in.authentication import caller
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.api import serializers as s
+from mlhub.tracking.curves import read_curve
 from mlhub.tracking.models import Run, RunStatus
-from mlhub.tracking.points import read_curve
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

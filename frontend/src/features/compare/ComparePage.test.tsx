@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparing jobs: which curves are asked for, what differs, and that the address says all of it.
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
 import type { components } from "@/api/schema";
-import type { Job, Run, RunDetail } from "@/api/types";
+import type { Job, Run } from "@/api/types";
+import { FakeEventSource } from "@/testing/eventsource";
 import { AT, VISION, job } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
@@ -28,6 +29,7 @@ beforeEach(() => {
 
 const RUN = { id: "00000000-0000-7000-8000-00000000aa01" };
 
+type ComparedRun = components["schemas"]["ComparedRun"];
 type ComparedImportance = components["schemas"]["ComparedImportance"];
 
 interface Asked {
@@ -53,6 +55,37 @@ function compared(all: Job[] = JOBS): Asked[] {
       const body = (await request.json()) as Asked;
       asked.push(body);
       return HttpResponse.json({ curves: body.jobs.map((id) => ({ job: id, x: [0, 1], y: [1, 0.5] })) });
+    }),
+  );
+  return asked;
+}
+
+const described = (run: Partial<ComparedRun>): ComparedRun => ({ id: "r", name: "run", status: "RUNNING", project: VISION.name, ...run });
+
+/** params: of each run. options.most: how many runs an answer describes. */
+function comparedRuns(all: ComparedRun[], params: Record<string, string> = {}, { most = 200, nMetrics = 1 } = {}) {
+  const asked = { values: [] as string[][], curves: [] as { runs: string[]; max_points: number }[] };
+  server.use(
+    http.post("/api/v1/runs/compare", async ({ request }) => {
+      const { runs } = (await request.json()) as { runs: string[] };
+      asked.values.push(runs);
+      const found = all.filter(({ id }) => runs.includes(id));
+      const shown = found.slice(0, most);
+      return HttpResponse.json<components["schemas"]["ComparedRuns"]>({
+        runs: shown,
+        params: Object.entries(params).map(([key, value]) => ({ key, n_runs: shown.length, values: shown.map(() => value) })),
+        metrics: [{ key: "eval/loss", n_runs: shown.length, values: shown.map((_, n) => n / 10) }],
+        n_params: Object.keys(params).length,
+        n_metrics: nMetrics,
+        missing: runs.filter((id) => !all.some((run) => run.id === id)),
+        left: found.slice(most).map(({ id }) => id),
+      });
+    }),
+    http.post("/api/v1/runs/compare/curves", async ({ request }) => {
+      const body = (await request.json()) as { runs: string[]; max_points: number };
+      asked.curves.push(body);
+      const curves = body.runs.filter((id) => all.some((run) => run.id === id)).map((run) => ({ run, x: [0, 1], y: [1, null] }));
+      return HttpResponse.json<components["schemas"]["ComparedRunCurves"]>({ curves, left: [] });
     }),
   );
   return asked;
@@ -98,20 +131,8 @@ it("compares a thousand jobs by bounded questions, with their ids in the fragmen
 it("lays runs from elsewhere beside jobs: parameters, newest values, and curves over steps and seconds", async () => {
   compared();
   const run: Run = { ...RUN, status: "FINISHED", name: "laptop", project: VISION, created_by: job().created_by, parent_job: null, started_at: AT, ended_at: AT };
-  const detail: RunDetail = {
-    ...run,
-    params: { lr: "0.5", epochs: "3" },
-    tags: {},
-    metrics: [{ key: "eval/loss", n_points: 2, last_step: 1, last_value: 0.2 }],
-    artifacts: [],
-    datasets: [],
-  };
-  const points = [1, 0.2].map((value, step) => ({ step, value, at: `2026-11-01T10:00:0${step}Z` }));
-  server.use(
-    answers("/api/v1/runs", page([run])),
-    answers("/api/v1/runs/{id}", detail),
-    answers("/api/v1/runs/{id}/metrics", { key: "eval/loss", n_points: 2, is_thinned: false, points }),
-  );
+  comparedRuns([described({ id: RUN.id, name: "laptop", status: "FINISHED" })], { lr: "0.5", epochs: "3" });
+  server.use(answers("/api/v1/runs", page([run])));
   const { user, router } = renderPage("/compare?jobs=a,b");
   await user.click(await screen.findByRole("combobox", { name: "Runs from elsewhere" }));
   await user.click(await screen.findByRole("option", { name: /laptop/ }));
@@ -123,6 +144,82 @@ it("lays runs from elsewhere beside jobs: parameters, newest values, and curves 
   await user.selectOptions(screen.getByRole("combobox", { name: "Over" }), "GPU-hours");
   expect(await screen.findByText(/neither GPU-hours nor epochs/)).toBeVisible();
   expect(await screen.findByRole("figure", { name: "eval/loss of 2 jobs by gpu-hours" })).toBeInTheDocument();
+});
+
+it("asks once for fifty runs, and once for their curves", async () => {
+  compared();
+  const many = Array.from({ length: 50 }, (_, n) => described({ id: `r${n}` }));
+  const asked = comparedRuns(many);
+  renderPage(`/compare?runs=${many.map(({ id }) => id).join(",")}`);
+  expect(await screen.findByRole("figure", { name: "eval/loss of 50 runs by step" })).toBeInTheDocument();
+  expect(asked.values.map(({ length }) => length)).toEqual([50]);
+  expect(asked.curves.map(({ runs, max_points }) => [runs.length, max_points])).toEqual([[50, 160]]);
+});
+
+it("compares a thousand runs by bounded questions, and asks for those that an answer had no room for", async () => {
+  compared();
+  const many = Array.from({ length: 1000 }, (_, n) => described({ id: `r${n}` }));
+  const asked = comparedRuns(many, {}, { most: 150 });
+  renderPage(`/compare#runs=${many.map(({ id }) => id).join(",")}`);
+  expect(await screen.findByRole("figure", { name: "eval/loss of 1,000 runs by step" })).toBeInTheDocument();
+  expect(asked.values.map(({ length }) => length).sort((a, b) => b - a)).toEqual([200, 200, 200, 200, 200, 50, 50, 50, 50, 50]);
+  expect(asked.curves.every(({ runs, max_points }) => runs.length * max_points <= 8000)).toBe(true);
+  expect(await screen.findByRole("table", { name: "What differs" })).toHaveAttribute("aria-rowcount", "1001");
+});
+
+it("goes on without what is deleted or not to be seen, and says so", async () => {
+  compared(JOBS.slice(0, 1));
+  comparedRuns([described({ id: "r0", name: "still there" })]);
+  renderPage("/compare?jobs=a,gone&runs=r0,foreign");
+  expect(await screen.findByText(/^2 of those in the address are not there any more/)).toBeVisible();
+  const table = within(await screen.findByRole("table", { name: "What differs" }));
+  expect(table.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual(["slow", "still there"]);
+  expect(screen.queryByRole("alert")).toBeNull();
+});
+
+it("says how many names are left out where runs have too many", async () => {
+  compared();
+  comparedRuns([described({ id: "r0" }), described({ id: "r1" })], { lr: "1" }, { nMetrics: 900 });
+  renderPage("/compare?runs=r0,r1");
+  expect(await screen.findByText("899 parameters and metrics that the fewest of the runs have are left out.")).toBeVisible();
+  expect(await screen.findByRole("figure", { name: "eval/loss of 2 runs by step" })).toBeInTheDocument();
+});
+
+it("reads runs again once for many reports, and of their curves those that still grow", async () => {
+  compared();
+  const asked = comparedRuns([described({ id: "r0", status: "FINISHED" }), described({ id: "r1" }), described({ id: "r2" })]);
+  renderPage("/compare?runs=r0,r1,r2");
+  await screen.findByRole("figure", { name: "eval/loss of 3 runs by step" });
+  const stream = FakeEventSource.of("/api/v1/stream");
+  act(() => {
+    for (let n = 0; n < 20; n++) stream.emit("changed", { kinds: ["run"] });
+  });
+  await expect.poll(() => asked.values.length).toBeGreaterThan(1);
+  await expect.poll(() => asked.curves.slice(0, 2).map(({ runs }) => runs)).toEqual([["r0", "r1", "r2"], ["r1", "r2"]]);
+  // at once, and once more some seconds after the last report
+  expect(asked.values.length).toBeLessThan(4);
+  expect(asked.curves.length).toBeLessThan(4);
+  expect(screen.getByRole("figure", { name: "eval/loss of 3 runs by step" })).toBeInTheDocument();
+});
+
+it("reads the jobs again that events are about, together, and none for events of other jobs", async () => {
+  compared();
+  renderPage("/compare?jobs=a,b");
+  const table = within(await screen.findByRole("table", { name: "What differs" }));
+  const asked: (string | null)[] = [];
+  server.use(
+    http.get("/api/v1/jobs", ({ request }) => {
+      asked.push(new URL(request.url).searchParams.get("id"));
+      return HttpResponse.json(page([{ ...JOBS[0], name: "renamed" }])); // b has been deleted
+    }),
+  );
+  const stream = FakeEventSource.of("/api/v1/stream");
+  act(() => {
+    for (const id of ["x", "a", "y", "b", "a"]) stream.emit("event", { subject_kind: "job", subject_id: id });
+  });
+  await table.findByText("renamed");
+  expect(table.queryByText("fast")).toBeNull();
+  expect(asked.filter((ids) => ids !== null)).toEqual(["a,b"]);
 });
 
 it("says where to select jobs when there are none", async () => {

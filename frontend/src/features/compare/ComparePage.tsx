@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Up to a thousand jobs, and runs from elsewhere, next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
 import { plural, t } from "@lingui/core/macro";
-import { Button, Skeleton } from "@mantine/core";
+import { Button, Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
-import { Link, useLocation, useSearchParams } from "react-router";
+import { Link } from "react-router";
 
-import type { RunDetail } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -17,10 +16,11 @@ import { lazyComponent } from "@/lib/chunk";
 
 import { CurvesSection, countOf } from "./CurvesSection";
 import { DifferencesTable } from "./DifferencesTable";
-import { MOST_JOBS, comparedJobsQuery } from "./queries";
-import { MOST_RUNS, comparedRunsQuery } from "./runs";
+import { useLiveJobs } from "./live";
+import { type ComparedJob, MOST_JOBS, comparedJobsQuery } from "./queries";
+import { type ComparedRuns, MOST_RUNS, comparedRunsQuery } from "./runs";
 import { rowOfJob, rowOfRun } from "./settings";
-import { useSetting } from "./useSetting";
+import { useIds, useSetting } from "./useSetting";
 
 const RunChoice = lazyComponent(async () => (await import("./RunChoice")).RunChoice);
 const DifferenceSection = lazyComponent(
@@ -30,20 +30,19 @@ const DifferenceSection = lazyComponent(
 const PicturesSection = lazyComponent(async () => (await import("./pictures/PicturesSection")).PicturesSection);
 
 const PICTURES_HEIGHT = 900;
-const NONE: readonly RunDetail[] = [];
+const NO_JOBS: readonly ComparedJob[] = [];
+const NO_RUNS: ComparedRuns = { runs: [], metrics: [], nLeftOut: 0 };
 
 export function ComparePage() {
-  const [search] = useSearchParams();
-  const { hash } = useLocation();
-  const text = search.get("jobs") ?? new URLSearchParams(hash.slice(1)).get("jobs") ?? "";
-  const ids = useMemo(() => [...new Set(text.split(",").filter((id) => id !== ""))], [text]);
+  const [ids] = useIds("jobs");
   const shown = useMemo(() => ids.slice(0, MOST_JOBS), [ids]);
   const jobs = useQuery(comparedJobsQuery(shown));
-  const [runText, setRuns] = useSetting("runs", "");
-  const runIds = useMemo(() => [...new Set(runText.split(",").filter((id) => id !== ""))].slice(0, MOST_RUNS), [runText]);
+  const [allRuns, setRuns] = useIds("runs");
+  const runIds = useMemo(() => allRuns.slice(0, MOST_RUNS), [allRuns]);
   const runs = useQuery(comparedRunsQuery(runIds));
+  useLiveJobs(shown, jobs.data ?? NO_JOBS);
   const compared = useMemo(
-    () => [...(jobs.data ?? []).map(rowOfJob), ...(runs.data ?? []).map(rowOfRun)],
+    () => [...(jobs.data ?? []).map(rowOfJob), ...(runs.data?.runs ?? []).map(rowOfRun)],
     [jobs.data, runs.data],
   );
   const [baseline, setBaseline] = useSetting("baseline", "");
@@ -64,23 +63,38 @@ export function ComparePage() {
       </Page>
     );
   }
-  const left = ids.length - shown.length;
+  const left = ids.length - shown.length + allRuns.length - runIds.length;
+  const nMissing = shown.length - (jobs.data ?? shown).length + runIds.length - (runs.data?.runs ?? runIds).length;
+  const beside = runs.data ?? NO_RUNS;
   return (
     <Page
       title={t`Compare`}
       back={back}
       isWide
-      subtitle={`${countOf(shown.length, runIds.length)}${left > 0 ? t`; ${plural(left, { one: "# more job", other: "# more jobs" })} left out` : ""}`}
+      subtitle={`${countOf(shown.length, runIds.length)}${left > 0 ? t`; ${plural(left, { one: "# more", other: "# more" })} left out` : ""}`}
     >
       <QueryResult of={jobs} label={t`Loading the jobs`}>
         {(found) => (
           <>
             <Suspense fallback={null}>
-              <RunChoice chosen={runs.data ?? NONE} onChange={(chosen) => setRuns(chosen.join(","))} />
+              <RunChoice chosen={beside.runs} onChange={setRuns} />
             </Suspense>
             <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
-            <CurvesSection ids={shown} compared={compared} runs={runs.data ?? NONE} baseline={baseline} />
+            {nMissing > 0 && (
+              <Text size="sm" c="dimmed" role="status">
+                {plural(nMissing, {
+                  one: "# of those in the address is not there any more, or you may not see it.",
+                  other: "# of those in the address are not there any more, or you may not see them.",
+                })}
+              </Text>
+            )}
+            <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={beside} isLoading={runs.isPending} baseline={baseline} />
             <Section title={t`What differs`}>
+              {beside.nLeftOut > 0 && (
+                <Text size="sm" c="dimmed">
+                  {t`${plural(beside.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
+                </Text>
+              )}
               <DifferencesTable compared={compared} baseline={baseline} onBaseline={setBaseline} />
             </Section>
             {first && second && found.length === 2 && runIds.length === 0 && (

@@ -5,15 +5,18 @@ import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } fr
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo, useRef } from "react";
 
-import type { RunDetail } from "@/api/types";
+import { useChanges } from "@/api/live/changes";
+import type { RunStatus } from "@/api/types";
 import type { NamedLine } from "@/components/chart/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
+import { isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveCanvas, saveText } from "@/lib/download";
 
-import { type Axis, curvesQuery, metricsQuery } from "./queries";
-import { hasAxis, runCurvesQuery } from "./runs";
+import { useGrowingRows } from "./live";
+import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricsQuery, pointsEach, readCurves } from "./queries";
+import { type ComparedRuns, type RunCurveBeside, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
 import { useSetting } from "./useSetting";
@@ -26,20 +29,26 @@ export const AXES: Record<Axis, string> = {
   gpu_hours: t`GPU-hours`,
   epoch: t`Epoch`,
 };
+const GROWING: ReadonlySet<RunStatus> = new Set<RunStatus>(["RUNNING", "SCHEDULED"]);
 const HEIGHT = 420;
 const MOST_NAMED = 8;
 
 interface Props {
+  /** Of the jobs in the address, those that are there. */
+  jobs: readonly ComparedJob[];
   ids: readonly string[];
   compared: readonly Compared[];
-  runs: readonly RunDetail[];
+  runIds: readonly string[];
+  runs: ComparedRuns;
+  /** Whether the runs are still to come. */
+  isLoading: boolean;
   /** The id of the row that is drawn thick. */
   baseline: string;
 }
 
-export function CurvesSection({ ids, compared, runs, baseline }: Props) {
+export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, baseline }: Props) {
   const metrics = useQuery(metricsQuery(ids));
-  const keys = useMemo(() => keysOf(metrics.data ?? [], runs), [metrics.data, runs]);
+  const keys = useMemo(() => keysOf(metrics.data ?? [], runs.metrics), [metrics.data, runs.metrics]);
   const [chosen, setMetric] = useSetting("metric", "");
   const [axisName, setAxis] = useSetting("axis", "step");
   const [smooth, setSmooth] = useSetting("smooth", "0");
@@ -49,16 +58,18 @@ export function CurvesSection({ ids, compared, runs, baseline }: Props) {
   const axis: Axis = axisName in AXES ? (axisName as Axis) : "step";
   const metric = chosen || (keys[0]?.key ?? "");
   const curves = useQuery(curvesQuery(ids, metric, axis));
-  const runCurves = useQuery(runCurvesQuery(runs, metric, axis));
+  const runCurves = useQuery(runCurvesQuery(runIds, metric, axis));
+  useLiveCurves({ jobs, ids, runIds, runs, metric, axis });
+  useChanges(metrics.data?.length === 0 && ids.length > 0 ? "progress" : null, () => void metrics.refetch());
   const smoothing = Math.min(0.99, Math.max(0, Number(smooth) || 0));
   const lines = useMemo((): NamedLine[] => {
     const rows = new Map(compared.map(({ id, name }, place) => [id, { label: name, place }]));
     const found = (curves.data ?? []).map(({ job, x, y }) => ({ id: job, x, y }));
-    const others = hasAxis(axis) ? (runCurves.data ?? []) : [];
+    const others = hasAxis(axis) ? (runCurves.data ?? []).map(({ run, x, y }) => ({ id: run, x, y })) : [];
     return [...found, ...others].map((curve) => ({ ...curve, label: curve.id, ...rows.get(curve.id), isEmphasised: curve.id === baseline }));
   }, [curves.data, runCurves.data, axis, compared, baseline]);
 
-  if (metrics.data !== undefined && keys.length === 0) {
+  if (metrics.data !== undefined && !isLoading && keys.length === 0) {
     return (
       <Section title={t`Curves`}>
         <Text size="sm" c="dimmed">
@@ -128,13 +139,13 @@ export function CurvesSection({ ids, compared, runs, baseline }: Props) {
         </Button>
       </Group>
       <ProblemAlert error={metrics.error ?? curves.error ?? runCurves.error} onRetry={() => void (metrics.error ? metrics : curves.error ? curves : runCurves).refetch()} />
-      {runs.length > 0 && !hasAxis(axis) && (
+      {runs.runs.length > 0 && !hasAxis(axis) && (
         <Text size="sm" c="dimmed">
           {t`Runs from elsewhere say neither GPU-hours nor epochs: their curves are over steps and seconds.`}
         </Text>
       )}
-      {curves.data === undefined ? (
-        <Skeleton h={HEIGHT} animate={curves.isFetching} />
+      {curves.data === undefined || (runCurves.data === undefined && runCurves.isFetching) ? (
+        <Skeleton h={HEIGHT} animate={curves.isFetching || runCurves.isFetching} />
       ) : (
         <figure style={{ margin: 0 }} aria-label={t`${metric} of ${countOf(lines.length - (hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0), hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0)} by ${AXES[axis].toLowerCase()}`}>
           <Suspense fallback={<Skeleton h={HEIGHT} />}>
@@ -182,10 +193,27 @@ export function countOf(nJobs: number, nRuns: number): string {
   return nJobs === 0 ? runs : `${jobs}, ${runs}`;
 }
 
+/** What still grows is read again while the stream reports that something was logged: those curves alone, all by one request. */
+function useLiveCurves({ jobs, ids, runIds, runs, metric, axis }: Pick<Props, "jobs" | "ids" | "runIds" | "runs"> & { metric: string; axis: Axis }) {
+  const ofJobs = {
+    queryKey: curvesQuery(ids, metric, axis).queryKey,
+    ids,
+    idOf: ({ job }: ComparedCurve) => job,
+    read: (some: readonly string[]) => readCurves(some, metric, axis, pointsEach(ids.length)),
+  };
+  const ofRuns = {
+    queryKey: runCurvesQuery(runIds, metric, axis).queryKey,
+    ids: runIds,
+    idOf: ({ run }: RunCurveBeside) => run,
+    read: (some: readonly string[]) => readRunCurves(some, metric, axis, pointsEach(runIds.length)),
+  };
+  useGrowingRows("progress", ofJobs, jobs.filter((job) => !isOver(job)).map(({ id }) => id));
+  useGrowingRows("run", ofRuns, runs.runs.filter(({ status }) => GROWING.has(status)).map(({ id }) => id));
+}
+
 /** The metrics of jobs and runs, those that the most of them have first. */
-function keysOf(ofJobs: readonly { key: string; n_jobs: number }[], runs: readonly RunDetail[]): { key: string; having: string }[] {
-  const nRuns = new Map<string, number>();
-  for (const { key } of runs.flatMap(({ metrics }) => metrics)) nRuns.set(key, (nRuns.get(key) ?? 0) + 1);
+function keysOf(ofJobs: readonly { key: string; n_jobs: number }[], ofRuns: ComparedRuns["metrics"]): { key: string; having: string }[] {
+  const nRuns = new Map(ofRuns.map(({ key, n_runs }) => [key, n_runs]));
   const nJobs = new Map(ofJobs.map(({ key, n_jobs }) => [key, n_jobs]));
   const found = [...new Set([...nJobs.keys(), ...nRuns.keys()])].map((key) => [key, nJobs.get(key) ?? 0, nRuns.get(key) ?? 0] as const);
   // stable: of as many, those of jobs keep their order

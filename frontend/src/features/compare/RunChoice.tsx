@@ -4,28 +4,32 @@ import { plural, t } from "@lingui/core/macro";
 import { MultiSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import type { RunDetail } from "@/api/types";
+import { type ComparedRun, newestRunsQuery } from "./runs";
 
-import { MOST_RUNS, newestRunsQuery } from "./runs";
+const MOST_CHOSEN = 50; // each is a pill; more come from the list of runs
 
 interface Props {
-  chosen: readonly RunDetail[];
+  chosen: readonly ComparedRun[];
   onChange: (ids: readonly string[]) => void;
 }
 
 export function RunChoice({ chosen, onChange }: Props) {
   const newest = useQuery(newestRunsQuery).data?.results ?? [];
   if (newest.length === 0 && chosen.length === 0) return null;
-  const known = new Map([...newest, ...chosen].map(({ id, name, project }) => [id, `${name} · ${project.name}`]));
+  if (chosen.length > MOST_CHOSEN) return null;
+  const known = new Map([
+    ...newest.map(({ id, name, project }) => [id, `${name} · ${project.name}`] as const),
+    ...chosen.map(({ id, name, project }) => [id, `${name} · ${project}`] as const),
+  ]);
   return (
     <MultiSelect
       size="xs"
       maw={640}
       label={t`Runs from elsewhere`}
-      description={t`What MLflow's client logged; ${plural(MOST_RUNS, { one: "# run", other: "# runs" })} at most`}
+      description={t`What MLflow's client logged; ${plural(MOST_CHOSEN, { one: "# run", other: "# runs" })} at most`}
       searchable
       clearable
-      maxValues={MOST_RUNS}
+      maxValues={MOST_CHOSEN}
       value={chosen.map(({ id }) => id)}
       onChange={onChange}
       data={[...known].map(([value, label]) => ({ value, label }))}

@@ -12,8 +12,9 @@ export type ComparedCurve = components["schemas"]["ComparedCurve"];
 /** The most jobs on one page. */
 export const MOST_JOBS = 1000;
 const JOBS_OF_A_LIST = 50; // an address with more ids is too long for some proxies
-const JOBS_OF_AN_ANSWER = 200;
-const POINTS_OF_AN_ANSWER = 8000; // mlhub/metrics/points/comparison.py
+/** Of jobs or of runs; mlhub/metrics/points/comparison.py and mlhub/tracking/comparison.py. */
+export const ROWS_OF_AN_ANSWER = 200;
+const POINTS_OF_AN_ANSWER = 8000;
 const MOST_POINTS = 800; // of a curve: twice the pixels of a usual chart
 
 const FIELDS = [
@@ -22,23 +23,28 @@ const FIELDS = [
 ] as const satisfies readonly (keyof Job)[];
 export type ComparedJob = Pick<Job, (typeof FIELDS)[number]>;
 
+/** Not below the key of lists of jobs, which any job's event makes stale: useLiveJobs() reads those that changed again. */
 export const comparedJobsQuery = (ids: readonly string[]) =>
   queryOptions({
-    queryKey: ["jobs", "compared", ids],
-    queryFn: async (): Promise<ComparedJob[]> => {
-      const lists = await Promise.all(
-        chunks(ids, JOBS_OF_A_LIST).map((part) => {
-          const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
-          return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
-        }),
-      );
-      const found: ComparedJob[] = lists.flatMap(({ results }) => results);
-      const places = new Map(ids.map((id, place) => [id, place]));
-      return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
-    },
+    queryKey: ["compared-jobs", ids],
+    queryFn: () => readJobs(ids),
     refetchOnWindowFocus: false,
+    refetchOnMount: "always", // what changed while no page showed them was not read
     staleTime: 60_000,
   });
+
+/** In the order of the ids, without those that are not there, or not to be seen. */
+export async function readJobs(ids: readonly string[]): Promise<ComparedJob[]> {
+  const lists = await Promise.all(
+    chunks(ids, JOBS_OF_A_LIST).map((part) => {
+      const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
+      return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
+    }),
+  );
+  const found: ComparedJob[] = lists.flatMap(({ results }) => results);
+  const places = new Map(ids.map((id, place) => [id, place]));
+  return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
+}
 
 /** The metrics of the jobs, those that the most jobs have first. */
 export const metricsQuery = (ids: readonly string[]) =>
@@ -46,7 +52,7 @@ export const metricsQuery = (ids: readonly string[]) =>
     queryKey: ["compared-metrics", ids],
     queryFn: async (): Promise<{ key: string; n_jobs: number }[]> => {
       const counts = new Map<string, number>();
-      for (const jobs of chunks(ids, JOBS_OF_AN_ANSWER)) {
+      for (const jobs of chunks(ids, ROWS_OF_AN_ANSWER)) {
         const { metrics } = await unwrap(api.POST("/api/v1/jobs/compare/metrics", { body: { jobs } }));
         for (const { key, n_jobs } of metrics) counts.set(key, (counts.get(key) ?? 0) + n_jobs);
       }
@@ -59,20 +65,26 @@ export const metricsQuery = (ids: readonly string[]) =>
 export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) =>
   queryOptions({
     queryKey: ["compared-curves", ids, metric, axis],
-    queryFn: async (): Promise<ComparedCurve[]> => {
-      const found: ComparedCurve[] = [];
-      const nJobs = Math.min(ids.length, JOBS_OF_AN_ANSWER);
-      const max_points = Math.min(MOST_POINTS, Math.floor(POINTS_OF_AN_ANSWER / Math.max(1, nJobs)));
-      for (const jobs of chunks(ids, JOBS_OF_AN_ANSWER)) {
-        const body = { jobs, metric, axis, max_points };
-        found.push(...(await unwrap(api.POST("/api/v1/jobs/compare/curves", { body }))).curves);
-      }
-      return found;
-    },
+    queryFn: () => readCurves(ids, metric, axis, pointsEach(ids.length)),
     staleTime: 30_000,
     refetchOnWindowFocus: false,
     enabled: metric !== "",
   });
+
+export async function readCurves(ids: readonly string[], metric: string, axis: Axis, max_points: number): Promise<ComparedCurve[]> {
+  const found: ComparedCurve[] = [];
+  for (const jobs of chunks(ids, ROWS_OF_AN_ANSWER)) {
+    const body = { jobs, metric, axis, max_points };
+    found.push(...(await unwrap(api.POST("/api/v1/jobs/compare/curves", { body }))).curves);
+  }
+  return found;
+}
+
+/** How many points each of so many curves has: the more there are, the fewer each. */
+export function pointsEach(nCurves: number): number {
+  const nOfAnAnswer = Math.max(1, Math.min(nCurves, ROWS_OF_AN_ANSWER));
+  return Math.min(MOST_POINTS, Math.floor(POINTS_OF_AN_ANSWER / nOfAnAnswer));
+}
 
 const MOST_PARAMETERS = 200; // mlhub/experiments/api/importance.py
 const MOST_LETTERS = 500;
@@ -108,6 +120,6 @@ function rank(key: string): number {
   return key.includes("loss") ? 0 : 1;
 }
 
-function chunks(ids: readonly string[], size: number): string[][] {
+export function chunks(ids: readonly string[], size: number): string[][] {
   return Array.from({ length: Math.ceil(ids.length / size) }, (_, n) => ids.slice(n * size, (n + 1) * size));
 }

@@ -3,10 +3,11 @@
 import { t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
-import type { JobState, RunDetail, RunStatus } from "@/api/types";
+import type { JobState, RunStatus } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 
 import type { ComparedJob } from "./queries";
+import type { ComparedRun } from "./runs";
 
 export type Value = string | number | null;
 export type Settings = ReadonlyMap<string, Value>;
@@ -23,11 +24,10 @@ export function rowOfJob(job: ComparedJob): Compared {
 }
 
 /** A parameter with the name of a setting of jobs is that setting; what is written as a number is one. */
-export function rowOfRun({ id, name, status, params, metrics }: RunDetail): Compared {
+export function rowOfRun({ id, name, status, params, metrics }: ComparedRun): Compared {
   const same: Readonly<Record<string, string>> = { epochs: t`Epochs`, batch_size: t`Batch size`, seed: t`Seed` };
   const settings = Object.entries(params).map(([key, value]): [string, Value] => [same[key] ?? key, valueOf(value)]);
-  const results = metrics.map(({ key, last_value }): [string, Value] => [key, last_value]);
-  return { kind: "run", id, name, state: status, settings: new Map(settings), results: new Map(results) };
+  return { kind: "run", id, name, state: status, settings: new Map(settings), results: new Map(Object.entries(metrics)) };
 }
 
 /** Settings and results of a row under their names. */

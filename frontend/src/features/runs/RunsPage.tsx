@@ -13,6 +13,7 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
+import { compareAddress } from "@/domain/compareAddress";
 import { runsQuery } from "@/features/runs/queries";
 
 export function RunsPage() {
@@ -24,7 +25,7 @@ export function RunsPage() {
       subtitle={t`What programs elsewhere logged by MLflow's client. Jobs log to their own page.`}
       actions={
         chosen.length > 0 && (
-          <Button component={Link} to={`/compare?runs=${chosen.join(",")}`}>
+          <Button component={Link} to={compareAddress("runs", chosen)}>
             {t`Compare ${plural(chosen.length, { one: "# run", other: "# runs" })}`}
           </Button>
         )

@@ -8,6 +8,7 @@ import { Link } from "react-router";
 
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
+import { compareAddress } from "@/domain/compareAddress";
 
 import { type BulkAction, type Outcome, act, consequences } from "./bulk";
 import type { JobRow } from "./tableRows";
@@ -43,7 +44,7 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
         <Button
           size="xs"
           component={Link}
-          to={compareAddress(jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
+          to={compareAddress("jobs", jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
           disabled={jobs.length > MOST_COMPARED}
         >
           {t`Compare`}
@@ -68,12 +69,6 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
       )}
     </Paper>
   );
-}
-
-/** Many ids are in the fragment, which no server and no proxy has to read. */
-export function compareAddress(ids: readonly string[]): string {
-  const list = `jobs=${ids.join(",")}`;
-  return ids.length > 100 ? `/compare#${list}` : `/compare?${list}`;
 }
 
 function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { action: BulkAction; onClose: () => void }) {
