@@ -36,13 +36,13 @@ export function AmountFields({ owner, typed, onType, errorOf }: Props) {
   return (
     <>
       <NumberInput
-        {...{ label: t`More guaranteed GPUs`, placeholder: t`of any type`, w: 180, ...WHOLE }}
+        {...{ label: t`More guaranteed GPUs`, placeholder: t`of any type`, ...WHOLE }}
         value={typed.guarantee}
         onChange={(guarantee) => onType({ ...typed, guarantee })}
         error={errorOf("extra_guarantee")}
       />
       <TextInput
-        {...{ label: t`More guaranteed by type`, placeholder: t`as in A100: 2, T4: 4`, w: 220 }}
+        {...{ label: t`More guaranteed by type`, placeholder: t`as in A100: 2, T4: 4` }}
         value={typed.guaranteedTypes}
         onChange={(event) => onType({ ...typed, guaranteedTypes: event.currentTarget.value })}
         error={
@@ -53,7 +53,7 @@ export function AmountFields({ owner, typed, onType, errorOf }: Props) {
       />
       {owner.max_gpus !== null && (
         <NumberInput
-          {...{ label: t`More GPUs at most`, w: 180, ...WHOLE }}
+          {...{ label: t`More GPUs at most`, ...WHOLE }}
           value={typed.maxGpus}
           onChange={(maxGpus) => onType({ ...typed, maxGpus })}
           error={errorOf("extra_max_gpus")}
@@ -62,7 +62,7 @@ export function AmountFields({ owner, typed, onType, errorOf }: Props) {
       {Object.keys(owner.gpus_by_type).map((type) => (
         <NumberInput
           key={type}
-          {...{ label: t`More ${type} GPUs at most`, w: 200, ...WHOLE }}
+          {...{ label: t`More ${type} GPUs at most`, ...WHOLE }}
           value={typed.types[type] ?? ""}
           onChange={(value) => onType({ ...typed, types: { ...typed.types, [type]: value } })}
           error={Number(typed.types[type]) > 0 ? errorOf("extra_gpus_by_type") : undefined}

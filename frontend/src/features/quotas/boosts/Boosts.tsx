@@ -2,7 +2,7 @@
 // What is added to an owner's rules for a time: who may change the quota adds and ends it here.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -118,10 +118,10 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
   return (
     <form onSubmit={submit} aria-label={t`Boost of ${owner.name}`}>
       <Stack gap="xs">
-        <Group gap="xs" align="start">
+        <SimpleGrid cols={{ base: 1, xs: 2, sm: 4 }} spacing="xs">
           <AmountFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />
           <NumberInput
-            {...{ label: t`For hours`, w: 100, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
+            {...{ label: t`For hours`, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
             value={hours}
             onChange={setHours}
             error={errorOf("ends_at")}
@@ -133,7 +133,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
             onChange={(event) => setReason(event.currentTarget.value)}
             error={errorOf("reason")}
           />
-        </Group>
+        </SimpleGrid>
         {preview.data && <ImpactAlert effects={preview.data.effects} />}
         <ProblemAlert error={error} />
         <Group gap="xs">

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request for more of an owner's quota, for members who may not change it.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, Textarea } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Textarea } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -64,15 +64,15 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   return (
     <form onSubmit={submit} aria-label={t`Request for ${owner.name}`}>
       <Stack gap="xs" maw={560}>
-        <Group gap="xs" align="start">
+        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
           <AmountFields owner={owner} typed={typed} onType={setTyped} errorOf={errorOf} />
           <NumberInput
-            {...{ label: t`For days`, placeholder: t`for good`, w: 120, min: 0, allowNegative: false }}
+            {...{ label: t`For days`, placeholder: t`for good`, min: 0, allowNegative: false }}
             value={days}
             onChange={setDays}
             error={errorOf("ends_at")}
           />
-        </Group>
+        </SimpleGrid>
         <Textarea
           label={t`What they are for`}
           required
