@@ -12,9 +12,9 @@ from scheduler.api.snapshot import JobSnapshot, Reclaim, by_submission
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.demand import Borrower, QuotaDemand
 from scheduler.quota.entitlements import Cap, Claimant, Entitlement, FairEntitlement, Reservations
-from scheduler.quota.guarantee_rights import Cover, Right, rights_of
 from scheduler.quota.ledger import Ledger, name_of
 from scheduler.quota.reclaim import Victim, borrowed_from, victims_for, within_guarantee
+from scheduler.quota.type_guarantees import Cover, Right, rights_of
 
 
 @dataclass
