@@ -280,6 +280,30 @@ def test_a_job_within_the_guarantee_of_a_type_gets_its_gpus_at_once_under_every_
 
 
 @st.composite
+def in_two_parts(draw: st.DrawFn) -> Case:
+    """A100 are held, some within bob's guarantee of any type; alice's gang is owed some by type, the rest in number."""
+    n_typed = draw(st.integers(1, 3))
+    case = two_types(guarantee=4, guarantee_by_type=(("a100", n_typed),), borrow_limit=draw(st.sampled_from([None, 0])))
+    case = case.quota("bob", guarantee=draw(st.integers(n_typed, 4)), lend_limit=draw(st.sampled_from([None, 0])))
+    holders = draw(st.permutations(["bob"] * n_typed + ["charlie"] * (4 - n_typed)))
+    for i, tenant in enumerate(holders):
+        one = job(f"r{i}", gpus=1, tenant=tenant, length_s=5000.0, priority=draw(st.integers(0, 1)))
+        case = case.running(replace(one, gpu_types=draw(st.sampled_from([A100, ()]))))
+    return case.waiting(job("gang", gpus=4, at=900.0, gpu_types=A100, length_s=5000.0))
+
+
+@pytest.mark.slow
+@quick
+@given(in_two_parts(), policies.filter(lambda policy: policy != "antman"))  # which chooses GPUs of its own, of any type
+def test_a_gang_gets_its_part_by_type_and_the_rest_in_number_under_every_policy(case: Case, policy: str) -> None:
+    story = rounds(case, policy, 8)
+    gang = next(one for one in story[-1][0].jobs if one.id == "gang")
+    assert gang.held is not None
+    assert gang.held.n_workers == 4
+    assert gang.held == next(one for one in story[5][0].jobs if one.id == "gang").held  # and keeps them
+
+
+@st.composite
 def gangs(draw: st.DrawFn) -> Case:
     """Tenants that are guaranteed GPUs of a type and of any type, with gangs above the first."""
     case = two_types(guarantee=draw(st.integers(2, 4)), guarantee_by_type=(("a100", draw(st.integers(1, 2))),))
