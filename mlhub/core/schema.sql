@@ -1419,6 +1419,7 @@ CREATE TABLE public.tenants_quotaboost (
     project_id uuid,
     team_id uuid,
     extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    extra_guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT boost_of_one_owner CHECK (((team_id IS NULL) OR (project_id IS NULL))),
     CONSTRAINT tenants_quotaboost_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotaboost_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
@@ -1439,6 +1440,7 @@ CREATE TABLE public.tenants_quotarequest (
     requested_by_id uuid NOT NULL,
     team_id uuid,
     extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    extra_guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_quotarequest_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotarequest_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
 );
@@ -1942,15 +1944,16 @@ INSERT INTO public.django_migrations VALUES (145, 'tenants', '0025_submitters', 
 INSERT INTO public.django_migrations VALUES (146, 'tenants', '0026_boosts_of_gpu_types', now());
 INSERT INTO public.django_migrations VALUES (147, 'tenants', '0027_limits_of_cpus_and_memory_for_users', now());
 INSERT INTO public.django_migrations VALUES (148, 'tenants', '0028_guarantees_of_types', now());
-INSERT INTO public.django_migrations VALUES (149, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (150, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (151, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (152, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (153, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (154, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (155, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (149, 'tenants', '0029_boosts_of_guarantees_of_types', now());
+INSERT INTO public.django_migrations VALUES (150, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (151, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (152, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (153, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (154, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (155, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (156, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 155, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 156, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

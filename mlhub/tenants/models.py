@@ -321,8 +321,9 @@ class UserQuota(OfOwner):
 class QuotaBoost(OfOwner):
     """GPUs that are added to the rules of an organisation, or of its team or project, until ends_at.
 
-    extra_gpus_by_type: to limits of single types. ended_at: when it was ended before that, or when its end was
-    recorded; ended_by: None for an end by itself.
+    extra_gpus_by_type: to limits of single types; extra_guarantee_by_type: GPUs of these, besides extra_guarantee of
+    any type. ended_at: when it was ended before that, or when its end was recorded; ended_by: None for an end by
+    itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -332,6 +333,7 @@ class QuotaBoost(OfOwner):
     extra_guarantee = models.PositiveIntegerField(default=0)
     extra_max_gpus = models.PositiveIntegerField(default=0)
     extra_gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
+    extra_guarantee_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     reason = models.CharField(max_length=200, blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -363,6 +365,7 @@ class QuotaRequest(OfOwner):
     extra_guarantee = models.PositiveIntegerField(default=0)
     extra_max_gpus = models.PositiveIntegerField(default=0)
     extra_gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
+    extra_guarantee_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=500)
     requested_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="quota_requests")

@@ -44,7 +44,7 @@ DELIVERY_CHOICES = [*CHOICES, (TEST, "A test, sent on request.")]
 FACTS = (  # of events, passed on
     "name", "reason", "why", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
     "used_gpu_hours", "period", "gpu_type", "on_exhausted", "ends_at",
-    "extra_guarantee", "extra_max_gpus", "extra_gpus_by_type", "owner_kind", "user",
+    "extra_guarantee", "extra_max_gpus", "extra_gpus_by_type", "extra_guarantee_by_type", "owner_kind", "user",
 )  # fmt: skip
 
 

@@ -14,20 +14,13 @@ from scheduler.quota.demand import Borrower, QuotaDemand
 from scheduler.quota.entitlements import Cap, Claimant, Entitlement, FairEntitlement, Reservations
 from scheduler.quota.ledger import Ledger, name_of
 from scheduler.quota.reclaim import Victim, borrowed_from, victims_for, within_guarantee
+from scheduler.quota.type_guarantees import Cover, Right, rights_of
 
 
 @dataclass
 class _ClaimRequest:
     job: JobSnapshot
     sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Right:
-    """Names whose guarantee covers a job: one of GPUs of the type, or one of any type."""
-
-    owner: str
-    is_of_type: bool
 
 
 @dataclass
@@ -54,7 +47,7 @@ class GuaranteeClaims:
         self.tenants = {tenant.id: tenant for tenant in self.demand.tenants}
         self.free = dict(self.demand.free)
         self.running = self.demand.running
-        self.covered = self._covered_jobs()
+        self.covered, self.partly_covered = self._covered_jobs(), self._partly_covered_jobs()
         for borrower in self.running.values():
             job, gpu_type = borrower.job, borrower.gpu_type
             self.held.reserve(job.tenant, borrower.n_gpus, gpu_type=gpu_type)
@@ -73,21 +66,30 @@ class GuaranteeClaims:
             found |= {b.job.id for b in within_guarantee(of_type, books)}
         return found
 
+    def _partly_covered_jobs(self) -> set[str]:
+        """Running jobs within a guarantee of tenants that are guaranteed any of their type; no gang takes these that is
+        itself above the guarantee of its type: two such gangs would take from each other in turn.
+        """
+        if not self.held.types:
+            return set()
+        within = [(b, self.held.of_type(b.gpu_type)) for b in within_guarantee(self.running.values(), self.held)]
+        return {b.job.id for b, books in within if books is not None and books.most_own(b.job.tenant)}
+
     def claim(self) -> None:
-        """Claims for waiting jobs within a guarantee: of their type of GPU, then of any type; of each their tenant's
-        own first, then those of its parents.
+        """Claims for waiting jobs within a guarantee: of their type of GPU, then in part of it, then of any type; of
+        each their tenant's own first, then those of its parents.
         """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
-        for is_of_type in (True, False) if self.booked.types else (False,):
+        for cover in Cover if self.booked.types else (Cover.ANY,):
             for level in range(depth):
-                requests = [request for request in requests if not self._is_met(request, level, is_of_type=is_of_type)]
+                requests = [request for request in requests if not self._is_met(request, level, cover)]
 
-    def _is_met(self, request: _ClaimRequest, level: int, *, is_of_type: bool) -> bool:
+    def _is_met(self, request: _ClaimRequest, level: int, cover: Cover) -> bool:
         """Whether nothing more is to be found out about it on higher levels."""
         for n in request.sizes:
-            rights = self._rights(request.job, n, level, is_of_type=is_of_type)
+            rights = rights_of(self.booked, request.job, n, level, cover, types=self.free)
             if not rights:
                 continue
             host = planned_resources(request.job, n)
@@ -100,21 +102,7 @@ class GuaranteeClaims:
                 return True
         return False
 
-    def _rights(self, job: JobSnapshot, n: int, level: int, *, is_of_type: bool) -> dict[str, _Right]:
-        """By type of GPU that the job may use: whose guarantee covers so many, up to this level."""
-        types = [t for t in self.free if not job.gpu_types or t in job.gpu_types]
-        if not self.booked.types:
-            owner = _owner(self.booked, job.tenant, n, level, "")
-            return {} if owner is None else dict.fromkeys(types, _Right(owner, False))
-        found = {}
-        for gpu_type in types:
-            books = self.booked.of_type(gpu_type) if is_of_type else self.booked
-            owner = None if books is None else _owner(books, job.tenant, n, level, gpu_type)
-            if owner is not None:
-                found[gpu_type] = _Right(owner, is_of_type)
-        return found
-
-    def _find(self, job: JobSnapshot, n: int, rights: Mapping[str, _Right]) -> bool:
+    def _find(self, job: JobSnapshot, n: int, rights: Mapping[str, Right]) -> bool:
         """Free GPUs of a type that the job may use, or such that borrowers give back."""
         types = [t for t in rights if self._may_have(job, n, t)]
         types.sort(key=lambda t: (-self.free[t], t))
@@ -142,7 +130,7 @@ class GuaranteeClaims:
         return False
 
     def _free_elsewhere(
-        self, job: JobSnapshot, n: int, types: Sequence[str], rights: Mapping[str, _Right]
+        self, job: JobSnapshot, n: int, types: Sequence[str], rights: Mapping[str, Right]
     ) -> str | None:
         """A type of which so many are free that the tenant may borrow, where it is guaranteed only GPUs of types that
         others would have to give back.
@@ -153,7 +141,7 @@ class GuaranteeClaims:
         others = [t for t in others if self.booked.available(job.tenant, gpu_type=t) >= n and self._may_have(job, n, t)]
         return min(others, key=lambda t: (-self.free[t], t), default=None)
 
-    def _why(self, right: _Right, n: int, gpu_type: str, elsewhere: str | None) -> Explanation:
+    def _why(self, right: Right, n: int, gpu_type: str, elsewhere: str | None) -> Explanation:
         owner = right.owner
         facts = {"n_workers": n, "tenant": name_of(self.tenants[owner])}
         books = self.held.of_type(gpu_type) if right.is_of_type and elsewhere is None else None
@@ -165,42 +153,54 @@ class GuaranteeClaims:
     def _may_have(self, job: JobSnapshot, n: int, gpu_type: str) -> bool:
         return self.limits.type_limit(job.tenant, gpu_type, gpus=n, user=job.user) is None
 
-    def _meet(self, job: JobSnapshot, n: int, right: _Right, gpu_type: str) -> bool:
+    def _meet(self, job: JobSnapshot, n: int, right: Right, gpu_type: str) -> bool:
         """Whether free GPUs of the type, with those that borrowers give back, suffice: in number and by the books.
 
         Borrowers of other types return GPUs, too, where GPUs are free in the cluster but all count as borrowed.
         """
-        books = self.booked.copy()
-        ledger = (books.of_type(gpu_type) if right.is_of_type else None) or books
-        victims: list[Victim] = []
-        for of_type in (gpu_type, None):
-            free = max(0, self.free[gpu_type]) if of_type else books.available(job.tenant, gpu_type=gpu_type)
-            missing = n - free
+        found = self._givers(job, n, right, gpu_type)
+        if found is None and right.part > max(0, self.free[gpu_type]):
+            found = self._givers(job, n, right, gpu_type, by_part=True)
+        for victim, by in found or ():
+            self._take_back(victim, by)
+        return found is not None
+
+    def _givers(
+        self, job: JobSnapshot, n: int, right: Right, gpu_type: str, *, by_part: bool = False
+    ) -> list[tuple[Victim, Right]] | None:
+        """Who gives back by which right; None if that is not enough. by_part: what is guaranteed of the type and is not
+        free comes from borrowers of the type, the rest before that from who borrows in number.
+        """
+        books, n_free = self.booked.copy(), max(0, self.free[gpu_type])
+        found: list[tuple[Victim, Right]] = []
+        steps: list[tuple[Right, str | None, int]] = [(right, gpu_type, n), (right, None, n)]
+        if by_part:
+            of_part = Right(right.part_of, is_of_type=True, part=right.part)
+            steps = [(right, gpu_type, n - right.part + n_free), (of_part, gpu_type, n), (right, None, n)]
+        for by, of_type, wanted in steps:
+            freed = sum(victim.freed for victim, _ in found)
+            missing = wanted - (n_free + freed if of_type else books.available(job.tenant, gpu_type=gpu_type))
             if missing <= 0:
                 continue
             lent_to = self._lent_to(
-                gpu_type if right.is_of_type else of_type, right, but={v.borrower.job.id for v in victims}
+                gpu_type if by.is_of_type else of_type, by, but={victim.borrower.job.id for victim, _ in found}
             )
             asked = victims_for(
-                right.owner,
+                by.owner,
                 missing=missing,
                 priority=job.priority,
-                rule=Reclaim(self.tenants[right.owner].reclaim),
+                rule=Reclaim(self.tenants[by.owner].reclaim),
                 running=lent_to,
-                borrowing=ledger,
+                borrowing=(books.of_type(gpu_type) if by.is_of_type else None) or books,
             )
             if asked is None:
-                return False
+                return None
             for victim in asked:
                 books.reserve(victim.borrower.job.tenant, -victim.freed, gpu_type=victim.borrower.gpu_type)
-            victims += asked
-        if books.available(job.tenant, gpu_type=gpu_type) < n:
-            return False
-        for victim in victims:
-            self._take_back(victim, right)
-        return True
+                found.append((victim, by))
+        return found if books.available(job.tenant, gpu_type=gpu_type) >= n else None
 
-    def _take_back(self, victim: Victim, right: _Right) -> None:
+    def _take_back(self, victim: Victim, right: Right) -> None:
         job, gpu_type = victim.borrower.job, victim.borrower.gpu_type
         books = self.present.of_type(gpu_type) if right.is_of_type else None
         facts = {
@@ -225,13 +225,15 @@ class GuaranteeClaims:
         self.limits.release(job.tenant, gpus=victim.freed, jobs=jobs, user=job.user, gpu_type=gpu_type, host=host)
         self.free[victim.borrower.gpu_type] += victim.freed
 
-    def _lent_to(self, gpu_type: str | None, right: _Right, *, but: Collection[str] = ()) -> list[Borrower]:
+    def _lent_to(self, gpu_type: str | None, right: Right, *, but: Collection[str] = ()) -> list[Borrower]:
         """Running jobs, of a type if one is given, that are not to return GPUs yet, and that may have to."""
-        safe = () if right.is_of_type else self.covered
+        safe: Collection[str] = self.covered
+        if right.is_of_type:
+            safe = self.partly_covered if right.part else ()
         running = (b for b in self.running.values() if gpu_type in (None, b.gpu_type) and b.job.id not in safe)
         return [b for b in running if b.job.id not in self.caps and b.job.id not in but]
 
-    def _lent(self, right: _Right, gpu_type: str) -> int:
+    def _lent(self, right: Right, gpu_type: str) -> int:
         """GPUs of the type in jobs of tenants that borrow from the owner."""
         books = (self.booked.of_type(gpu_type) if right.is_of_type else None) or self.booked
         jobs = self._lent_to(gpu_type, right)
@@ -259,9 +261,3 @@ class GuaranteeClaims:
         return Entitlement(
             self.caps, self.reserved, self.claimants, self.waiting_for_borrowed, strict, names, self.guarded, fair
         )
-
-
-def _owner(books: BorrowingLedger, tenant: str, n: int, level: int, gpu_type: str) -> str | None:
-    """Who up to this level has so many more within its guarantee; None if that is no one."""
-    is_within, owner = books.owner(tenant, n, gpu_type=gpu_type)
-    return owner if is_within and owner is not None and books.line(tenant).index(owner) <= level else None

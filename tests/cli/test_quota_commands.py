@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.utils import timezone
 
 from mlhub.cli.app import main
 from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
+from mlhub.clusters.models import Node, Rack
 from mlhub.tenants.actions import bind_role, quota_of, set_quota
 from mlhub.tenants.roles import Role
 from tests.cast import Cast
@@ -82,6 +84,39 @@ def test_a_boost_and_a_request_name_a_gpu_type(
     capsys.readouterr()
     assert main(["quota", "tree"]) == CommandStatus.OK
     assert "A100 0 of 7" in capsys.readouterr().out
+
+
+def test_a_boost_and_a_request_guarantee_gpus_of_a_type(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rack = Rack.objects.create(name="rack", uplink_bps=1e10)
+    of_node = {"cpus": 8, "memory_bytes": 2**30, "nic_bps": 1e9, "observed_at": timezone.now()}
+    Node.objects.create(name="a-1", rack=rack, gpu_type="A100", n_slots=8, **of_node)
+    set_quota(bob.a, guarantee=4, guarantee_by_type={"A100": 4}, actor=bob.root)
+    ask = ["quota", "request", "vision", "--reason", "x", "--guarantee-of-type"]
+    assert main([*ask, "A10=3"]) == CommandStatus.REFUSED
+    assert "Name types that it has: A100." in capsys.readouterr().err
+    assert main([*ask, "A100"]) != CommandStatus.OK
+    assert "Give one as A100=2." in capsys.readouterr().err
+    assert main([*ask, "A100=3"]) == CommandStatus.OK
+    asked = capsys.readouterr().out.strip()
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["quota", "requests"]) == CommandStatus.OK
+    assert "A100 +3" in capsys.readouterr().out
+    assert main(["quota", "approve", asked, "--guarantee-of-type", "A100=2"]) == CommandStatus.OK
+    assert quota_of(bob.project_a).guarantee_by_type == {"A100": 2}
+    boost = ["quota", "boost", "vision", "--guarantee-of-type", "A100=2", "--hours", "1"]
+    assert main([*boost, "--dry-run"]) == CommandStatus.OK
+    assert "Nothing was changed." in capsys.readouterr().err
+    assert main(["quota", "boosts"]) == CommandStatus.OK
+    assert "A100" not in capsys.readouterr().out
+    assert main(boost) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    assert "A100 0 of 4" in capsys.readouterr().out
+    assert main(boost) == CommandStatus.REFUSED
+    assert "parts of A would be guaranteed 6 GPUs of type A100 now, and it has 4" in capsys.readouterr().err
 
 
 def test_limits_of_users_are_set_listed_and_removed(

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlhub.tenants.quota_terms.boosts import Extra, OwnerRules, first_excess, raised
+from mlhub.tenants.quota_terms.boosts import (
+    BoostAmounts,
+    Extra,
+    OwnerRules,
+    first_excess,
+    raised,
+    raised_guarantees,
+    rest_of,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOP, LEFT, RIGHT, LEAF = (UUID(int=number) for number in range(4))
@@ -64,6 +72,24 @@ def test_a_boost_raises_a_limit_only_where_there_is_one_and_guarantees_from_noth
     assert raised(None, 4, absent=0) == 4
     assert raised(None, 0, absent=0) is None
     assert raised(3, 4, absent=None) == 7
+
+
+BY_TYPE = st.dictionaries(st.sampled_from(["a100", "t4"]), st.integers(0, 6))
+AMOUNTS = st.builds(BoostAmounts, guarantee=GPUS, max_gpus=GPUS, by_type=BY_TYPE, guarantee_by_type=BY_TYPE)
+
+
+@given(st.none() | GPUS, BY_TYPE, AMOUNTS, AMOUNTS)
+def test_gpus_of_types_are_added_besides_those_of_any_type_and_boosts_add_up(
+    more: int | None, by_type: dict[str, int], first: BoostAmounts, second: BoostAmounts
+) -> None:
+    guarantee = None if more is None else sum(by_type.values()) + more
+    raised_first, types_first = raised_guarantees(guarantee, by_type, first)
+    assert rest_of(raised_first, types_first) == rest_of(guarantee, by_type) + first.guarantee
+    assert all(types_first[t] == by_type.get(t, 0) + n for t, n in first.guarantee_by_type.items())
+    assert raised_first is None or raised_first >= sum(types_first.values())
+    both, types_both = raised_guarantees(guarantee, by_type, first + second)
+    one_by_one, types_one_by_one = raised_guarantees(raised_first, types_first, second)
+    assert (both, types_both) == (one_by_one, types_one_by_one)
 
 
 def _fits(owners: dict[UUID, OwnerRules], extras: list[Extra], at: datetime) -> bool:

@@ -10122,12 +10122,16 @@ export interface components {
         };
         /** @description The amounts as asked for, unless others are given. */
         QuotaApprovalRequest: {
-            /** @description GPUs to add to the guarantee. */
+            /** @description GPUs of any type to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. */
             extra_gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description GPUs of single types to add to the guarantee, by type; besides extra_guarantee, whose GPUs are of any type. */
+            extra_guarantee_by_type?: {
                 [key: string]: number;
             };
             /**
@@ -10136,14 +10140,18 @@ export interface components {
              */
             note: string;
         };
-        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type, and a reason. */
+        /** @description At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type, and a reason. */
         QuotaAskRequest: {
-            /** @description GPUs to add to the guarantee. */
+            /** @description GPUs of any type to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
             extra_max_gpus?: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. */
             extra_gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description GPUs of single types to add to the guarantee, by type; besides extra_guarantee, whose GPUs are of any type. */
+            extra_guarantee_by_type?: {
                 [key: string]: number;
             };
             /**
@@ -10161,8 +10169,12 @@ export interface components {
              * @description The boost's id.
              */
             readonly id: string;
-            /** @description GPUs that are added to the guarantee. */
+            /** @description GPUs of any type that are added to the guarantee. */
             readonly extra_guarantee: number;
+            /** @description GPUs of single types that are added to the guarantee, by type, besides extra_guarantee. */
+            readonly extra_guarantee_by_type: {
+                [key: string]: number;
+            };
             /** @description GPUs that are added to the most that may be in use at a time. */
             readonly extra_max_gpus: number;
             /** @description GPUs that are added to the limits of single types, by type. */
@@ -10184,10 +10196,10 @@ export interface components {
              */
             readonly created_at: string;
         };
-        /** @description At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type. */
+        /** @description At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type. */
         QuotaBoostRequestRequest: {
             /**
-             * @description GPUs to add to the guarantee.
+             * @description GPUs of any type to add to the guarantee.
              * @default 0
              */
             extra_guarantee: number;
@@ -10196,8 +10208,12 @@ export interface components {
              * @default 0
              */
             extra_max_gpus: number;
-            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a guarantee is of any type. */
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. */
             extra_gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description GPUs of single types to add to the guarantee, by type; besides extra_guarantee, whose GPUs are of any type. */
+            extra_guarantee_by_type?: {
                 [key: string]: number;
             };
             /**
@@ -10797,8 +10813,12 @@ export interface components {
             readonly owner_kind: string;
             /** @description Its name. */
             readonly owner_name: string;
-            /** @description GPUs to add to the guarantee; once approved, those that were added. */
+            /** @description GPUs of any type to add to the guarantee; once approved, those that were added. */
             readonly extra_guarantee: number;
+            /** @description GPUs of single types to add to the guarantee, by type; once approved, those that were added. */
+            readonly extra_guarantee_by_type: {
+                [key: string]: number;
+            };
             /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
             readonly extra_max_gpus: number;
             /** @description GPUs to add to the limits of single types, by type; once approved, those that were added. */
@@ -13953,7 +13973,11 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
+        /**
+         * @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
+         *
+         *     extra_...: what one more boost would add to these rules, or to the present ones.
+         */
         WhatIfQuotaRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
@@ -14017,6 +14041,18 @@ export interface components {
              * @description The id of the project whose quota would change.
              */
             project?: string;
+            /** @description GPUs of any type to add to the guarantee. */
+            extra_guarantee?: number;
+            /** @description GPUs to add to max_gpus, where that is set. */
+            extra_max_gpus?: number;
+            /** @description GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. */
+            extra_gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description GPUs of single types to add to the guarantee, by type; besides extra_guarantee, whose GPUs are of any type. */
+            extra_guarantee_by_type?: {
+                [key: string]: number;
+            };
         };
         /** @description What would be different; all of it at once. remove_nodes, add_nodes and policy: for administrators. */
         WhatIfRequest: {

@@ -3286,6 +3286,7 @@ class AsyncOrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3295,10 +3296,11 @@ class AsyncOrganisationsOperations:
 
         POST /organisations/{id}/quota/boosts
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3310,6 +3312,7 @@ class AsyncOrganisationsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3331,16 +3334,18 @@ class AsyncOrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3352,6 +3357,7 @@ class AsyncOrganisationsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3815,6 +3821,7 @@ class AsyncProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3825,10 +3832,11 @@ class AsyncProjectsOperations:
         POST /projects/{id}/quota/boosts
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3841,6 +3849,7 @@ class AsyncProjectsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3867,6 +3876,7 @@ class AsyncProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -3874,10 +3884,11 @@ class AsyncProjectsOperations:
         POST /projects/{id}/quota/requests
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3890,6 +3901,7 @@ class AsyncProjectsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4264,16 +4276,18 @@ class AsyncQuotaRequestsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         note: A word to who asked.
         """
         return await self._transport.record(
@@ -4284,6 +4298,7 @@ class AsyncQuotaRequestsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "note": note,
             },
         )
@@ -5251,6 +5266,7 @@ class AsyncTeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -5261,10 +5277,11 @@ class AsyncTeamsOperations:
         POST /teams/{id}/quota/boosts
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5277,6 +5294,7 @@ class AsyncTeamsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -5303,6 +5321,7 @@ class AsyncTeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -5310,10 +5329,11 @@ class AsyncTeamsOperations:
         POST /teams/{id}/quota/requests
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -5326,6 +5346,7 @@ class AsyncTeamsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },

@@ -226,7 +226,10 @@ class WhatIfPolicyRequest(TypedDict):
 
 
 class WhatIfQuotaRequest(TypedDict):
-    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
+    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
+
+    extra_...: what one more boost would add to these rules, or to the present ones.
+    """
 
     max_gpus: NotRequired[int | None]
     gpus_by_type: NotRequired[Mapping[str, int]]
@@ -245,6 +248,10 @@ class WhatIfQuotaRequest(TypedDict):
     organisation: NotRequired[str]
     team: NotRequired[str]
     project: NotRequired[str]
+    extra_guarantee: NotRequired[int]
+    extra_max_gpus: NotRequired[int]
+    extra_gpus_by_type: NotRequired[Mapping[str, int]]
+    extra_guarantee_by_type: NotRequired[Mapping[str, int]]
 
 
 class WhatIfUserQuotaRequest(TypedDict):

@@ -1844,6 +1844,7 @@ class QuotaBoost(ApiRecord):
 
     id: str
     extra_guarantee: int
+    extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
     ends_at: datetime
@@ -2108,6 +2109,7 @@ class RequestedQuota(ApiRecord):
     owner_kind: str
     owner_name: str
     extra_guarantee: int
+    extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
     ends_at: datetime | None

@@ -3256,6 +3256,7 @@ class OrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3265,10 +3266,11 @@ class OrganisationsOperations:
 
         POST /organisations/{id}/quota/boosts
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3280,6 +3282,7 @@ class OrganisationsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3301,16 +3304,18 @@ class OrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3322,6 +3327,7 @@ class OrganisationsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3781,6 +3787,7 @@ class ProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -3791,10 +3798,11 @@ class ProjectsOperations:
         POST /projects/{id}/quota/boosts
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3807,6 +3815,7 @@ class ProjectsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3833,6 +3842,7 @@ class ProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -3840,10 +3850,11 @@ class ProjectsOperations:
         POST /projects/{id}/quota/requests
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3856,6 +3867,7 @@ class ProjectsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4230,16 +4242,18 @@ class QuotaRequestsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
     ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
 
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         note: A word to who asked.
         """
         return self._transport.record(
@@ -4250,6 +4264,7 @@ class QuotaRequestsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "note": note,
             },
         )
@@ -5207,6 +5222,7 @@ class TeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoost:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
@@ -5217,10 +5233,11 @@ class TeamsOperations:
         POST /teams/{id}/quota/boosts
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5233,6 +5250,7 @@ class TeamsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -5259,6 +5277,7 @@ class TeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -5266,10 +5285,11 @@ class TeamsOperations:
         POST /teams/{id}/quota/requests
 
         organisation: Where the address has a name: of which organisation, by id or name.
-        extra_guarantee: GPUs to add to the guarantee.
+        extra_guarantee: GPUs of any type to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
-        What is added to a guarantee is of any type.
+        extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
+        whose GPUs are of any type.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -5282,6 +5302,7 @@ class TeamsOperations:
                 "extra_guarantee": extra_guarantee,
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
+                "extra_guarantee_by_type": extra_guarantee_by_type,
                 "ends_at": ends_at,
                 "reason": reason,
             },

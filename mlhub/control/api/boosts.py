@@ -11,11 +11,13 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.control.quotas.type_guarantees import require_types_there, within_cluster
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.actions import boost_quota, end_boost
 from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
+from mlhub.tenants.actions.limits.quotas import require_quota_right
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, Team
 from mlhub.tenants.sign_in.authentication import caller
 
@@ -23,10 +25,16 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-EXTRA_BY_TYPE = (
-    "GPUs to add to the limits in gpus_by_type, by type; the types must be limited there. What is added to a "
-    "guarantee is of any type."
+EXTRA_BY_TYPE = "GPUs to add to the limits in gpus_by_type, by type; the types must be limited there."
+EXTRA_GUARANTEE_BY_TYPE = (
+    "GPUs of single types to add to the guarantee, by type; besides extra_guarantee, whose GPUs are of any type."
 )
+
+
+def extra_by_type(help_text: str) -> serializers.DictField:
+    """The field of numbers by type that are added."""
+    child = serializers.IntegerField(min_value=0, max_value=MOST_EXTRA)
+    return serializers.DictField(child=child, required=False, help_text=help_text)
 
 
 class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
@@ -36,6 +44,11 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
         child=serializers.IntegerField(),
         read_only=True,
         help_text="GPUs that are added to the limits of single types, by type.",
+    )
+    extra_guarantee_by_type = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="GPUs of single types that are added to the guarantee, by type, besides extra_guarantee.",
     )
     created_by = serializers.SerializerMethodField(
         help_text="Who made it; empty: the platform, or an account that is gone."
@@ -47,13 +60,13 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
     class Meta:
         model = QuotaBoost
         fields = [
-            "id", "extra_guarantee", "extra_max_gpus", "extra_gpus_by_type", "ends_at", "reason", "created_by",
-            "created_at",
+            "id", "extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type", "ends_at",
+            "reason", "created_by", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The boost's id.",
-            extra_guarantee="GPUs that are added to the guarantee.",
+            extra_guarantee="GPUs of any type that are added to the guarantee.",
             extra_max_gpus="GPUs that are added to the most that may be in use at a time.",
             ends_at="When it ends by itself.",
             reason="Why, for those who see the quota.",
@@ -62,17 +75,16 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
 
 
 class QuotaBoostRequestSerializer(StrictSerializer):
-    """At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type."""
+    """At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type."""
 
     extra_guarantee = serializers.IntegerField(
-        min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to the guarantee."
+        min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs of any type to add to the guarantee."
     )
     extra_max_gpus = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to max_gpus, where that is set."
     )
-    extra_gpus_by_type = serializers.DictField(
-        child=serializers.IntegerField(min_value=0, max_value=MOST_EXTRA), required=False, help_text=EXTRA_BY_TYPE
-    )
+    extra_gpus_by_type = extra_by_type(EXTRA_BY_TYPE)
+    extra_guarantee_by_type = extra_by_type(EXTRA_GUARANTEE_BY_TYPE)
     ends_at = serializers.DateTimeField(
         help_text="When it ends by itself; at most 366 days from now. Without an offset it is UTC."
     )
@@ -102,7 +114,11 @@ class QuotaBoostsView(AddressedView):
         """
         owner = self.model._default_manager.get_visible(request.user, id)
         body: dict[str, Any] = read_body(QuotaBoostRequestSerializer, request)
-        boost = boost_quota(owner, actor=caller(request), **body)
+        require_quota_right(owner, caller(request))
+        of_types, field = body.get("extra_guarantee_by_type"), "extra_guarantee_by_type"
+        require_types_there(of_types, field=field)
+        with within_cluster(owner, of_types, field=field):
+            boost = boost_quota(owner, actor=caller(request), **body)
         return Response(QuotaBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import extend_schema
@@ -12,12 +13,14 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control.api.boosts import EXTRA_BY_TYPE
+from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
+from mlhub.control.quotas.type_guarantees import require_types_there, within_cluster
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.tenants.actions import approve_request, refuse_request, request_quota, withdraw_request
 from mlhub.tenants.actions.limits.boosts import MOST_EXTRA
+from mlhub.tenants.actions.limits.quotas import require_quota_right
 from mlhub.tenants.models import Organisation, Project, QuotaRequest, Team
 from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.sign_in.authentication import caller
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
+OF_TYPES = "extra_guarantee_by_type"
 STATES = ["waiting", *(word for word, _ in QuotaRequest.ANSWERS)]
 
 
@@ -36,6 +40,11 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
         child=serializers.IntegerField(),
         read_only=True,
         help_text="GPUs to add to the limits of single types, by type; once approved, those that were added.",
+    )
+    extra_guarantee_by_type = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="GPUs of single types to add to the guarantee, by type; once approved, those that were added.",
     )
     owner = serializers.SerializerMethodField(help_text="Id of the organisation, team or project.")
     owner_kind = serializers.SerializerMethodField(help_text="organisation, team or project.")
@@ -59,15 +68,15 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
     class Meta:
         model = QuotaRequest
         fields = [
-            "id", "organisation", "owner", "owner_kind", "owner_name", "extra_guarantee", "extra_max_gpus",
-            "extra_gpus_by_type", "ends_at", "reason", "requested_by", "created_at", "state", "note", "answered_by",
-            "answered_at",
+            "id", "organisation", "owner", "owner_kind", "owner_name", "extra_guarantee", "extra_guarantee_by_type",
+            "extra_max_gpus", "extra_gpus_by_type", "ends_at", "reason", "requested_by", "created_at", "state", "note",
+            "answered_by", "answered_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The request's id.",
             organisation="Id of its organisation.",
-            extra_guarantee="GPUs to add to the guarantee; once approved, those that were added.",
+            extra_guarantee="GPUs of any type to add to the guarantee; once approved, those that were added.",
             extra_max_gpus="GPUs to add to the most in use at a time; once approved, those that were added.",
             ends_at="Until when; null: for good.",
             reason="What they are for.",
@@ -79,18 +88,17 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
 
 class _AmountsSerializer(StrictSerializer):
     extra_guarantee = serializers.IntegerField(
-        min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs to add to the guarantee."
+        min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs of any type to add to the guarantee."
     )
     extra_max_gpus = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs to add to max_gpus, where that is set."
     )
-    extra_gpus_by_type = serializers.DictField(
-        child=serializers.IntegerField(min_value=0, max_value=MOST_EXTRA), required=False, help_text=EXTRA_BY_TYPE
-    )
+    extra_gpus_by_type = extra_by_type(EXTRA_BY_TYPE)
+    extra_guarantee_by_type = extra_by_type(EXTRA_GUARANTEE_BY_TYPE)
 
 
 class QuotaAskSerializer(_AmountsSerializer):
-    """At least one of extra_guarantee, extra_max_gpus and extra_gpus_by_type, and a reason."""
+    """At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type, and a reason."""
 
     ends_at = serializers.DateTimeField(
         default=None, allow_null=True, help_text="Until when, at most 366 days from now; null: for good."
@@ -136,7 +144,9 @@ class QuotaRequestMakingView(AddressedView):
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide."""
         owner = self.model._default_manager.get_visible(request.user, id)
         body: dict[str, Any] = read_body(QuotaAskSerializer, request)
-        made = request_quota(owner, actor=caller(request), **body)
+        with transaction.atomic():
+            made = request_quota(owner, actor=caller(request), **body)
+            require_types_there(body.get(OF_TYPES), field=OF_TYPES)
         return Response(RequestedQuotaSerializer(made).data, status=status.HTTP_201_CREATED)
 
 
@@ -155,9 +165,11 @@ class QuotaRequestApprovalView(QuotaRequestAnswerView):
     def post(self, request: Request, id: str) -> Response:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good."""
         body: dict[str, Any] = read_body(QuotaApprovalSerializer, request)
-        return Response(
-            RequestedQuotaSerializer(approve_request(self.asked(request, id), actor=caller(request), **body)).data
-        )
+        asked = self.asked(request, id)
+        require_quota_right(asked.owner, caller(request))
+        with within_cluster(asked.owner, body.get(OF_TYPES, asked.extra_guarantee_by_type), field=OF_TYPES):
+            answered = approve_request(asked, actor=caller(request), **body)
+        return Response(RequestedQuotaSerializer(answered).data)
 
 
 class QuotaRequestRefusalView(QuotaRequestAnswerView):

@@ -42,7 +42,7 @@ class QuotaView(AddressedView):
         require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
         body = read_body(s.QuotaRulesChangeSerializer, request)
-        with within_cluster(organisation, body):
+        with within_cluster(organisation, body.get("guarantee_by_type")):
             set_quota(organisation, actor=caller(request), **body)
         return Response(_quota(organisation))
 

@@ -16,11 +16,13 @@ from mlhub.clusters.models import Node
 from mlhub.control.actions import check_policy
 from mlhub.control.advice import whatif
 from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
+from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
 from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
 from mlhub.control.models import DECISIONS
 from mlhub.control.quotas import quota_tree
 from mlhub.control.quotas.budgets import budgets_now
+from mlhub.control.quotas.type_guarantees import require_types_there
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -31,9 +33,11 @@ from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_o
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.access_control.permissions import require_administrator
+from mlhub.tenants.actions.limits.boosts import MOST_EXTRA, checked_amounts
 from mlhub.tenants.actions.limits.quotas import BY_TYPE, Owner, checked_types
 from mlhub.tenants.actions.limits.user_quotas import LIMITS, supposed_user_quota
 from mlhub.tenants.models import Organisation, Project, Team, User
+from mlhub.tenants.quota_terms.boosts import BoostAmounts
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.sign_in.authentication import caller
 from scheduler import policy_named
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 OWNERS: dict[str, Any] = {"organisation": Organisation, "team": Team, "project": Project}
+EXTRAS: dict[str, Any] = {
+    "extra_guarantee": 0, "extra_max_gpus": 0, "extra_gpus_by_type": None, "extra_guarantee_by_type": None,
+}  # fmt: skip
 MOST = 20  # changes of one kind in a question
 
 
@@ -67,13 +74,24 @@ class WhatIfJobSerializer(StrictSerializer):
 
 
 class WhatIfQuotaSerializer(QuotaRulesSerializer):
-    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
+    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
+
+    extra_...: what one more boost would add to these rules, or to the present ones.
+    """
 
     organisation = serializers.UUIDField(
         required=False, help_text="The id of the organisation whose quota would change."
     )
     team = serializers.UUIDField(required=False, help_text="The id of the team whose quota would change.")
     project = serializers.UUIDField(required=False, help_text="The id of the project whose quota would change.")
+    extra_guarantee = serializers.IntegerField(
+        min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs of any type to add to the guarantee."
+    )
+    extra_max_gpus = serializers.IntegerField(
+        min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs to add to max_gpus, where that is set."
+    )
+    extra_gpus_by_type = extra_by_type(EXTRA_BY_TYPE)
+    extra_guarantee_by_type = extra_by_type(EXTRA_GUARANTEE_BY_TYPE)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return _of_one_owner(attrs)
@@ -260,7 +278,8 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
         rules |= {name: checked_types(rules[name], field=name) for name in BY_TYPE if name in rules}
-        found.append(whatif.with_quota(str(owner.id), **quota_tree.with_boosts(owner, rules, now=timezone.now())))
+        rules = quota_tree.with_boosts(owner, rules, now=timezone.now(), more=_boost_of(request))
+        found.append(whatif.with_quota(str(owner.id), **rules))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
         for name in removed:
@@ -270,6 +289,13 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     if added := body.get("add_nodes"):
         found.append(whatif.with_nodes(added["nodes"], n_gpus=added["gpus"], gpu_type=added.get("gpu_type", "")))
     return found
+
+
+def _boost_of(request: dict[str, Any]) -> BoostAmounts | None:
+    """What the change of a quota would add as a boost."""
+    extras = {name: request[name] for name in EXTRAS if request.get(name)}
+    require_types_there(extras.get("extra_guarantee_by_type"), field="extra_guarantee_by_type")
+    return checked_amounts(**{name: extras.get(name, empty) for name, empty in EXTRAS.items()}) if extras else None
 
 
 def _changes_of_users(user: User, body: dict[str, Any], hypothetical: Sequence[Job]) -> list[whatif.Change]:

@@ -60,5 +60,5 @@ def restore_version(owner: Organisation | Team | Project, version: int, *, seen:
     for one in undone:  # the oldest one last: its rules before are those of the version
         rules |= one.before
     require_quota_right(owner, actor)
-    with within_cluster(owner, rules):
+    with within_cluster(owner, rules.get("guarantee_by_type")):
         return set_quota(owner, version=present if seen is None else seen, actor=actor, **rules)

@@ -27,7 +27,7 @@ from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.limits.boosts import amounts_of
 from mlhub.tenants.actions.limits.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team, UserQuota
-from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_guarantees, raised_types
 from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
@@ -61,16 +61,29 @@ class QuotaTree:
             self.fair.add(tenant.id)
 
 
-def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
-    """The rules as the scheduler would see them now, with what the owner's boosts add."""
+def with_boosts(
+    owner: Owner, rules: Mapping[str, Any], *, now: datetime, more: BoostAmounts | None = None
+) -> dict[str, Any]:
+    """The rules as the scheduler would see them now, with what the owner's boosts add. more: as of one more boost."""
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
     extras = extras_now({organisation.pk}, now=now).get(owner.pk, BoostAmounts())
+    quota: QuotaRules | None = getattr(owner, "quota", None)
+    boosted: dict[str, Any] = {
+        "guarantee": None if quota is None else quota.guarantee,
+        "guarantee_by_type": {} if quota is None else quota.guarantee_by_type,
+        "max_gpus": None if quota is None else quota.max_gpus,
+        "gpus_by_type": {} if quota is None else quota.gpus_by_type,
+    }
     found = dict(rules)
-    for name, extra, absent in (("guarantee", extras.guarantee, 0), ("max_gpus", extras.max_gpus, None)):
-        if name in found:
-            found[name] = raised(found[name], extra, absent=absent)
-    if "guarantee_by_type" in found:
-        found["guarantee_by_type"] = type_limits(found["guarantee_by_type"])
+    if more:
+        extras += more
+        found = {**boosted, **found}
+    if "max_gpus" in found:
+        found["max_gpus"] = raised(found["max_gpus"], extras.max_gpus, absent=None)
+    if "guarantee" in found or "guarantee_by_type" in found:
+        whole = {**boosted, **found}
+        guarantee, of_types = raised_guarantees(whole["guarantee"], whole["guarantee_by_type"], extras)
+        found |= {"guarantee": guarantee, "guarantee_by_type": type_limits(of_types)}
     if "gpus_by_type" in found:
         found["gpus_by_type"] = type_limits(raised_types(found["gpus_by_type"], extras.by_type))
     return found
@@ -189,9 +202,16 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
     extras = books.extras.get(owner.id, BoostAmounts())
     limits = books.users.limits_of(owner)
     if quota is None:
-        guarantee = raised(None, extras.guarantee, absent=0)
-        name = owner.name
-        return TenantSnapshot(str(owner.id), name, parent=parent, guarantee=guarantee, user_limits=limits)
+        guarantee, of_types = raised_guarantees(None, {}, extras)
+        return TenantSnapshot(
+            str(owner.id),
+            owner.name,
+            parent=parent,
+            guarantee=guarantee,
+            guarantee_by_type=type_limits(of_types),
+            user_limits=limits,
+        )
+    guarantee, of_types = raised_guarantees(quota.guarantee, quota.guarantee_by_type, extras)
     return TenantSnapshot(
         id=str(owner.id),
         name=owner.name,
@@ -199,8 +219,8 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         max_gpus=raised(quota.max_gpus, extras.max_gpus, absent=None),
         max_running_jobs=quota.max_running_jobs,
         weight=quota.weight,
-        guarantee=raised(_guarantee(quota, extras), extras.guarantee, absent=0),
-        guarantee_by_type=type_limits(quota.guarantee_by_type),
+        guarantee=guarantee,
+        guarantee_by_type=type_limits(of_types),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
         reclaim=Reclaim(quota.reclaim),
@@ -212,13 +232,6 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         max_cpus=quota.max_cpus,
         max_memory_bytes=quota.max_memory_bytes,
     )
-
-
-def _guarantee(quota: QuotaRules, extras: BoostAmounts) -> int | None:
-    """What a boost adds to: guarantees of types where they are all there is."""
-    if quota.guarantee is None and extras.guarantee:
-        return sum(quota.guarantee_by_type.values()) or None
-    return quota.guarantee
 
 
 def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

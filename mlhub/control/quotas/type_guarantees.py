@@ -3,59 +3,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.limits.quotas import Owner
-from mlhub.tenants.models import Organisation, Quota, QuotaRules
+from mlhub.tenants.models import Organisation, Quota, QuotaBoost
 
 
 @contextmanager
-def within_cluster(owner: Owner, rules: Mapping[str, Any]) -> Iterator[None]:
-    """Within the block these rules are set, by set_quota(), in one transaction. Of organisations that are guaranteed
-    GPUs of types one at a time is set, so that two cannot be guaranteed the same GPUs.
+def within_cluster(owner: Owner, by_type: Any, *, field: str = "guarantee_by_type") -> Iterator[None]:
+    """Within the block the guarantees of types are set or raised, in one transaction that an excess undoes. Of
+    organisations that are guaranteed GPUs of types one at a time is changed, so that two cannot be guaranteed the same.
 
-    Raises InvalidInputError as _require_gpus_of_types() does. The caller has checked that the person may set them: the
-    message says what others are guaranteed.
+    by_type: as they were given, under the field; others than organisations are measured by what is above them. Raises
+    InvalidInputError where more GPUs of a type would be guaranteed than the cluster has, nodes that are away and boosts
+    included; what is kept or lowered is not looked at, so that a cluster that shrank is no bar to that. The caller has
+    checked that the person may set them: the message says what others are guaranteed.
     """
     with transaction.atomic():
-        by_type = rules.get("guarantee_by_type")
-        if isinstance(owner, Organisation) and isinstance(
-            by_type, Mapping
-        ):  # set_quota() says what is wrong with others
-            lock_until_commit("guarantees of GPU types")
-            _require_gpus_of_types(owner, by_type)
+        if not by_type or not isinstance(owner, Organisation):
+            yield
+            return
+        lock_until_commit("guarantees of GPU types")
+        before = _guaranteed()[owner.pk]
         yield
+        _require_gpus_of_types(owner, before, field=field)
 
 
-def _require_gpus_of_types(organisation: Organisation, by_type: Mapping[str, Any]) -> None:
-    """Raises InvalidInputError where more GPUs of a type would be guaranteed than the cluster has, nodes that are away
-    included; what is kept or lowered is not looked at, so that a cluster that shrank is no bar to that.
-    """
-    quotas: dict[Any, QuotaRules] = {quota.pk: quota for quota in Quota.objects.all()}
-    own = quotas.pop(organisation.pk, None)
-    there = Node.objects.gpus_by_type()
-    for gpu_type, n in sorted(by_type.items()):
-        before = own.guarantee_by_type.get(gpu_type, 0) if own else 0
-        others = sum(quota.guarantee_by_type.get(gpu_type, 0) for quota in quotas.values())
-        if n <= before or n + others <= there.get(gpu_type, 0):
+def require_types_there(by_type: Any, *, field: str) -> None:
+    """Raises InvalidInputError for a type that the cluster has no GPUs of, with the names of those that it has."""
+    if isinstance(by_type, dict):
+        there = Node.objects.gpus_by_type()
+        for gpu_type in sorted(by_type):
+            if by_type[gpu_type] and not there.get(gpu_type):
+                raise _no_such_type(gpu_type, there, field)
+
+
+def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, field: str) -> None:
+    """before: what it was guaranteed."""
+    there, guaranteed = Node.objects.gpus_by_type(), _guaranteed()
+    own = guaranteed.pop(organisation.pk, Counter())
+    for gpu_type, n in sorted(own.items()):
+        others = sum(by_type[gpu_type] for by_type in guaranteed.values())
+        if n <= before[gpu_type] or n + others <= there.get(gpu_type, 0):
             continue
         if not there.get(gpu_type):
-            names = ", ".join(sorted(name for name, count in there.items() if name and count))
-            raise InvalidInputError(
-                f"The cluster has no GPUs of type {gpu_type}, so none can be guaranteed.",
-                field="guarantee_by_type",
-                remedy=f"Name types that it has: {names}." if names else "Add a node with such GPUs first.",
-            )
+            raise _no_such_type(gpu_type, there, field)
         taken = f", of which other organisations are guaranteed {others}" if others else ""
+        left, is_extra = max(0, there[gpu_type] - others), field != "guarantee_by_type"
+        most = f"Add at most {max(0, left - before[gpu_type])}" if is_extra else f"Guarantee at most {left}"
         raise InvalidInputError(
             f"The cluster has {there[gpu_type]} GPUs of type {gpu_type}{taken}; {n} are too many.",
-            field="guarantee_by_type",
-            remedy=f"Guarantee at most {max(0, there[gpu_type] - others)} of type {gpu_type}.",
+            field=field,
+            remedy=f"{most} of type {gpu_type}.",
         )
+
+
+def _guaranteed() -> defaultdict[UUID, Counter[str]]:
+    """GPUs by type that organisations are guaranteed now, with their boosts."""
+    found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
+    for quota in Quota.objects.exclude(guarantee_by_type={}):
+        found[quota.pk].update(quota.guarantee_by_type)
+    boosts = QuotaBoost.objects.in_effect(timezone.now()).filter(team=None, project=None)
+    for boost in boosts.exclude(extra_guarantee_by_type={}):
+        found[boost.organisation_id].update(boost.extra_guarantee_by_type)
+    return found
+
+
+def _no_such_type(gpu_type: str, there: dict[str, int], field: str) -> InvalidInputError:
+    names = ", ".join(sorted(name for name, count in there.items() if name and count))
+    return InvalidInputError(
+        f"The cluster has no GPUs of type {gpu_type}, so none can be guaranteed.",
+        field=field,
+        remedy=f"Name types that it has: {names}." if names else "Add a node with such GPUs first.",
+    )

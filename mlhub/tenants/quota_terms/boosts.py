@@ -12,18 +12,32 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class BoostAmounts:
-    """GPUs that are added to an owner's guarantee, to its limit in sum, and to its limits of single types."""
+    """GPUs that are added to an owner's guarantee, to its limit in sum, and to its limits of single types.
+
+    guarantee: of any type; guarantee_by_type: of single types, besides these.
+    """
 
     guarantee: int = 0
     max_gpus: int = 0
     by_type: Mapping[str, int] = field(default_factory=dict)
+    guarantee_by_type: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: BoostAmounts) -> BoostAmounts:
-        by_type = {t: self.by_type.get(t, 0) + other.by_type.get(t, 0) for t in {*self.by_type, *other.by_type}}
-        return BoostAmounts(self.guarantee + other.guarantee, self.max_gpus + other.max_gpus, by_type)
+        return BoostAmounts(
+            self.guarantee + other.guarantee,
+            self.max_gpus + other.max_gpus,
+            _sum(self.by_type, other.by_type),
+            _sum(self.guarantee_by_type, other.guarantee_by_type),
+        )
 
     def __bool__(self) -> bool:
-        return bool(self.guarantee or self.max_gpus or any(self.by_type.values()))
+        typed = (*self.by_type.values(), *self.guarantee_by_type.values())
+        return bool(self.guarantee or self.max_gpus or any(typed))
+
+    @property
+    def guaranteed(self) -> int:
+        """Returns all GPUs that are added to the guarantee."""
+        return self.guarantee + sum(self.guarantee_by_type.values())
 
 
 @dataclass(frozen=True)
@@ -65,9 +79,29 @@ def raised(rule: int | None, extra: int, *, absent: int | None) -> int | None:
     return base + extra if base is not None and extra else rule
 
 
+def raised_guarantees(
+    guarantee: int | None, by_type: Mapping[str, int], extras: BoostAmounts
+) -> tuple[int | None, dict[str, int]]:
+    """Returns the guarantee and those of single types in it, with the extras: what is left of any type grows by
+    extras.guarantee alone.
+    """
+    if guarantee is None and extras.guarantee:
+        guarantee = sum(by_type.values())  # those of types are all there is
+    return raised(guarantee, extras.guaranteed, absent=None), _sum(by_type, extras.guarantee_by_type)
+
+
+def rest_of(guarantee: int | None, by_type: Mapping[str, int]) -> int:
+    """Returns GPUs of any type: the guarantee without those of single types in it."""
+    return max(0, (guarantee or 0) - sum(by_type.values()))
+
+
 def raised_types(limits: Mapping[str, int], extras: Mapping[str, int]) -> dict[str, int]:
     """Returns the limits of single types with the extras; a type without a limit stays without one."""
     return {gpu_type: most + extras.get(gpu_type, 0) for gpu_type, most in limits.items()}
+
+
+def _sum(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return {t: first.get(t, 0) + second.get(t, 0) for t in sorted({*first, *second})}
 
 
 def first_excess(owners: Mapping[UUID, OwnerRules], extras: Iterable[Extra], *, now: datetime) -> Excess | None:

@@ -150,6 +150,50 @@ def test_no_guarantee_of_any_type_takes_gpus_back_that_run_within_one_of_the_typ
     assert isinstance(waiting.of("a"), Keep)
 
 
+def test_a_gang_above_the_guarantee_of_its_type_takes_back_its_part_by_type_and_the_rest_by_number() -> None:
+    case = two_types(guarantee=4, guarantee_by_type=(("a100", 2),)).quota("bob", guarantee=2)
+    case = case.running(job("b", gpus=2, tenant="bob", gpu_types=A100, priority=1))
+    case = case.running(job("c", gpus=2, tenant="charlie", gpu_types=A100))
+    case = case.waiting(job("gang", gpus=4, gpu_types=A100))
+    plan = case.decide("fifo")
+    taken = [plan.of(name) for name in ("b", "c")]
+    assert [one.explanations[0].reason for one in taken if isinstance(one, Preempt)] == [
+        Reason.RECLAIMED_OF_TYPE,
+        Reason.RECLAIMED,
+    ]
+    stopping = case.after(plan)
+    freed = stopping.after(stopping.decide("fifo"))
+    started = freed.decide("fifo")
+    assert isinstance(started.of("gang"), Launch)
+    again = started.of("b")  # what bob is guaranteed are two GPUs of any type, and this job wants A100
+    assert isinstance(again, Wait)
+    assert all(isinstance(one, Keep | Wait) for one in freed.after(started).decide("fifo").decisions)
+
+
+@pytest.mark.parametrize("n_held", [2, 3])
+def test_a_gang_takes_no_more_back_by_type_than_is_guaranteed_and_not_free(n_held: int) -> None:
+    case = two_types(guarantee=4, guarantee_by_type=(("a100", 2),)).quota("bob", guarantee=4)
+    held = [job(f"b{i}", gpus=1, tenant="bob", gpu_types=A100) for i in range(n_held)]
+    plan = case.running(*held).waiting(job("gang", gpus=4, gpu_types=A100)).decide("fifo")
+    assert all(isinstance(plan.of(one.id), Keep) for one in held)  # by number bob borrows nothing
+    assert isinstance(plan.of("gang"), Wait)
+
+
+def test_two_gangs_above_the_guarantee_of_their_type_do_not_take_from_each_other_in_turn() -> None:
+    case = two_types(guarantee=4, guarantee_by_type=(("a100", 2),))
+    case = case.quota("bob", guarantee=4, guarantee_by_type=(("a100", 2),))
+    case = case.running(job("first", gpus=4, gpu_types=A100)).waiting(
+        job("second", gpus=4, tenant="bob", gpu_types=A100)
+    )
+    plan = case.decide("fifo")
+    assert isinstance(plan.of("first"), Keep)
+    assert isinstance(plan.of("second"), Wait)
+    within = case.waiting(job("third", gpus=2, tenant="bob", gpu_types=A100)).decide("fifo")
+    assert isinstance(
+        within.of("first"), Preempt
+    )  # a job within the guarantee of its type comes before a gang above it
+
+
 def test_an_owner_that_takes_nothing_back_waits_and_no_one_borrows_the_type_anew() -> None:
     case = two_types(guarantee_by_type=FOUR, reclaim=Reclaim.NEVER)
     case = case.running(job("x", gpus=3, tenant="bob", gpu_types=A100))
@@ -233,6 +277,59 @@ def test_a_job_within_the_guarantee_of_a_type_gets_its_gpus_at_once_under_every_
     own = next(one for one in after.jobs if one.id == "own")
     assert own.held is not None
     assert own.held.n_workers == n
+
+
+@st.composite
+def in_two_parts(draw: st.DrawFn) -> Case:
+    """A100 are held, some within bob's guarantee of any type; alice's gang is owed some by type, the rest in number."""
+    n_typed = draw(st.integers(1, 3))
+    case = two_types(guarantee=4, guarantee_by_type=(("a100", n_typed),), borrow_limit=draw(st.sampled_from([None, 0])))
+    case = case.quota("bob", guarantee=draw(st.integers(n_typed, 4)), lend_limit=draw(st.sampled_from([None, 0])))
+    holders = draw(st.permutations(["bob"] * n_typed + ["charlie"] * (4 - n_typed)))
+    for i, tenant in enumerate(holders):
+        one = job(f"r{i}", gpus=1, tenant=tenant, length_s=5000.0, priority=draw(st.integers(0, 1)))
+        case = case.running(replace(one, gpu_types=draw(st.sampled_from([A100, ()]))))
+    return case.waiting(job("gang", gpus=4, at=900.0, gpu_types=A100, length_s=5000.0))
+
+
+@pytest.mark.slow
+@quick
+@given(in_two_parts(), policies.filter(lambda policy: policy != "antman"))  # which chooses GPUs of its own, of any type
+def test_a_gang_gets_its_part_by_type_and_the_rest_in_number_under_every_policy(case: Case, policy: str) -> None:
+    story = rounds(case, policy, 8)
+    gang = next(one for one in story[-1][0].jobs if one.id == "gang")
+    assert gang.held is not None
+    assert gang.held.n_workers == 4
+    assert gang.held == next(one for one in story[5][0].jobs if one.id == "gang").held  # and keeps them
+
+
+@st.composite
+def gangs(draw: st.DrawFn) -> Case:
+    """Tenants that are guaranteed GPUs of a type and of any type, with gangs above the first."""
+    case = two_types(guarantee=draw(st.integers(2, 4)), guarantee_by_type=(("a100", draw(st.integers(1, 2))),))
+    typed = draw(st.integers(0, 2))
+    case = case.quota(
+        "bob",
+        guarantee=max(typed, draw(st.integers(0, 4))),
+        guarantee_by_type=(("a100", typed),),
+        reclaim=draw(st.sampled_from(list(Reclaim))),
+    )
+    for i in range(draw(st.integers(0, 5))):
+        tenant, types = draw(st.sampled_from(["alice", "bob", "charlie"])), draw(st.sampled_from([(), A100, T4]))
+        one = job(
+            f"r{i}", gpus=draw(st.integers(1, 4)), tenant=tenant, gpu_types=types, priority=draw(st.integers(0, 1))
+        )
+        case = case.waiting(replace(one, max_workers=one.min_workers + draw(st.integers(0, 1))))
+    for _ in range(draw(st.integers(0, 2))):
+        case = case.after(case.decide("backfill"), seconds=30.0)
+    return case.waiting(job("gang", gpus=draw(st.integers(2, 4)), gpu_types=A100, at=900.0))
+
+
+@pytest.mark.slow
+@quick
+@given(gangs(), policies)
+def test_under_every_policy_gangs_above_the_guarantee_of_their_type_come_to_rest(case: Case, policy: str) -> None:
+    assert restless(case, policy) == []
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def set_rules(
     owner = owner_of(session, name)
     rules |= {key: _types_after(owner[key], changes) for key, changes in by_type.items() if changes}
     if dry_run:
-        _preview(session, owner, rules)
+        preview(session, owner, rules)
         return
     made = session.api.patch(f"/{owner['kind']}s/{owner['id']}/quota", version=owner["version"], **rules)
     if session.output.form is not Format.TABLE:
@@ -124,7 +124,7 @@ def types_of(texts: list[str]) -> dict[str, int]:
     return found
 
 
-def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
+def preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
     """What the scheduler would decide now, with the rules as they are and as they would be."""
     wish = {key: value for key, value in rules.items() if key not in NOT_PREVIEWED}
     found: dict[str, Any] = {"effects": []}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
-from mlhub.cli.commands.tenancy.quota_rules import list_owners, set_rules, types_of
+from mlhub.cli.commands.tenancy.quota_rules import list_owners, preview, set_rules, types_of
 from mlhub.cli.commands.tenancy.user_limits import users
 from mlhub.cli.output import Format, size, until
 from mlhub.cli.session import session_of
@@ -24,6 +24,11 @@ OfTypes = Annotated[
     list[str] | None,
     typer.Option(metavar="TYPE=NUMBER", help="GPUs to add to the limit of a type; once for each type."),
 ]
+GuaranteeOfTypes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TYPE=NUMBER", help="GPUs of a type to add to the guarantee; once for each type."),
+]
+GUARANTEE = "GPUs of any type to add to the guarantee."
 
 
 @quota.callback()
@@ -81,8 +86,9 @@ def list_boosts(context: typer.Context) -> None:
         "ID": lambda row: row["id"],
         "OF": lambda row: row["owner"],
         "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
+        "GUARANTEED BY TYPE": lambda row: _added(row["extra_guarantee_by_type"]),
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
-        "BY TYPE": _added_by_type,
+        "BY TYPE": lambda row: _added(row["extra_gpus_by_type"]),
         "ENDS": lambda row: until(row["ends_at"]),
         "BY": lambda row: row["created_by"],
         "REASON": lambda row: row["reason"],
@@ -95,19 +101,23 @@ def boost(
     context: typer.Context,
     name: OwnerName,
     hours: Annotated[float, typer.Option(min=0.01, max=366 * 24, help="Hours from now after which it ends.")],
-    guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
+    guarantee: Annotated[int, typer.Option(min=0, help=GUARANTEE)] = 0,
+    guarantee_of_type: GuaranteeOfTypes = None,
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
     gpus_of_type: OfTypes = None,
     reason: Annotated[str, typer.Option(help="Why, for those who see the quota.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
 ) -> None:
     """Raise a quota for some hours; it ends by itself."""
     session = session_of(context)
+    extras = _extras(guarantee, guarantee_of_type, max_gpus, gpus_of_type)
     owner = owner_of(session, name)
+    if dry_run:
+        preview(session, owner, extras)
+        return
     made = session.api.post(
         f"/{owner['kind']}s/{owner['id']}/quota/boosts",
-        extra_guarantee=guarantee,
-        extra_max_gpus=max_gpus,
-        extra_gpus_by_type=types_of(gpus_of_type or []),
+        **extras,
         ends_at=(datetime.now(UTC) + timedelta(hours=hours)).isoformat(),
         reason=reason,
     )
@@ -131,7 +141,8 @@ def make_request(
     context: typer.Context,
     name: OwnerName,
     reason: Annotated[str, typer.Option(help="What the GPUs are for, to who decides.")],
-    guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
+    guarantee: Annotated[int, typer.Option(min=0, help=GUARANTEE)] = 0,
+    guarantee_of_type: GuaranteeOfTypes = None,
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
     gpus_of_type: OfTypes = None,
     hours: Annotated[
@@ -140,13 +151,12 @@ def make_request(
 ) -> None:
     """Ask those who may change a quota for more."""
     session = session_of(context)
+    extras = _extras(guarantee, guarantee_of_type, max_gpus, gpus_of_type)
     owner = owner_of(session, name)
     ends_at = None if hours is None else (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
     made = session.api.post(
         f"/{owner['kind']}s/{owner['id']}/quota/requests",
-        extra_guarantee=guarantee,
-        extra_max_gpus=max_gpus,
-        extra_gpus_by_type=types_of(gpus_of_type or []),
+        **extras,
         ends_at=ends_at,
         reason=reason,
     )
@@ -168,8 +178,9 @@ def list_requests(
         "ID": lambda row: row["id"],
         "FOR": lambda row: row["owner_name"],
         "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
+        "GUARANTEED BY TYPE": lambda row: _added(row["extra_guarantee_by_type"]),
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
-        "BY TYPE": _added_by_type,
+        "BY TYPE": lambda row: _added(row["extra_gpus_by_type"]),
         "UNTIL": lambda row: "for good" if row["ends_at"] is None else until(row["ends_at"]),
         "BY": lambda row: row["requested_by"],
         "STATE": lambda row: row["state"],
@@ -191,6 +202,13 @@ def approve(
         list[str] | None,
         typer.Option(metavar="TYPE=NUMBER", help="Add so many of a type, and no others, instead of those asked for."),
     ] = None,
+    guarantee_of_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE=NUMBER",
+            help="Add so many of a type to the guarantee, instead of all those asked for by type.",
+        ),
+    ] = None,
     note: Annotated[str, typer.Option(help="A word to who asked.")] = "",
 ) -> None:
     """Give what a request asks for."""
@@ -199,6 +217,8 @@ def approve(
     given: dict[str, Any] = {field: value for field, value in amounts.items() if value is not None}
     if gpus_of_type:
         given["extra_gpus_by_type"] = types_of(gpus_of_type)
+    if guarantee_of_type:
+        given["extra_guarantee_by_type"] = types_of(guarantee_of_type)
     session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
     session.output.note("The request is approved.")
 
@@ -219,6 +239,18 @@ def withdraw(context: typer.Context, id: RequestId) -> None:
     session = session_of(context)
     session.api.post(f"/quota-requests/{id}/withdraw")
     session.output.note("The request is withdrawn.")
+
+
+def _extras(
+    guarantee: int, guarantee_of_type: list[str] | None, max_gpus: int, gpus_of_type: list[str] | None
+) -> dict[str, Any]:
+    """What is to be added, as the API has it."""
+    return {
+        "extra_guarantee": guarantee,
+        "extra_guarantee_by_type": types_of(guarantee_of_type or []),
+        "extra_max_gpus": max_gpus,
+        "extra_gpus_by_type": types_of(gpus_of_type or []),
+    }
 
 
 def _boosted(row: dict[str, Any]) -> int:
@@ -256,6 +288,6 @@ def _guarantees_by_type(row: dict[str, Any]) -> str:
     return ", ".join(found) or "none"
 
 
-def _added_by_type(row: dict[str, Any]) -> str:
+def _added(by_type: dict[str, int]) -> str:
     """A100 +2"""
-    return ", ".join(f"{gpu_type} +{n}" for gpu_type, n in row["extra_gpus_by_type"].items())
+    return ", ".join(f"{gpu_type} +{n}" for gpu_type, n in by_type.items())

@@ -14,11 +14,8 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.access_control.assignments import TenantNode
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.hierarchy.team_places import require_place
-from mlhub.tenants.actions.limits.quotas import (
-    require_room_above,
-    require_room_for_boosts,
-    require_types_above,
-)
+from mlhub.tenants.actions.limits.boosted_guarantees import require_room_for_boosts
+from mlhub.tenants.actions.limits.quotas import require_room_above, require_types_above
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,

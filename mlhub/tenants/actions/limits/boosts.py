@@ -13,12 +13,12 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.actions.limits.boosted_guarantees import require_room_for_boosts
 from mlhub.tenants.actions.limits.quotas import (
     Owner,
     checked_types,
     quota_of,
     require_quota_right,
-    require_room_for_boosts,
     rules_above,
 )
 from mlhub.tenants.audit import record
@@ -36,6 +36,7 @@ def boost_quota(
     extra_guarantee: int = 0,
     extra_max_gpus: int = 0,
     extra_gpus_by_type: Mapping[str, int] | None = None,
+    extra_guarantee_by_type: Mapping[str, int] | None = None,
     ends_at: datetime,
     reason: str = "",
     actor: User | None,
@@ -48,7 +49,7 @@ def boost_quota(
     """
     require_quota_right(owner, actor)
     now = timezone.now()
-    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type)
+    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type, extra_guarantee_by_type)
     check_end(ends_at, now)
     with transaction.atomic():
         organisation = _locked(owner)
@@ -65,11 +66,14 @@ def boost_quota(
             extra_guarantee=amounts.guarantee,
             extra_max_gpus=amounts.max_gpus,
             extra_gpus_by_type=amounts.by_type,
+            extra_guarantee_by_type=amounts.guarantee_by_type,
             ends_at=ends_at,
             reason=reason,
             created_by=actor,
         )
-        require_room_for_boosts(organisation, field="extra_guarantee", now=now)
+        of_types = "extra_guarantee_by_type"
+        field = "extra_guarantee" if amounts.guarantee or not amounts.guarantee_by_type else of_types
+        require_room_for_boosts(organisation, field=field, field_of_types=of_types, now=now)
         _record("quota.boosted", boost, actor)
     return boost
 
@@ -139,23 +143,29 @@ def type_limits_above(project: Project) -> list[tuple[Owner, dict[str, int]]]:
 
 
 def amounts_of(row: QuotaBoost | QuotaRequest) -> BoostAmounts:
-    return BoostAmounts(row.extra_guarantee, row.extra_max_gpus, row.extra_gpus_by_type)
+    return BoostAmounts(row.extra_guarantee, row.extra_max_gpus, row.extra_gpus_by_type, row.extra_guarantee_by_type)
 
 
 def checked_amounts(
-    extra_guarantee: int, extra_max_gpus: int, extra_gpus_by_type: Mapping[str, int] | None
+    extra_guarantee: int,
+    extra_max_gpus: int,
+    extra_gpus_by_type: Mapping[str, int] | None,
+    extra_guarantee_by_type: Mapping[str, int] | None,
 ) -> BoostAmounts:
     """Raises InvalidInputError for nothing, and for too much."""
-    by_type = checked_types(extra_gpus_by_type or {}, field="extra_gpus_by_type")
+    typed = {"extra_gpus_by_type": extra_gpus_by_type, "extra_guarantee_by_type": extra_guarantee_by_type}
+    by_type = {field: checked_types(numbers or {}, field=field) for field, numbers in typed.items()}
     counts = [("extra_guarantee", extra_guarantee), ("extra_max_gpus", extra_max_gpus)]
-    for field, value in counts + [("extra_gpus_by_type", n) for n in by_type.values()]:
+    counts += [(field, n) for field, numbers in by_type.items() for n in numbers.values()]
+    for field, value in counts:
         if not 0 <= value <= MOST_EXTRA:
             raise InvalidInputError(f"{field} is {value}.", field=field, remedy=f"Give 0 to {MOST_EXTRA} GPUs.")
-    amounts = BoostAmounts(extra_guarantee, extra_max_gpus, {t: n for t, n in by_type.items() if n})
+    limits, guarantees = ({t: n for t, n in numbers.items() if n} for numbers in by_type.values())
+    amounts = BoostAmounts(extra_guarantee, extra_max_gpus, limits, guarantees)
     if not amounts:
         remedy = (
-            "Give GPUs that are added to the guarantee, to max_gpus as extra_max_gpus, or to limits of single types as "
-            "extra_gpus_by_type."
+            "Give GPUs that are added to the guarantee, of single types as extra_guarantee_by_type, to max_gpus as "
+            "extra_max_gpus, or to limits of single types as extra_gpus_by_type."
         )
         raise InvalidInputError("Nothing would be added.", field="extra_guarantee", remedy=remedy)
     return amounts
@@ -207,6 +217,7 @@ def _record(kind: str, boost: QuotaBoost, actor: User | None) -> None:
         extra_guarantee=boost.extra_guarantee,
         extra_max_gpus=boost.extra_max_gpus,
         extra_gpus_by_type=boost.extra_gpus_by_type,
+        extra_guarantee_by_type=boost.extra_guarantee_by_type,
         ends_at=boost.ends_at,
         reason=boost.reason,
     )

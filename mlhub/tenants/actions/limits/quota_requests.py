@@ -19,7 +19,7 @@ from mlhub.tenants.actions.limits.quotas import Owner, quota_of, require_quota_r
 from mlhub.tenants.audit import record
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User
-from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_types
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_guarantees, raised_types
 from mlhub.tenants.roles import Role
 
 MOST_WAITING = 5  # of one user in one organisation
@@ -32,6 +32,7 @@ def request_quota(
     extra_guarantee: int = 0,
     extra_max_gpus: int = 0,
     extra_gpus_by_type: Mapping[str, int] | None = None,
+    extra_guarantee_by_type: Mapping[str, int] | None = None,
     ends_at: datetime | None = None,
     reason: str,
     actor: User,
@@ -43,7 +44,7 @@ def request_quota(
     """
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
     require_role(actor, owner, Role.SUBMITTER)
-    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type)
+    amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type, extra_guarantee_by_type)
     if ends_at is not None:
         check_end(ends_at, timezone.now())
     if not reason.strip():
@@ -65,6 +66,7 @@ def request_quota(
             extra_guarantee=amounts.guarantee,
             extra_max_gpus=amounts.max_gpus,
             extra_gpus_by_type=amounts.by_type,
+            extra_guarantee_by_type=amounts.guarantee_by_type,
             ends_at=ends_at,
             reason=reason.strip(),
             requested_by=actor,
@@ -81,6 +83,7 @@ def approve_request(
     extra_guarantee: int | None = None,
     extra_max_gpus: int | None = None,
     extra_gpus_by_type: Mapping[str, int] | None = None,
+    extra_guarantee_by_type: Mapping[str, int] | None = None,
     note: str = "",
     actor: User,
 ) -> QuotaRequest:
@@ -96,15 +99,17 @@ def approve_request(
             asked.extra_guarantee if extra_guarantee is None else extra_guarantee,
             asked.extra_max_gpus if extra_max_gpus is None else extra_max_gpus,
             asked.extra_gpus_by_type if extra_gpus_by_type is None else extra_gpus_by_type,
+            asked.extra_guarantee_by_type if extra_guarantee_by_type is None else extra_guarantee_by_type,
         )
         asked.extra_guarantee, asked.extra_max_gpus = given.guarantee, given.max_gpus
-        asked.extra_gpus_by_type = dict(given.by_type)
+        asked.extra_gpus_by_type, asked.extra_guarantee_by_type = dict(given.by_type), dict(given.guarantee_by_type)
         if asked.ends_at is not None:
             boost_quota(
                 asked.owner,
                 extra_guarantee=given.guarantee,
                 extra_max_gpus=given.max_gpus,
                 extra_gpus_by_type=given.by_type,
+                extra_guarantee_by_type=given.guarantee_by_type,
                 ends_at=asked.ends_at,
                 reason=asked.reason[:200],
                 actor=actor,
@@ -141,9 +146,11 @@ def _add_for_good(owner: Owner, given: BoostAmounts, actor: User) -> None:
     changes: dict[str, Any] = {}
     if given.max_gpus and quota.max_gpus is not None:
         changes["max_gpus"] = quota.max_gpus + given.max_gpus
-    if given.guarantee:
-        of_types = sum(quota.guarantee_by_type.values())  # are all of the guarantee where there is no other
-        changes["guarantee"] = (of_types if quota.guarantee is None else quota.guarantee) + given.guarantee
+    if given.guaranteed:
+        guarantee, of_types = raised_guarantees(quota.guarantee, quota.guarantee_by_type, given)
+        present = {"guarantee": quota.guarantee, "guarantee_by_type": quota.guarantee_by_type}
+        wanted = {"guarantee": guarantee, "guarantee_by_type": of_types}
+        changes |= {name: value for name, value in wanted.items() if value != present[name]}
     if given.by_type:
         changes["gpus_by_type"] = raised_types(quota.gpus_by_type, given.by_type)
     set_quota(owner, actor=actor, **changes)
@@ -188,6 +195,7 @@ def _amounts(asked: QuotaRequest) -> str:
     parts = []
     if asked.extra_guarantee:
         parts.append(f"{asked.extra_guarantee} more guaranteed GPUs")
+    parts += [f"{n} more guaranteed {gpu_type} GPUs" for gpu_type, n in asked.extra_guarantee_by_type.items()]
     if asked.extra_max_gpus:
         parts.append(f"{asked.extra_max_gpus} more GPUs at most")
     parts += [f"{n} more {gpu_type} GPUs at most" for gpu_type, n in asked.extra_gpus_by_type.items()]
@@ -209,6 +217,7 @@ def _record(kind: str, asked: QuotaRequest, actor: User) -> None:
         extra_guarantee=asked.extra_guarantee,
         extra_max_gpus=asked.extra_max_gpus,
         extra_gpus_by_type=asked.extra_gpus_by_type,
+        extra_guarantee_by_type=asked.extra_guarantee_by_type,
         ends_at=asked.ends_at,
         reason=asked.note if asked.answer else asked.reason,
     )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -13,9 +12,10 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.access_control.assignments import above
 from mlhub.tenants.access_control.permissions import require_role
+from mlhub.tenants.actions.limits.boosted_guarantees import require_room_for_boosts
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, QuotaRules, Team, TeamQuota, User
-from mlhub.tenants.quota_terms.boosts import Extra, OwnerRules, first_excess
+from mlhub.tenants.quota_terms.boosts import rest_of
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
 
@@ -72,7 +72,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         _check_sums(owner, quota, changes)
         quota.version += 1
         quota.save()
-        if field := next((name for name in ("guarantee", "guarantee_by_type", "max_gpus") if name in changes), ""):
+        if field := next((name for name in ("guarantee", *BY_TYPE, "max_gpus") if name in changes), ""):
             require_room_for_boosts(organisation, field=field, now=timezone.now())
         record(
             "quota.changed",
@@ -256,8 +256,7 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
 
 
 def _rest(quota: QuotaRules) -> int:
-    """GPUs of any type: the guarantee without those of single types in it."""
-    return max(0, (quota.guarantee or 0) - sum(quota.guarantee_by_type.values()))
+    return rest_of(quota.guarantee, quota.guarantee_by_type)
 
 
 def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: str = "") -> None:
@@ -309,47 +308,6 @@ def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str 
             field=field,
             remedy=remedy or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
         )
-
-
-def require_room_for_boosts(organisation: Organisation, *, field: str, now: datetime) -> None:
-    """Raises InvalidInputError when a boost guarantees more, now or after another one's end, than there is above.
-
-    field: the input that is at fault. The caller holds the organisation's lock.
-    """
-    boosts = list(organisation.boosts.in_effect(now).select_related("team", "project"))
-    if not boosts:
-        return
-    owners: list[Owner] = [Organisation.objects.select_related("quota").get(pk=organisation.pk)]
-    owners += organisation.teams.select_related("quota", "organisation", "parent")
-    owners += organisation.projects.select_related("quota", "team", "organisation")
-    rules = {}
-    for owner in owners:
-        quota, parent = getattr(owner, "quota", None), None if isinstance(owner, Organisation) else above(owner)
-        of_types = sum(quota.guarantee_by_type.values()) if quota else 0
-        rules[owner.pk] = OwnerRules(  # boosts are of GPUs of any type
-            parent.pk if parent else None,
-            None if quota is None or quota.guarantee is None else _rest(quota),
-            None if quota is None or quota.max_gpus is None else quota.max_gpus - of_types,
-        )
-    extras = [Extra(one.owner.pk, one.extra_guarantee, one.extra_max_gpus, one.ends_at) for one in boosts]
-    found = first_excess(rules, extras, now=now)
-    if found is None:
-        return
-    names = {owner.pk: owner.name for owner in owners}
-    at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost ends"
-    if found.above is None:
-        raise InvalidInputError(
-            f"With its boosts {names[found.owner]} would be guaranteed {found.needed} GPUs {at}, and may never use "
-            f"more than {found.there}.",
-            field=field,
-            remedy="Guarantee fewer, or raise its max_gpus for as long.",
-        )
-    raise InvalidInputError(
-        f"With boosts, parts of {names[found.above]} would be guaranteed {found.needed} GPUs {at}, and it has "
-        f"{found.there}.",
-        field=field,
-        remedy=f"Guarantee fewer, end earlier, or have the guarantee of {names[found.above]} raised for as long.",
-    )
 
 
 def _parts_of(owner: Owner) -> list[QuotaRules]:

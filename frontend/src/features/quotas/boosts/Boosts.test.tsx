@@ -10,7 +10,8 @@ import { quota, quotaOwner } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 const BOOST = {
-  ...{ id: "00000000-0000-7000-8000-0000000000b1", extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {}, reason: "a deadline" },
+  ...{ id: "00000000-0000-7000-8000-0000000000b1", extra_guarantee: 2, extra_max_gpus: 0 },
+  ...{ extra_guarantee_by_type: {}, extra_gpus_by_type: {}, reason: "a deadline" },
   ...{ created_by: "alice", created_at: "2026-01-01T00:00:00Z", ends_at: "2999-01-01T00:00:00Z" },
 };
 
@@ -57,11 +58,40 @@ it("adds GPUs of a type whose limit there is, and shows the raised limit", async
   expect(await screen.findByText(/Boost: \+3 T4 at most, ends/)).toBeVisible();
   expect(await screen.findByText(/0 of 7/)).toBeVisible();
   await user.click(screen.getByRole("button", { name: "Boost Vision" }));
-  expect(screen.getByText(/What is added to a guarantee is of any type/)).toBeVisible();
   await user.type(screen.getByLabelText("More A100 GPUs at most"), "2");
   await user.click(screen.getByRole("button", { name: "Boost until then" }));
   await waitFor(() => expect(received).toMatchObject([{ extra_guarantee: 0, extra_gpus_by_type: { A100: 2 } }]));
   expect(await screen.findAllByText(/Too many\./)).not.toHaveLength(0);
+});
+
+it("shows first what a boost of a type would do, says what of it cannot be read, and where it is refused", async () => {
+  const asked: unknown[] = [];
+  const received: Record<string, unknown>[] = [];
+  serve(quotaOwner({ boosts: [{ ...BOOST, extra_guarantee_by_type: { T4: 3 } }] }), true);
+  server.use(
+    http.post("/api/v1/what-if", async ({ request }) => {
+      asked.push(await request.json());
+      return HttpResponse.json({ basis: "", effects: [], preempted: [] });
+    }),
+    http.post("/api/v1/projects/:id/quota/boosts", async ({ request }) => {
+      received.push((await request.json()) as (typeof received)[number]);
+      const errors = [{ field: "extra_guarantee_by_type", message: "The cluster has no A100.", remedy: "" }];
+      return problem(422, { code: "invalid_input", errors });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  expect(await screen.findByText(/Boost: \+2 guaranteed, \+3 T4 guaranteed, ends/)).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Boost Vision" }));
+  await user.type(screen.getByLabelText("More guaranteed by type"), "A100");
+  expect(screen.getByText("Give types with numbers, as in A100: 2, T4: 4")).toBeVisible();
+  expect(screen.getByRole("button", { name: "What would happen?" })).toBeDisabled();
+  await user.type(screen.getByLabelText("More guaranteed by type"), ": 2");
+  await user.click(screen.getByRole("button", { name: "What would happen?" }));
+  expect(await screen.findByText("Nothing would change for jobs at present.")).toBeVisible();
+  expect(asked).toMatchObject([{ quotas: [{ project: quotaOwner().id, extra_guarantee_by_type: { A100: 2 } }] }]);
+  await user.click(screen.getByRole("button", { name: "Boost until then" }));
+  await waitFor(() => expect(received).toMatchObject([{ extra_guarantee: 0, extra_guarantee_by_type: { A100: 2 } }]));
+  expect(await screen.findAllByText(/The cluster has no A100\./)).not.toHaveLength(0);
 });
 
 it("ends a boost on request", async () => {

@@ -2,19 +2,26 @@
 // What is added to an owner's rules for a time: who may change the quota adds and ends it here.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { QuotaBoost, QuotaOwner } from "@/api/types";
+import type { QuotaOwner } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { NumberInput } from "@/components/form/number/NumberInput";
+import {
+  addedText,
+  AmountFields,
+  type Amounts,
+  amountsOf,
+  NO_AMOUNTS,
+  type TypedAmounts,
+} from "@/features/quotas/boosts/AmountFields";
+import { ImpactAlert } from "@/features/quotas/changes/ImpactAlert";
 import { quotaTreeQuery } from "@/features/quotas/queries";
-
-import { amountsOf, GuaranteeNote, type TypedAmounts, TypeAmounts } from "./TypeAmounts";
 
 interface Props {
   owner: QuotaOwner;
@@ -76,72 +83,73 @@ export function Boosts({ owner, organisationId, mayEdit }: Props) {
 }
 
 function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & { onDone: () => void }) {
-  const [guarantee, setGuarantee] = useState<string | number>("");
-  const [maxGpus, setMaxGpus] = useState<string | number>("");
-  const [types, setTypes] = useState<TypedAmounts>({});
+  const [typed, setTyped] = useState(NO_AMOUNTS);
   const [hours, setHours] = useState<string | number>(USUAL_HOURS);
   const [reason, setReason] = useState("");
   const reload = useReload(organisationId);
+  const amounts = amountsOf(typed);
+  const preview = useMutation({
+    mutationFn: (extras: Amounts) =>
+      unwrap(api.POST("/api/v1/what-if", { body: { quotas: [{ ...extras, [owner.kind]: owner.id }] } })),
+  });
   const save = useMutation({
-    mutationFn: () =>
-      boosted(owner, {
-        extra_guarantee: Number(guarantee),
-        extra_max_gpus: Number(maxGpus),
-        extra_gpus_by_type: amountsOf(types),
-        ends_at: new Date(Date.now() + Number(hours) * HOUR_MS).toISOString(),
-        reason,
-      }),
+    mutationFn: (extras: Amounts) =>
+      boosted(owner, { ...extras, ends_at: new Date(Date.now() + Number(hours) * HOUR_MS).toISOString(), reason }),
     onSuccess: async () => {
       await reload();
       notifications.show({ message: t`${owner.name} is boosted.`, color: "teal" });
       onDone();
     },
   });
-  const isNothing = !(Number(guarantee) + Number(maxGpus)) && Object.keys(amountsOf(types)).length === 0;
-  const errorOf = (field: string) => (save.error instanceof Problem ? save.error.of(field) : undefined);
+  const error = save.error ?? preview.error;
+  const errorOf = (field: string) => (error instanceof Problem ? error.of(field) : undefined);
+
+  function type(next: TypedAmounts) {
+    setTyped(next);
+    preview.reset();
+    save.reset();
+  }
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    save.mutate();
+    if (amounts) save.mutate(amounts);
   }
 
   return (
     <form onSubmit={submit} aria-label={t`Boost of ${owner.name}`}>
-      <Group gap="xs" align="end">
-        <NumberInput
-          {...{ label: t`More guaranteed GPUs`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
-          value={guarantee}
-          onChange={setGuarantee}
-          error={errorOf("extra_guarantee")}
-        />
-        {owner.max_gpus !== null && (
+      <Stack gap="xs">
+        <SimpleGrid cols={{ base: 1, xs: 2, sm: 4 }} spacing="xs">
+          <AmountFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />
           <NumberInput
-            {...{ label: t`More GPUs at most`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
-            value={maxGpus}
-            onChange={setMaxGpus}
-            error={errorOf("extra_max_gpus")}
+            {...{ label: t`For hours`, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
+            value={hours}
+            onChange={setHours}
+            error={errorOf("ends_at")}
           />
-        )}
-        <TypeAmounts limits={owner.gpus_by_type} typed={types} onType={setTypes} error={errorOf("extra_gpus_by_type")} />
-        <NumberInput
-          {...{ label: t`For hours`, w: 100, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
-          value={hours}
-          onChange={setHours}
-          error={errorOf("ends_at")}
-        />
-        <TextInput
-          label={t`Reason`}
-          maxLength={200}
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          error={errorOf("reason")}
-        />
-        <Button type="submit" loading={save.isPending} disabled={isNothing || !Number(hours)}>
-          {t`Boost until then`}
-        </Button>
-      </Group>
-      <GuaranteeNote limits={owner.gpus_by_type} />
-      <ProblemAlert error={save.error} />
+          <TextInput
+            label={t`Reason`}
+            maxLength={200}
+            value={reason}
+            onChange={(event) => setReason(event.currentTarget.value)}
+            error={errorOf("reason")}
+          />
+        </SimpleGrid>
+        {preview.data && <ImpactAlert effects={preview.data.effects} />}
+        <ProblemAlert error={error} />
+        <Group gap="xs">
+          <Button
+            variant="default"
+            loading={preview.isPending}
+            disabled={!amounts}
+            onClick={() => amounts && preview.mutate(amounts)}
+          >
+            {t`What would happen?`}
+          </Button>
+          <Button type="submit" loading={save.isPending} disabled={!amounts || !Number(hours)}>
+            {t`Boost until then`}
+          </Button>
+        </Group>
+      </Stack>
     </form>
   );
 }
@@ -149,19 +157,6 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
 function useReload(organisationId: string) {
   const queries = useQueryClient();
   return () => queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
-}
-
-type Amounts = Pick<QuotaBoost, "extra_guarantee" | "extra_max_gpus" | "extra_gpus_by_type">;
-
-/** "+2 guaranteed, +4 at most, +1 A100 at most" */
-export function addedText({ extra_guarantee, extra_max_gpus, extra_gpus_by_type }: Amounts): string {
-  return [
-    extra_guarantee > 0 && t`+${extra_guarantee} guaranteed`,
-    extra_max_gpus > 0 && t`+${extra_max_gpus} at most`,
-    ...Object.entries(extra_gpus_by_type).map(([type, n]) => t`+${n} ${type} at most`),
-  ]
-    .filter(Boolean)
-    .join(", ");
 }
 
 type BoostBody = Amounts & { ends_at: string; reason: string };

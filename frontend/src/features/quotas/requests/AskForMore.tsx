@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request for more of an owner's quota, for members who may not change it.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, Textarea } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Textarea } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -10,7 +10,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner, QuotaRequest } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { NumberInput } from "@/components/form/number/NumberInput";
-import { amountsOf, GuaranteeNote, type TypedAmounts, TypeAmounts } from "@/features/quotas/boosts/TypeAmounts";
+import { AmountFields, type Amounts, amountsOf, NO_AMOUNTS } from "@/features/quotas/boosts/AmountFields";
 import { quotaRequestsKey } from "@/features/quotas/queries";
 
 const DAY_MS = 86_400_000;
@@ -36,18 +36,14 @@ export function AskForMore({ owner }: { owner: QuotaOwner }) {
 }
 
 function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
-  const [guarantee, setGuarantee] = useState<string | number>("");
-  const [maxGpus, setMaxGpus] = useState<string | number>("");
-  const [types, setTypes] = useState<TypedAmounts>({});
+  const [typed, setTyped] = useState(NO_AMOUNTS);
   const [days, setDays] = useState<string | number>("");
   const [reason, setReason] = useState("");
   const queries = useQueryClient();
   const ask = useMutation({
-    mutationFn: () =>
+    mutationFn: (extras: Amounts) =>
       asked(owner, {
-        extra_guarantee: Number(guarantee),
-        extra_max_gpus: Number(maxGpus),
-        extra_gpus_by_type: amountsOf(types),
+        ...extras,
         ends_at: days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
         reason,
       }),
@@ -57,41 +53,26 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
       onDone();
     },
   });
-  const isNothing = !(Number(guarantee) + Number(maxGpus)) && Object.keys(amountsOf(types)).length === 0;
+  const amounts = amountsOf(typed);
   const errorOf = (field: string) => (ask.error instanceof Problem ? ask.error.of(field) : undefined);
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    ask.mutate();
+    if (amounts) ask.mutate(amounts);
   }
 
   return (
     <form onSubmit={submit} aria-label={t`Request for ${owner.name}`}>
       <Stack gap="xs" maw={560}>
-        <Group gap="xs" align="end">
+        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
+          <AmountFields owner={owner} typed={typed} onType={setTyped} errorOf={errorOf} />
           <NumberInput
-            {...{ label: t`More guaranteed GPUs`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
-            value={guarantee}
-            onChange={setGuarantee}
-            error={errorOf("extra_guarantee")}
-          />
-          {owner.max_gpus !== null && (
-            <NumberInput
-              {...{ label: t`More GPUs at most`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
-              value={maxGpus}
-              onChange={setMaxGpus}
-              error={errorOf("extra_max_gpus")}
-            />
-          )}
-          <TypeAmounts limits={owner.gpus_by_type} typed={types} onType={setTypes} error={errorOf("extra_gpus_by_type")} />
-          <NumberInput
-            {...{ label: t`For days`, placeholder: t`for good`, w: 120, min: 0, allowNegative: false }}
+            {...{ label: t`For days`, placeholder: t`for good`, min: 0, allowNegative: false }}
             value={days}
             onChange={setDays}
             error={errorOf("ends_at")}
           />
-        </Group>
-        <GuaranteeNote limits={owner.gpus_by_type} />
+        </SimpleGrid>
         <Textarea
           label={t`What they are for`}
           required
@@ -102,7 +83,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
           error={errorOf("reason")}
         />
         <Group>
-          <Button type="submit" loading={ask.isPending} disabled={isNothing || !reason.trim()}>
+          <Button type="submit" loading={ask.isPending} disabled={!amounts || !reason.trim()}>
             {t`Ask`}
           </Button>
         </Group>
@@ -112,7 +93,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   );
 }
 
-type AskBody = Pick<QuotaRequest, "extra_guarantee" | "extra_max_gpus" | "extra_gpus_by_type" | "ends_at" | "reason">;
+type AskBody = Amounts & Pick<QuotaRequest, "ends_at" | "reason">;
 
 function asked(owner: QuotaOwner, body: AskBody): Promise<unknown> {
   const request = { params: { path: { id: owner.id } }, body };

@@ -11,7 +11,8 @@ import { answers, server } from "@/testing/server";
 
 const REQUEST: QuotaRequest = {
   ...{ id: "00000000-0000-7000-8000-0000000000c1", organisation: "00000000-0000-7000-8000-0000000000c2" },
-  ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {} },
+  ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_guarantee_by_type: { A100: 1 } },
+  ...{ extra_max_gpus: 0, extra_gpus_by_type: {} },
   ...{ ends_at: null, reason: "two papers are due", requested_by: "bob", created_at: "2026-01-01T00:00:00Z" },
   ...{ state: "waiting", note: "", answered_by: "", answered_at: null },
 };
@@ -37,11 +38,13 @@ it("lets a member ask for more, with a reason", async () => {
   await user.click(await screen.findByRole("button", { name: "Ask for more for Vision" }));
   const form = within(screen.getByRole("form", { name: "Request for Vision" }));
   await user.type(form.getByLabelText("More guaranteed GPUs"), "2");
+  await user.type(form.getByLabelText("More guaranteed by type"), "A100: 1");
   expect(form.getByRole("button", { name: "Ask" })).toBeDisabled();
   await user.type(form.getByRole("textbox", { name: /What they are for/ }), "two papers are due");
   await user.click(form.getByRole("button", { name: "Ask" }));
   expect(await screen.findByText("The request for Vision waits for an answer.")).toBeVisible();
-  expect(received).toEqual([{ extra_guarantee: 2, extra_max_gpus: 0, extra_gpus_by_type: {}, ends_at: null, reason: "two papers are due" }]);
+  const extras = { extra_guarantee: 2, extra_guarantee_by_type: { A100: 1 }, extra_max_gpus: 0, extra_gpus_by_type: {} };
+  expect(received).toEqual([{ ...extras, ends_at: null, reason: "two papers are due" }]);
 });
 
 it("lets an admin approve, or refuse with a reason", async () => {
@@ -55,7 +58,7 @@ it("lets an admin approve, or refuse with a reason", async () => {
   );
   const { user } = renderPage("/quotas");
   const row = within(await screen.findByRole("group", { name: "Request of bob for Vision" }));
-  expect(row.getByText("Vision: +2 guaranteed")).toBeVisible();
+  expect(row.getByText("Vision: +2 guaranteed, +1 A100 guaranteed")).toBeVisible();
   expect(row.getByRole("button", { name: "Refuse" })).toBeDisabled();
   await user.click(row.getByRole("button", { name: "Approve" }));
   await waitFor(() => expect(sent).toEqual([["approve", { note: "" }]]));

@@ -16,7 +16,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import type { BadgeColor } from "@/domain/states/badgeColor";
 import type { StateSign } from "@/domain/states/stateSign";
-import { addedText } from "@/features/quotas/boosts/Boosts";
+import { addedText } from "@/features/quotas/boosts/AmountFields";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
 
 interface Props {
