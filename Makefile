@@ -72,10 +72,12 @@ GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e
 UNIT := unit-runtime unit-control unit-library unit-rest
 
 # One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for.
-# First what needs no dashboard, while its packages come and it is built; then the rest, those that take long first. A part
-# prints when it has ended. unit-runtime, which waits more than it computes, is not to be alone at the end.
-FIRST := frontend types imports docs
-PARTS := unit-control unit-runtime unit-library e2e unit-rest frontend-test lint schema-check
+# First the dashboard's packages and its build, which most parts need, and what is short besides: a processor is idle until
+# that has ended. Then the rest, those that take long first: make begins with them in this order only where nothing that
+# they need is still to be made. A part prints when it has ended. unit-runtime, which waits more than it computes, and
+# e2e, which waits for a browser, are not to be alone at the end.
+FIRST := frontend imports docs
+PARTS := unit-control unit-runtime types unit-library e2e unit-rest frontend-test lint schema-check
 IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
 test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ssl import SSLContext
 from uuid import UUID
 
 import httpx
@@ -18,6 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub._version import __version__
+from mlhub.core.security.certificates import public_authorities
 from mlhub.core.security.destinations import Destination, DestinationError, resolve
 from mlhub.core.security.encryption import cipher
 from mlhub.events.actions import append
@@ -125,11 +125,10 @@ def _outgoing(delivery: Delivery) -> Outgoing:
 
 
 async def _send_all(messages: Sequence[Outgoing]) -> list[DeliveryAnswer]:
-    trusted = httpx.create_ssl_context(trust_env=False)
-    return await asyncio.gather(*(_send(trusted, message) for message in messages))
+    return await asyncio.gather(*map(_send, messages))
 
 
-async def _send(trusted: SSLContext, message: Outgoing) -> DeliveryAnswer:
+async def _send(message: Outgoing) -> DeliveryAnswer:
     if message.secret is None:
         return DeliveryAnswer(None, "Its secret cannot be decrypted any more: make the webhook anew.")
     try:
@@ -138,7 +137,7 @@ async def _send(trusted: SSLContext, message: Outgoing) -> DeliveryAnswer:
             # no proxies of the environment, and no redirects: both would call what was not checked. A client of its
             # own: connections and cookies are kept by address, which several names may share
             async with httpx.AsyncClient(
-                timeout=TIMEOUT_S, trust_env=False, follow_redirects=False, verify=trusted
+                timeout=TIMEOUT_S, trust_env=False, follow_redirects=False, verify=public_authorities()
             ) as client:
                 return await _post(client, to, message)
     except TimeoutError:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from mlhub._version import __version__
+from mlhub.core.security.certificates import public_authorities
 from mlhub.core.security.destinations import (
     AllowedInside,
     Destination,
@@ -52,12 +53,13 @@ def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInsid
 
     Secrets go to the first address's own origin alone.
     """
-    trusted = httpx.create_ssl_context(trust_env=False)
     url, secret, revision = httpx.URL(address.url), dict(address.headers), ""
     for _ in range(MAX_REDIRECTS + 1):
         to = _resolved(str(url), inside)
         # a client of its own: connections and cookies are kept by address, which several names may share
-        with httpx.Client(timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=trusted) as client:
+        with httpx.Client(
+            timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=public_authorities()
+        ) as client:
             with _head_in_time() as trace:
                 response = client.send(_request(client, url, to, {**headers, **secret}, trace), stream=True)
             try:

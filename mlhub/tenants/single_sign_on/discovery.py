@@ -16,6 +16,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key, KeySet
 
 from mlhub.core.errors import UnavailableError
+from mlhub.core.security.certificates import configured_authorities
 from mlhub.tenants.single_sign_on.options import SingleSignOn, is_safe_url
 
 TIMEOUT_S = 10.0
@@ -69,7 +70,9 @@ def read_json(address: str, *, options: SingleSignOn, access_token: str = "") ->
     """The JSON object at an address of the provider. Raises UnavailableError."""
     headers = {"Authorization": f"Bearer {access_token}"} if access_token else {}
     try:
-        answer = httpx.get(address, headers=headers, timeout=TIMEOUT_S, follow_redirects=False)
+        answer = httpx.get(
+            address, headers=headers, timeout=TIMEOUT_S, follow_redirects=False, verify=configured_authorities()
+        )
         answer.raise_for_status()
         found = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

@@ -18,6 +18,7 @@ import httpx
 from django.conf import settings
 
 from mlhub.core.errors import NotAllowedError
+from mlhub.core.security.certificates import configured_authorities
 from mlhub.tenants.single_sign_on.begun import BegunSignIn
 from mlhub.tenants.single_sign_on.discovery import TIMEOUT_S, Discovery, discovery_of, read_json, unavailable
 from mlhub.tenants.single_sign_on.id_tokens import untrusted, verified_claims
@@ -100,7 +101,14 @@ def _tokens(options: SingleSignOn, discovery: Discovery, *, code: str, verifier:
         secret = {"client_secret": options.client_secret} if options.client_secret else {}
         form |= {"client_id": options.client_id, **secret}
     try:
-        answer = httpx.post(discovery.token_endpoint, data=form, auth=auth, timeout=TIMEOUT_S, follow_redirects=False)
+        answer = httpx.post(
+            discovery.token_endpoint,
+            data=form,
+            auth=auth,
+            timeout=TIMEOUT_S,
+            follow_redirects=False,
+            verify=configured_authorities(),
+        )
         found = answer.json()
     except (httpx.HTTPError, ValueError) as error:
         raise unavailable(options, f"{discovery.token_endpoint}: {type(error).__name__}") from error
