@@ -18,18 +18,19 @@ from mlhub.core.api.fields import only_fields
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
+from mlhub.jobs.api.attempt_serializers import CAUSES, AttemptSerializer, attempt_json
 from mlhub.jobs.api.further_datasets import FurtherDatasetSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.limits.ingest_limits import IngestLimit, dropped_reports
-from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
+from mlhub.jobs.models import Artifact, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.retention.deletion import Deletion
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
-from mlhub.wire.exits import Cause, Fault
+from mlhub.wire.exits import Fault
 
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
@@ -43,9 +44,6 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(help_text="The numbers behind it.")
 
 
-CAUSES = [(cause.value, cause.message) for cause in Cause]
-
-
 class FailureSerializer(serializers.Serializer[Any]):
     cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
     fault = serializers.ChoiceField(
@@ -56,53 +54,6 @@ class FailureSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
     field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
     traceback = serializers.CharField(allow_null=True, help_text="The traceback of the user's code; null without one.")
-
-
-class PlacementSerializer(serializers.Serializer[Any]):
-    node = serializers.CharField(help_text="The node's name.")
-    slots = serializers.ListField(child=serializers.IntegerField(), help_text="The indices of the GPUs.")
-    n_servers = serializers.IntegerField(help_text="Parameter servers on the node.")
-
-
-class AttemptSerializer(serializers.ModelSerializer[Attempt]):
-    cause = serializers.ChoiceField(
-        choices=CAUSES, allow_blank=True, read_only=True, help_text="Why it ended badly; blank otherwise."
-    )
-    placement = serializers.SerializerMethodField(help_text="The nodes that it holds or held.")
-
-    class Meta:
-        model = Attempt
-        fields = [
-            "id", "number", "mode", "n_workers", "n_servers", "created_at", "started_at", "training_at",
-            "stop_asked_at", "ended_at", "outcome", "cause", "message", "first_step", "last_step",
-            "predicted_step_s", "measured_step_s", "batch_size", "placement",
-        ]  # fmt: skip
-        read_only_fields = fields
-        extra_kwargs = described(
-            id="The attempt's id.",
-            number="The attempt's number within the job, from 1.",
-            mode="How workers exchange gradients: all_reduce or parameter_server.",
-            n_workers="The number of workers.",
-            n_servers="The number of parameter servers.",
-            created_at="When it was launched.",
-            started_at="When all its pods ran; null before.",
-            training_at="When it made its first step; null before.",
-            stop_asked_at="When it was asked to stop; null: never.",
-            ended_at="When it ended; null before.",
-            outcome="How it ended: succeeded, preempted, failed or stopped; empty before.",
-            cause="The cause of a failure; empty without one.",
-            message="The failure in words; empty without one.",
-            first_step="The step at which it began or resumed.",
-            last_step="The last step that it reported.",
-            predicted_step_s="The predicted time of a step, in seconds.",
-            measured_step_s="The measured time of a step, in seconds.",
-            batch_size="The batch that it trains with, or did last, where the scheduler chooses it; null: it is fixed.",
-        )
-
-    @extend_schema_field(PlacementSerializer(many=True))
-    def get_placement(self, attempt: Attempt) -> list[dict[str, Any]]:
-        held = sorted(attempt.allocations.all(), key=lambda a: a.node)
-        return [{"node": a.node, "slots": a.slots, "n_servers": a.n_servers} for a in held]
 
 
 class DeletionSerializer(serializers.Serializer[Deletion]):
@@ -282,7 +233,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     @extend_schema_field(AttemptSerializer(allow_null=True))
     def get_current_attempt(self, job: Job) -> dict[str, Any] | None:
         attempts = sorted(job.attempts.all(), key=lambda a: a.number)
-        return _attempt_json(attempts[-1]) if attempts else None
+        return attempt_json(attempts[-1]) if attempts else None
 
 
 class ResultFileSerializer(serializers.Serializer[Any]):
@@ -363,7 +314,7 @@ class JobDetailSerializer(JobSerializer):
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:
-        return [_attempt_json(a) for a in sorted(job.attempts.all(), key=lambda a: a.number)]
+        return [attempt_json(a) for a in sorted(job.attempts.all(), key=lambda a: a.number)]
 
     def get_validated_by(self, job: Job) -> UUID | None:
         by = None if job.validation is None else job.validation.job_id
@@ -392,11 +343,6 @@ def _seconds(begin: datetime | None, end: datetime | None) -> float | None:
 
 
 # Serializers that ask for nothing of the request are made once: to make one costs as much as several queries.
-@cache
-def _of_attempts() -> AttemptSerializer:
-    return AttemptSerializer()
-
-
 @lru_cache(maxsize=32)
 def _of_lists(members: frozenset[str]) -> JobSerializer:
     found: JobSerializer = only_fields(JobSerializer(), members)
@@ -406,10 +352,6 @@ def _of_lists(members: frozenset[str]) -> JobSerializer:
 @cache
 def _of_one() -> JobDetailSerializer:
     return JobDetailSerializer()
-
-
-def _attempt_json(attempt: Attempt) -> dict[str, Any]:
-    return dict(_of_attempts().to_representation(attempt))
 
 
 def job_json(job: Job) -> dict[str, Any]:
