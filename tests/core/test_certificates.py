@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from ssl import SSLContext
 
 import certifi
 import pytest
 
-from mlhub.client.certificates import authorities
 from mlhub.core.security.certificates import configured_authorities, public_authorities
 
 
@@ -37,20 +34,19 @@ def test_the_environment_names_no_authorities_for_addresses_of_users(
     assert len(configured_authorities().get_ca_certs()) == 1
 
 
-@pytest.mark.parametrize("trusted", [configured_authorities, authorities], ids=["platform", "client"])
 def test_a_file_of_authorities_is_read_again_only_when_it_was_replaced(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, certificates: list[str], trusted: Callable[[], SSLContext]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, certificates: list[str]
 ) -> None:
     file = tmp_path / "own.pem"
     written(file, certificates[0], at_s=1)
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    first = trusted()
-    assert trusted() is first
+    first = configured_authorities()
+    assert configured_authorities() is first
     written(file, certificates[1], at_s=2)
-    assert trusted().get_ca_certs() != first.get_ca_certs()
+    assert configured_authorities().get_ca_certs() != first.get_ca_certs()
     file.unlink()
     with pytest.raises(FileNotFoundError):
-        trusted()
+        configured_authorities()
     monkeypatch.delenv("SSL_CERT_FILE")
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
-    assert len(trusted().get_ca_certs()) > 50
+    assert len(configured_authorities().get_ca_certs()) > 50

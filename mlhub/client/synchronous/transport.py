@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from mlhub.client.certificates import authorities
 from mlhub.client.files import OpenedFile, form_of, opened, partial_file
 from mlhub.client.problems import Refused, Unreachable, content_of, refusal_of, usable_token
 from mlhub.client.records import ApiRecord, ApiRows, decoded
@@ -49,11 +48,7 @@ class Transport:
         self.url, self.patience_s, self.progress = url.rstrip("/"), patience_s, progress
         headers = {"Authorization": f"Bearer {usable_token(token)}"}
         self._http = httpx.Client(
-            base_url=f"{self.url}/api/v1",
-            headers=headers,
-            timeout=TIMEOUT,
-            follow_redirects=True,
-            verify=authorities(),
+            base_url=f"{self.url}/api/v1", headers=headers, timeout=TIMEOUT, follow_redirects=True
         )
 
     def __enter__(self) -> Self:
