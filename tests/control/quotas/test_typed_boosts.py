@@ -238,5 +238,5 @@ def test_a_boost_takes_a_lent_gpu_back_as_its_preview_says_and_its_end_gives_it_
     assert (state(own), state(theirs)) == ("running", "queued")
     QuotaBoost.objects.filter(pk=made["id"]).update(ends_at=world.now + timedelta(seconds=1))
     world.rounds(2)
-    assert state(own) == "running"  # what it holds counts as borrowed: no one is owed it
+    assert state(own) == "running"  # what it holds counts as borrowed: no one is guaranteed it
     assert tenant_of(cast.a, now=world.now).guarantee_by_type == ()

@@ -281,7 +281,7 @@ def test_a_job_within_the_guarantee_of_a_type_gets_its_gpus_at_once_under_every_
 
 @st.composite
 def in_two_parts(draw: st.DrawFn) -> Case:
-    """A100 are held, some within bob's guarantee of any type; alice's gang is owed some by type, the rest in number."""
+    """A100 are held, some within bob's guarantee of any type; alice is guaranteed a part of her gang by type."""
     n_typed = draw(st.integers(1, 3))
     case = two_types(guarantee=4, guarantee_by_type=(("a100", n_typed),), borrow_limit=draw(st.sampled_from([None, 0])))
     case = case.quota("bob", guarantee=draw(st.integers(n_typed, 4)), lend_limit=draw(st.sampled_from([None, 0])))

@@ -65,7 +65,7 @@ export function ComparePage() {
   }
   const left = ids.length - shown.length + allRuns.length - runIds.length;
   const nMissing = shown.length - (jobs.data ?? shown).length + runIds.length - (runs.data?.runs ?? runIds).length;
-  const beside = runs.data ?? NO_RUNS;
+  const comparedRuns = runs.data ?? NO_RUNS;
   return (
     <Page
       title={t`Compare`}
@@ -77,7 +77,7 @@ export function ComparePage() {
         {(found) => (
           <>
             <Suspense fallback={null}>
-              <RunChoice chosen={beside.runs} onChange={setRuns} />
+              <RunChoice chosen={comparedRuns.runs} onChange={setRuns} />
             </Suspense>
             <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
             {nMissing > 0 && (
@@ -88,11 +88,11 @@ export function ComparePage() {
                 })}
               </Text>
             )}
-            <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={beside} isLoading={runs.isPending} baseline={baseline} />
+            <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={comparedRuns} isLoading={runs.isPending} baseline={baseline} />
             <Section title={t`What differs`}>
-              {beside.nLeftOut > 0 && (
+              {comparedRuns.nLeftOut > 0 && (
                 <Text size="sm" c="dimmed">
-                  {t`${plural(beside.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
+                  {t`${plural(comparedRuns.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
                 </Text>
               )}
               <DifferencesTable compared={compared} baseline={baseline} onBaseline={setBaseline} />

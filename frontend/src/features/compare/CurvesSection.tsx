@@ -16,7 +16,7 @@ import { csvOf, saveCanvas, saveText } from "@/lib/download";
 
 import { useGrowingRows } from "./live";
 import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricsQuery, pointsEach, readCurves } from "./queries";
-import { type ComparedRuns, type RunCurveBeside, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
+import { type ComparedRuns, type ComparedRunCurve, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
 import { useSetting } from "./useSetting";
@@ -204,7 +204,7 @@ function useLiveCurves({ jobs, ids, runIds, runs, metric, axis }: Pick<Props, "j
   const ofRuns = {
     queryKey: runCurvesQuery(runIds, metric, axis).queryKey,
     ids: runIds,
-    idOf: ({ run }: RunCurveBeside) => run,
+    idOf: ({ run }: ComparedRunCurve) => run,
     read: (some: readonly string[]) => readRunCurves(some, metric, axis, pointsEach(runIds.length)),
   };
   useGrowingRows("progress", ofJobs, jobs.filter((job) => !isOver(job)).map(({ id }) => id));

@@ -15,8 +15,7 @@ interface Props {
 
 export function RunChoice({ chosen, onChange }: Props) {
   const newest = useQuery(newestRunsQuery).data?.results ?? [];
-  if (newest.length === 0 && chosen.length === 0) return null;
-  if (chosen.length > MOST_CHOSEN) return null;
+  if (newest.length + chosen.length === 0 || chosen.length > MOST_CHOSEN) return null;
   const known = new Map([
     ...newest.map(({ id, name, project }) => [id, `${name} · ${project.name}`] as const),
     ...chosen.map(({ id, name, project }) => [id, `${name} · ${project}`] as const),

@@ -9,7 +9,7 @@ import type { RunStatus } from "@/api/types";
 import { type Axis, ROWS_OF_AN_ANSWER, chunks, pointsEach } from "./queries";
 
 type Answer = components["schemas"]["ComparedRuns"];
-export type RunCurveBeside = components["schemas"]["ComparedRunCurve"];
+export type ComparedRunCurve = components["schemas"]["ComparedRunCurve"];
 
 /** The most runs on one page. */
 export const MOST_RUNS = 1000;
@@ -61,9 +61,9 @@ export const runCurvesQuery = (ids: readonly string[], metric: string, axis: Axi
     enabled: hasAxis(axis) && metric !== "" && ids.length > 0,
   });
 
-export async function readRunCurves(ids: readonly string[], metric: string, axis: Axis, max_points: number): Promise<RunCurveBeside[]> {
+export async function readRunCurves(ids: readonly string[], metric: string, axis: Axis, max_points: number): Promise<ComparedRunCurve[]> {
   if (!hasAxis(axis)) return [];
-  const found: RunCurveBeside[] = [];
+  const found: ComparedRunCurve[] = [];
   for (const part of chunks(ids, ROWS_OF_AN_ANSWER)) {
     for (let runs = part; runs.length > 0;) {
       const body = { runs, metric, axis, max_points };
