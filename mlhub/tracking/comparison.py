@@ -17,18 +17,17 @@ from django.db import models
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.functions import MD5, Cast, Concat, Left, Length
 
+from mlhub.metrics.points.comparison import DIGITS
 from mlhub.tenants.models import User
 from mlhub.tracking.curves import StepPoint, read_points
 from mlhub.tracking.models import Run, RunParam, RunSeries
 from mlhub.tracking.querysets import RunPartQuerySet
 
 MAX_RUNS = 200  # of one answer
-MAX_POINTS = 8000  # of one answer, about 20 bytes of JSON each
 MAX_READ = 2_000_000  # points that one answer reads of long curves, some seconds of PostgreSQL's
 MAX_NAMES = 400  # of parameters, and of metrics
 MAX_CELLS = 8000  # values of parameters, and of metrics
 MAX_TEXT = 250  # of a parameter's value
-DIGITS = 6  # significant ones of what is drawn
 ANSWER_BYTES = 190_000  # of JSON; of these at most
 RUN_BYTES, PARAM_BYTES, NAME_BYTES = 70_000, 50_000, 10_000
 

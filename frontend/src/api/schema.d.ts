@@ -4992,12 +4992,13 @@ export interface components {
             /** @description Ids for which no room was left: ask for these next. */
             left: string[];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         ComparisonRequest: {
+            /**
+             * @description Of a curve; times the curves at most 8000.
+             * @default 40
+             */
+            max_points: number;
             /** @description The ids of the jobs; those that the caller may not see are left out. */
             jobs: string[];
             /** @description The metric, such as train/loss. */
@@ -5012,11 +5013,6 @@ export interface components {
              * @default step
              */
             axis: components["schemas"]["AxisEnum"];
-            /**
-             * @description Of a curve; times the jobs at most 8000.
-             * @default 40
-             */
-            max_points: number;
         };
         /**
          * @description Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
@@ -11398,12 +11394,13 @@ export interface components {
          * @enum {string}
          */
         RunAxis: "step" | "wall";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         RunComparisonRequest: {
+            /**
+             * @description Of a curve; times the curves at most 8000.
+             * @default 40
+             */
+            max_points: number;
             /** @description The ids of the runs; jobs are compared by addresses of their own. */
             runs: string[];
             /** @description The metric, such as train/loss. */
@@ -11416,11 +11413,6 @@ export interface components {
              * @default step
              */
             axis: components["schemas"]["RunAxis"];
-            /**
-             * @description Of a curve; times the runs at most 8000.
-             * @default 40
-             */
-            max_points: number;
         };
         RunCurve: {
             /** @description The metric's name. */

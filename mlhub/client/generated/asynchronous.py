@@ -2445,22 +2445,22 @@ class AsyncJobsOperations:
         )
 
     async def compare_curves(
-        self, *, jobs: Sequence[str], metric: str, axis: v.AxisEnum | Unset = UNSET, max_points: int | Unset = UNSET
+        self, *, jobs: Sequence[str], metric: str, max_points: int | Unset = UNSET, axis: v.AxisEnum | Unset = UNSET
     ) -> r.ComparedCurves:
         """The curves of one metric of many jobs: of each its ends, and the lowest and highest point of each stretch.
 
         POST /jobs/compare/curves
 
+        max_points: Of a curve; times the curves at most 8000.
         jobs: The ids of the jobs; those that the caller may not see are left out.
         metric: The metric, such as train/loss.
         axis: What the curves are drawn over; wall: seconds since the job's first step.
-        max_points: Of a curve; times the jobs at most 8000.
         """
         return await self._transport.record(
             r.ComparedCurves,
             "POST",
             path_of("/jobs/compare/curves"),
-            body={"jobs": jobs, "metric": metric, "axis": axis, "max_points": max_points},
+            body={"max_points": max_points, "jobs": jobs, "metric": metric, "axis": axis},
         )
 
     async def compare_importance(
@@ -4452,22 +4452,22 @@ class AsyncRunsOperations:
         return await self._transport.record(r.ComparedRuns, "POST", path_of("/runs/compare"), body={"runs": runs})
 
     async def compare_curves(
-        self, *, runs: Sequence[str], metric: str, axis: v.RunAxis | Unset = UNSET, max_points: int | Unset = UNSET
+        self, *, runs: Sequence[str], metric: str, max_points: int | Unset = UNSET, axis: v.RunAxis | Unset = UNSET
     ) -> r.ComparedRunCurves:
         """The curves of one metric of many runs: of each its ends, and the lowest and highest point of each stretch.
 
         POST /runs/compare/curves
 
+        max_points: Of a curve; times the curves at most 8000.
         runs: The ids of the runs; jobs are compared by addresses of their own.
         metric: The metric, such as train/loss.
         axis: What the curves are drawn over; wall: seconds since the first point of each, by the client's clock.
-        max_points: Of a curve; times the runs at most 8000.
         """
         return await self._transport.record(
             r.ComparedRunCurves,
             "POST",
             path_of("/runs/compare/curves"),
-            body={"runs": runs, "metric": metric, "axis": axis, "max_points": max_points},
+            body={"max_points": max_points, "runs": runs, "metric": metric, "axis": axis},
         )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -32,22 +32,30 @@ class ComparedJobsSerializer(StrictSerializer):
     )
 
 
-class ComparisonSerializer(ComparedJobsSerializer):
+class ManyCurvesSerializer(StrictSerializer):
+    """One metric, and the jobs or runs whose curves are to be compared."""
+
+    rows: ClassVar[str]  # the field with their ids
+    max_points = serializers.IntegerField(
+        min_value=10, max_value=1000, default=40, help_text=f"Of a curve; times the curves at most {MAX_POINTS}."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        n_curves = len(attrs[self.rows])
+        if attrs["max_points"] * n_curves > MAX_POINTS:
+            most = max(10, MAX_POINTS // n_curves)
+            raise serializers.ValidationError({"max_points": f"Give at most {most} for so many {self.rows}."})
+        return attrs
+
+
+class ComparisonSerializer(ManyCurvesSerializer, ComparedJobsSerializer):
+    rows = "jobs"
     metric = serializers.CharField(max_length=MAX_NAME, help_text="The metric, such as train/loss.")
     axis = serializers.ChoiceField(
         choices=Axis.choices,
         default=Axis.STEP,
         help_text="What the curves are drawn over; wall: seconds since the job's first step.",
     )
-    max_points = serializers.IntegerField(
-        min_value=10, max_value=1000, default=40, help_text=f"Of a curve; times the jobs at most {MAX_POINTS}."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["max_points"] * len(attrs["jobs"]) > MAX_POINTS:
-            most = max(10, MAX_POINTS // len(attrs["jobs"]))
-            raise serializers.ValidationError({"max_points": f"Give at most {most} for so many jobs."})
-        return attrs
 
 
 class ComparedCurveSerializer(serializers.Serializer[Any]):

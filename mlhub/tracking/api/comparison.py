@@ -15,8 +15,9 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
+from mlhub.metrics.api.comparison import ManyCurvesSerializer
 from mlhub.tenants.sign_in.authentication import caller
-from mlhub.tracking.comparison import MAX_POINTS, MAX_RUNS, MAX_TEXT, RunAxis, compare_run_curves, compare_runs
+from mlhub.tracking.comparison import MAX_RUNS, MAX_TEXT, RunAxis, compare_run_curves, compare_runs
 from mlhub.tracking.limits import MAX_KEY
 from mlhub.tracking.models import RunStatus
 
@@ -33,22 +34,14 @@ class RunsToCompareSerializer(StrictSerializer):
     )
 
 
-class RunComparisonSerializer(RunsToCompareSerializer):
+class RunComparisonSerializer(ManyCurvesSerializer, RunsToCompareSerializer):
+    rows = "runs"
     metric = serializers.CharField(max_length=MAX_KEY, help_text="The metric, such as train/loss.")
     axis = serializers.ChoiceField(
         choices=RunAxis.choices,
         default=RunAxis.STEP,
         help_text="What the curves are drawn over; wall: seconds since the first point of each, by the client's clock.",
     )
-    max_points = serializers.IntegerField(
-        min_value=10, max_value=1000, default=40, help_text=f"Of a curve; times the runs at most {MAX_POINTS}."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["max_points"] * len(attrs["runs"]) > MAX_POINTS:
-            most = max(10, MAX_POINTS // len(attrs["runs"]))
-            raise serializers.ValidationError({"max_points": f"Give at most {most} for so many runs."})
-        return attrs
 
 
 class ComparedRunSerializer(serializers.Serializer[Any]):
