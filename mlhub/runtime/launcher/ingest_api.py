@@ -109,7 +109,7 @@ class IngestApi(TokenHolder):
         body = {"version": 1, "role": role, "index": index, "stream": stream, "first": first, "lines": lines}
         headers = {"Content-Type": "application/json", **({} if self.on_profile is None else {ABILITIES: ABILITY})}
         request = self._request("POST", "/reports", json.dumps(body).encode(), headers)
-        reply = json.loads(_send(request, accept=(200, 409)))
+        reply = _object_in(_send(request, accept=(200, 409)))
         if not isinstance(reply.get("next"), int):
             raise RefusedError(f"The API replied {reply}.")
         if "batch" in reply:
@@ -170,6 +170,17 @@ def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:
         raise _error_of(error) from error
     except (OSError, http.client.HTTPException) as error:
         raise IngestUnavailableError(str(error)) from error
+
+
+def _object_in(content: bytes) -> dict[str, Any]:
+    """The JSON object in an answer. Raises IngestUnavailableError for any other: it is a proxy's, not the API's."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise IngestUnavailableError(f"The answer is not the API's: {content[:200].decode(errors='replace')!r}")
+    return found
 
 
 def _error_of(error: urllib.error.HTTPError) -> Exception:

@@ -9,6 +9,7 @@ from http.server import ThreadingHTTPServer
 
 import pytest
 
+from mlhub.runtime.launcher.shipping import Shipper
 from tests.runtime.launcher.ingest_server import Handler, Ingest
 
 
@@ -21,3 +22,6 @@ def ingest() -> Iterator[Ingest]:
     thread.start()
     yield found
     server.shutdown()
+    server.server_close()
+    left = [each for each in threading.enumerate() if isinstance(each, Shipper)]
+    assert not left, "a shipper is left, which would send to whoever gets this port next"

@@ -24,6 +24,7 @@ class Ingest:
     n_requests: int = 0
     refusals: list[str] = field(default_factory=list)
     problem: dict[str, str] | None = None  # the answer 422 to every artifact
+    foreign_answers: list[bytes] = field(default_factory=list)  # a proxy's, one a request, which is not stored
     drop_answers: int = 0  # that many batches are stored and their answer lost
     decision: Any = None  # on the batch of the training, with every answer
     profile: Any = None  # a request to record a profile, with every answer
@@ -51,6 +52,9 @@ class Handler(BaseHTTPRequestHandler):
         self.ingest.abilities = self.headers.get("X-MLHub-Abilities", "")
         if self._is_refused():
             return
+        if self.ingest.foreign_answers:
+            self._answer(200, self.ingest.foreign_answers.pop(0))
+            return
         if body["stream"] in self.ingest.unknown_streams:
             self._answer(422, {"code": "invalid"})
             return
@@ -77,8 +81,8 @@ class Handler(BaseHTTPRequestHandler):
             return True
         return False
 
-    def _answer(self, status: int, content: dict[str, Any], *, retry_after: str = "") -> None:
-        body = json.dumps(content).encode()
+    def _answer(self, status: int, content: dict[str, Any] | bytes, *, retry_after: str = "") -> None:
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         if retry_after:
             self.send_header("Retry-After", retry_after)

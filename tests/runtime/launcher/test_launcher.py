@@ -84,6 +84,16 @@ def test_a_pod_that_reports_too_fast_waits_and_loses_nothing(ingest: Ingest, tmp
     assert ingest.refusals == []
 
 
+def test_what_a_proxy_answers_in_place_of_the_api_loses_nothing(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.foreign_answers = [b"ok", b"<html>Sign in</html>", b"[" * 100_000, b"[1]", b""]
+    ship = Ship(ingest, tmp_path)
+    ship.say("a line")
+    assert ship.shipper.drain(timeout_s=120)
+    assert ingest.streams["log"] == ["a line"]
+    assert not ingest.foreign_answers
+    assert not ship.ends
+
+
 def test_an_artifact_over_the_storage_quota_is_told_from_other_refusals(ingest: Ingest, tmp_path: Path) -> None:
     file = tmp_path / "weights.safetensors"
     file.write_bytes(b"weights")

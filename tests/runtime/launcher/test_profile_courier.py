@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,11 @@ class Carried:
 
 
 @pytest.fixture
-def carried(ingest: Ingest, tmp_path: Path) -> Carried:
-    return Carried(ingest, tmp_path)
+def carried(ingest: Ingest, tmp_path: Path) -> Iterator[Carried]:
+    found = Carried(ingest, tmp_path)
+    yield found
+    found.courier.end(timeout_s=60)
+    assert found.shipper.drain(timeout_s=60)  # or it would go on to whoever gets the server's port next
 
 
 def ask(carried: Carried, ingest: Ingest) -> None:
