@@ -96,6 +96,8 @@ def main(argv: list[str] | None = None) -> int:
         is_unknown = error.problem.get("status") == 401
         message = str(error.problem.get("detail") or error.problem.get("message") or error)
         remedy = "Run `mlhub login`." if is_unknown else error.remedy
+        if error.problem.get("needed_scope") == "admin":
+            remedy = "Run `mlhub login --admin`, or make a token with the scope admin on the page API tokens."
         return _failed(message, remedy, CommandStatus.NOT_SIGNED_IN if is_unknown else CommandStatus.REFUSED)
     except httpx.TransportError as error:
         return _failed(f"No answer: {error}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)

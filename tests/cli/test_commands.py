@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.utils import timezone
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.embedded.ports import free_port
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.actions import create_organisation, create_token
-from mlhub.tenants.models import Membership, Project, User
+from mlhub.tenants.actions.sign_in.second_factor import renew_recovery_codes
+from mlhub.tenants.models import Membership, Project, SecondFactor, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
@@ -219,6 +222,36 @@ def test_signing_in_keeps_a_token_that_only_the_owner_may_read(
     assert main(["--url", f"http://127.0.0.1:{free_port()}", "ps"]) == CommandStatus.NOT_SIGNED_IN  # not sent elsewhere
     assert main(["logout"]) == CommandStatus.OK
     assert not kept.exists()
+    assert main(["whoami"]) == CommandStatus.NOT_SIGNED_IN
+
+
+def test_an_administrator_signs_in_with_a_second_factor_for_what_administrators_do(
+    cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.root.set_password("correct horse battery staple")
+    cast.root.save()
+    codes = renew_recovery_codes(cast.root)
+    SecondFactor.objects.filter(user=cast.root).update(confirmed_at=timezone.now())
+    monkeypatch.setattr("getpass.getpass", lambda *_, **__: "correct horse battery staple")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"000000\n{codes[0]}\n{codes[1]}\n"))
+    login = ["login", live_server.url, "--username", cast.root.username]
+    assert main([*login, "--admin"]) == CommandStatus.NOT_SIGNED_IN  # a wrong code
+    assert main(login) == CommandStatus.OK
+    assert main(["organisation", "create", "acme"]) == CommandStatus.REFUSED
+    assert "mlhub login --admin" in capsys.readouterr().err
+    assert main([*login, "--admin"]) == CommandStatus.OK
+    assert main(["organisation", "create", "acme"]) == CommandStatus.OK, capsys.readouterr().err
+    assert main([*login, "--admin", "--token", "mlh_x"]) == CommandStatus.USAGE
+
+
+def test_who_is_no_administrator_gets_no_token_of_one(
+    cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.bob.set_password("correct horse battery staple")
+    cast.bob.save()
+    monkeypatch.setattr("getpass.getpass", lambda *_, **__: "correct horse battery staple")
+    assert main(["login", live_server.url, "--username", "bob", "--admin"]) == CommandStatus.REFUSED
+    assert "administrator" in capsys.readouterr().err
     assert main(["whoami"]) == CommandStatus.NOT_SIGNED_IN
 
 

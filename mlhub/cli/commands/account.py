@@ -15,7 +15,7 @@ from mlhub.cli.session import session_of
 from mlhub.client.api import Api, Refused, content_of
 
 TOKEN_DAYS = 90
-Scopes = ["read", "write"]
+SCOPES = ("read", "write")
 
 
 def login(
@@ -23,14 +23,20 @@ def login(
     url: Annotated[str, typer.Argument(help="Address of the platform.")] = "",
     username: Annotated[str, typer.Option(help="Asked for when left out.")] = "",
     token: Annotated[str | None, typer.Option(help="Keep this API token instead of making one.")] = None,
+    admin: Annotated[bool, typer.Option("--admin", help="Also for what platform administrators alone may do.")] = False,
 ) -> None:
-    """Sign in: makes an API token (90 days) and keeps it in a file that only you may read."""
+    """Sign in: makes an API token (90 days) and keeps it in a file that only you may read.
+
+    Asks for your password and, if your account has a second factor, for its code.
+    """
+    if token and admin:
+        raise CommandError("--admin is for a token that is made; what --token may do is settled.")
     session = session_of(context)
     address = credentials.find(url or session.url, None).url
     if not token:
         name = username or typer.prompt("Username", err=True)
         password = typer.prompt("Password", hide_input=True, err=True)
-        token = _made_token(address, name, password)
+        token = _made_token(address, name, password, [*SCOPES, "admin"] if admin else [*SCOPES])
     me = Api(address, token).get("/auth/me")
     path = credentials.keep(credentials.Credentials(address, token))
     session.output.note(f"Signed in at {address} as {me['username']}; the token is in {path}.")
@@ -60,18 +66,30 @@ def whoami(context: typer.Context) -> None:
     session.output.data({"url": session.api.url, **me})
 
 
-def _made_token(url: str, username: str, password: str) -> str:
+def _made_token(url: str, username: str, password: str, scopes: list[str]) -> str:
     with httpx.Client(base_url=f"{url}/api/v1", timeout=60, follow_redirects=True) as http:
         http.get("/auth/csrf")
-        sent = {"username": username, "password": password}
         try:
-            content_of(http.post("/auth/login", json=sent, headers=_csrf(http)))
+            _sign_in(http, {"username": username, "password": password})
         except Refused as error:
             raise CommandError(str(error), code=CommandStatus.NOT_SIGNED_IN) from error
-        wanted = {"name": f"mlhub on {platform.node()}"[:100], "scopes": Scopes, "expires_in_days": TOKEN_DAYS}
-        made = content_of(http.post("/tokens", json=wanted, headers=_csrf(http)))
-        http.post("/auth/logout", headers=_csrf(http))
+        wanted = {"name": f"mlhub on {platform.node()}"[:100], "scopes": scopes, "expires_in_days": TOKEN_DAYS}
+        try:
+            made = content_of(http.post("/tokens", json=wanted, headers=_csrf(http)))
+        finally:
+            http.post("/auth/logout", headers=_csrf(http))
         return str(made["token"])
+
+
+def _sign_in(http: httpx.Client, sent: dict[str, str]) -> None:
+    """Asks for a code where the account has a second factor. Raises Refused."""
+    try:
+        content_of(http.post("/auth/login", json=sent, headers=_csrf(http)))
+    except Refused as error:
+        if error.code != "second_factor_needed":
+            raise
+        code = typer.prompt("Code of your authenticator app, or a recovery code", err=True)
+        content_of(http.post("/auth/login", json={**sent, "code": code}, headers=_csrf(http)))
 
 
 def _csrf(http: httpx.Client) -> dict[str, str]:
