@@ -68,7 +68,8 @@ def check_secrets(project: Project, names: Sequence[str]) -> None:
         raise InvalidInputError(
             f"{project.name} has no secret {', '.join(missing)}.",
             field="secrets",
-            remedy=f"Set it first with PUT /api/v1/projects/{project.id}/secrets/{missing[0]}.",
+            remedy=f"Set it first: `mlhub secret set {missing[0]}`, Secrets of the project on the page Members, or"
+            f" PUT /api/v1/projects/{project.id}/secrets/{missing[0]}.",
         )
 
 

@@ -56,6 +56,29 @@ def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
     assert version.model.aliases.get().name == "best"
 
 
+def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = exported.table_of_flowers(tmp_path).registered(bob)
+    assert main(["model", "versions", "mlp (trained)"]) == CommandStatus.OK, capsys.readouterr().err
+    (row,) = capsys.readouterr().out.splitlines()[1:]
+    assert row.split()[:1] == [str(version.number)]
+    assert "training" in row
+    assert main(["model", "ls"]) == CommandStatus.OK
+    trained = next(line for line in capsys.readouterr().out.splitlines() if "mlp (trained)" in line)
+    assert trained.split()[-1] == "1"
+    dataset = version.dataset_version.dataset.name
+    assert main(["dataset", "versions", dataset]) == CommandStatus.OK
+    assert "ready" in capsys.readouterr().out
+    named = f"mlp (trained):{version.number}"
+    assert main(["run", "--dataset", dataset, "--model", named, "-d"]) == CommandStatus.OK, capsys.readouterr().err
+    assert Job.objects.get().model_version_id == version.pk
+    assert main(["run", "--dataset", dataset, "--model", "mlp (trained):99", "-d"]) == CommandStatus.REFUSED
+    assert "no version 99" in capsys.readouterr().err
+    assert main(["run", "--dataset", dataset, "--model", "mlp (trained)", "-d"]) == CommandStatus.REFUSED
+    assert "weights: mlp (trained):1" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.slow
 def test_an_exported_model_is_unpacked_and_serves(
     bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path

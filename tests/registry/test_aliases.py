@@ -44,6 +44,21 @@ def test_a_name_or_a_version_that_cannot_be_used_is_refused_by_its_field(cast, v
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
+def test_a_number_names_the_version_of_a_job_unless_a_model_has_that_whole_name(cast, version):
+    bob, model = cast.client(cast.bob), version.model
+    data = ready_dataset(cast.project_a, cast.bob)
+    asked = {"dataset_version": str(data.id), "project": "vision", "epochs": 1, "model": f"{model.name}:2"}
+    submitted = bob.post("/api/v1/jobs", asked, format="json")
+    assert (submitted.status_code, submitted.json()["model_version"]["id"]) == (201, str(version.id))
+    for absent in (f"{model.name}:3", f"{model.name}:{'9' * 40}", f"{model.name}:٣", ":2"):
+        assert bob.post("/api/v1/jobs", {**asked, "model": absent}, format="json").status_code in (404, 422), absent
+    assert cast.client(cast.charlie).post("/api/v1/jobs", asked, format="json").status_code in (403, 404, 422)
+    assert upload(bob, cast.project_a, name=f"{model.name}:2").status_code == 201
+    ModelVersion.objects.update(state="ready")
+    submitted = bob.post("/api/v1/jobs", asked, format="json")
+    assert submitted.json()["model_version"]["model"]["name"] == f"{model.name}:2"
+
+
 def test_an_alias_names_the_version_of_an_export_and_of_a_job(cast, version):
     bob, model = cast.client(cast.bob), version.model
     bob.put(f"/api/v1/models/{model.id}/aliases/production", {"version": 2}, format="json")

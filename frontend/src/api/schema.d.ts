@@ -6963,7 +6963,7 @@ export interface components {
             datasets?: {
                 [key: string]: string;
             };
-            /** @description Its name or id; its latest uploaded version is used. */
+            /** @description Its name or id; its latest uploaded version is used. NAME:3 or NAME@ALIAS: that version. */
             model?: string;
             /**
              * Format: uuid

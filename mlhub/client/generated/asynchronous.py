@@ -1451,7 +1451,7 @@ class AsyncJobsOperations:
         dataset_version: The id of a dataset version, instead of dataset.
         datasets: Of a script: further datasets by the names under which it finds them as folders (letters, digits,
         _): each the name or id of a dataset, whose latest ready version is used, or the id of a version.
-        model: Its name or id; its latest uploaded version is used.
+        model: Its name or id; its latest uploaded version is used. NAME:3 or NAME@ALIAS: that version.
         model_version: The id of a model version, instead of model.
         project: Its name or id; by default the dataset's; required without one.
         model_of: A training job that succeeded, to predict or evaluate with what it trained.
@@ -2548,7 +2548,7 @@ class AsyncJobsOperations:
         dataset_version: The id of a dataset version, instead of dataset.
         datasets: Of a script: further datasets by the names under which it finds them as folders (letters, digits,
         _): each the name or id of a dataset, whose latest ready version is used, or the id of a version.
-        model: Its name or id; its latest uploaded version is used.
+        model: Its name or id; its latest uploaded version is used. NAME:3 or NAME@ALIAS: that version.
         model_version: The id of a model version, instead of model.
         project: Its name or id; by default the dataset's; required without one.
         model_of: A training job that succeeded, to predict or evaluate with what it trained.

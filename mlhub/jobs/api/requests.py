@@ -282,7 +282,10 @@ class JobSubmitSerializer(JobSettingsSerializer):
         help_text="Of a script: further datasets by the names under which it finds them as folders (letters, digits, "
         "_): each the name or id of a dataset, whose latest ready version is used, or the id of a version.",
     )
-    model = NameOrIdField(required=False, help_text="Its name or id; its latest uploaded version is used.")
+    model = NameOrIdField(
+        required=False,
+        help_text="Its name or id; its latest uploaded version is used. NAME:3 or NAME@ALIAS: that version.",
+    )
     model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
     project = NameOrIdField(required=False, help_text="Its name or id; by default the dataset's; required without one.")
     model_of = serializers.UUIDField(

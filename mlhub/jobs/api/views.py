@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body give the same job."
 )
+VERSION_NAME = re.compile(r"(?P<model>.+)(?:(?P<alias>@[^@]*)|:(?P<number>[0-9]+))", re.DOTALL)
 SUBMISSIONS = "submissions"  # the budget of requests that make a job
 
 
@@ -276,8 +278,8 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
         found = versions.get_visible(user, version_id, field="model_version")
     else:
         project, name = _project_of(user, body), body.pop("model")
-        if (of_alias := _version_of_alias(user, name, project)) is not None:
-            return of_alias
+        if (named := _version_named(user, name, project)) is not None:
+            return named
         uploaded = versions.filter(source="upload")
         found = _newest_ready_of(project, uploaded.exclude(of_notebook("model__")), "model", name)
         found = found or _newest_ready(uploaded.visible_to(user), "model", name)
@@ -285,12 +287,12 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
             model = Model.objects.get_named(user, name, field="model", project=project.pk)
             newest = uploaded.filter(model=model).order_by("-number")
             found = newest.filter(state=VersionState.READY).first() or newest.first()
-    if found is None:
-        raise InvalidInputError(
-            "The model has no code of its own: it holds trained weights.",
-            field="model",
-            remedy="Name a model_version to start from its weights.",
-        )
+            if found is None:
+                raise InvalidInputError(
+                    f"{model.name} has no code of its own: it holds trained weights.",
+                    field="model",
+                    remedy=f"Name a version to start from its weights: {model.name}:1, or {model.name}@ and an alias.",
+                )
     return found
 
 
@@ -312,14 +314,17 @@ def _newest_ready(versions: Any, owner: str, asked: UUID | str) -> Any:
     return versions.filter(**{f"{owner}_id": asked}, state=VersionState.READY).order_by("-number").first()
 
 
-def _version_of_alias(user: User, name: Any, project: Project) -> ModelVersion | None:
-    """The version of NAME@ALIAS; None for what is no such name, or the whole name of a model. Raises NotFoundError."""
-    model_name, separator, alias = str(name).rpartition("@")
-    if not separator or Model.objects.visible_to(user).filter(name=name).exists():
+def _version_named(user: User, name: Any, project: Project) -> ModelVersion | None:
+    """The version of NAME@ALIAS or NAME:NUMBER; None for what is no such name, or the whole name of a model.
+
+    Raises NotFoundError.
+    """
+    written = VERSION_NAME.fullmatch(str(name))
+    if written is None or Model.objects.visible_to(user).filter(name=name).exists():
         return None
-    model = Model.objects.get_named(user, model_name, field="model", project=project.pk)
+    model = Model.objects.get_named(user, written["model"], field="model", project=project.pk)
     versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
-    found: ModelVersion = versions.get_of_model(user, model.pk, f"@{alias}")
+    found: ModelVersion = versions.get_of_model(user, model.pk, written["alias"] or written["number"])
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub dataset push|ls|show|columns|diff|refresh|pull|rm, mlhub model push|ls|show|pull|rm."""
+"""mlhub dataset push|ls|show|versions|columns|diff|refresh|pull|rm, mlhub model push|ls|show|versions|pull|rm."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mlhub.cli.commands.datasets.columns import columns
 from mlhub.cli.commands.datasets.dataset_differences import diff
 from mlhub.cli.commands.datasets.references import refer, refresh, shards_in
 from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
+from mlhub.cli.commands.datasets.versions import dataset_versions, model_versions
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id
@@ -32,6 +33,8 @@ dataset.command("diff")(diff)
 dataset.command("rm")(remove_dataset)
 model.command("rm")(remove_model)
 dataset.command("refresh")(refresh)
+dataset.command("versions")(dataset_versions)
+model.command("versions")(model_versions)
 
 
 def _version(row: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +60,8 @@ def list_datasets(context: typer.Context) -> None:
 @model.command("ls")
 def list_models(context: typer.Context) -> None:
     """List the models that you may use."""
-    _list(context, "models", {**OWNED, "KIND": lambda row: _version(row).get("kind")})
+    columns = {"KIND": lambda row: _version(row).get("kind"), "TRAINED": lambda row: row["n_trained"] + row["n_logged"]}
+    _list(context, "models", {**OWNED, **columns})
 
 
 @dataset.command("show")

@@ -145,8 +145,13 @@ def _of_step(listed: list[dict[str, Any]], step: str) -> dict[str, Any]:
     """The newest checkpoint of the step. Of a step that has both kinds, it is the best weights."""
     kinds = {"best": [row for row in listed if row["is_best"]], "latest": [row for row in listed if not row["is_best"]]}
     chosen = kinds.get(step) or [row for row in listed if str(row["step"]) == step]
+    if not listed:
+        raise CommandError(
+            "The job has no checkpoints: it ended before it saved one, or they were removed.",
+            remedy="To train on from what it made in the end, name its trained model: `mlhub run --model`.",
+        )
     if not chosen:
-        steps = ", ".join([*dict.fromkeys(str(row["step"]) for row in listed)][:MOST_NAMED]) or "none"
+        steps = ", ".join([*dict.fromkeys(str(row["step"]) for row in listed)][:MOST_NAMED])
         raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.")
     return min(chosen, key=lambda row: not row["is_best"])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
+OF_VERSION = re.compile(r"(?<=.)(:[0-9]+|@[^@]*)$")
 COLLECTIONS = {"dataset": "datasets", "model": "models", "model_of": "jobs"}
 
 
@@ -29,7 +31,9 @@ def run(
     words: Annotated[list[str] | None, typer.Argument(metavar="-- WORDS", help="For a script's own options.")] = None,
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
     dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
-    model: Annotated[str, typer.Option(help="A model that is there, such as mlp, by name or id, or NAME@ALIAS.")] = "",
+    model: Annotated[
+        str, typer.Option(help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version.")
+    ] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
     form: Annotated[
         str, typer.Option("--format", help="Of --data: csv, image_folder ...; files, for scripts; else by what it is.")
@@ -96,8 +100,8 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     project = project_id(session.api, session.project or wanted.references.get("project", ""))
     sent = {**wanted.settings, "project": project}
     for field, value in wanted.references.items():
-        if field == "model" and "@" in value:
-            sent[field] = value  # NAME@ALIAS, which the platform resolves
+        if field == "model" and _model_in(value) != value:
+            sent[field] = value  # NAME@ALIAS or NAME:3, which the platform resolves
         elif field in COLLECTIONS:
             sent[field] = found(session.api, COLLECTIONS[field], value)["id"]
         elif field != "project":
@@ -129,9 +133,14 @@ def _is_script(session: Session, wanted: JobFile) -> bool:
     if version := wanted.references.get("model_version"):
         return bool(session.api.get(f"/model-versions/{version}")["kind"] == "script")
     if name := wanted.references.get("model"):
-        newest = found(session.api, "models", name)["latest_version"] or {}
+        newest = found(session.api, "models", _model_in(name))["latest_version"] or {}
         return bool(newest.get("kind") == "script")
     return False
+
+
+def _model_in(written: str) -> str:
+    """Without the :NUMBER or @ALIAS of a version."""
+    return OF_VERSION.sub("", written)
 
 
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:
