@@ -11,11 +11,12 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.jobs.models import Allocation, Attempt, Checkpoint
+from mlhub.jobs.models import Allocation, Attempt, Checkpoint, JobKind
+from mlhub.registry.models import Kind
 from mlhub.tenants.models import Team
 from mlhub.usage.holdings import Holdings, busy_times, deleted_holdings_on, holdings_on
 from mlhub.usage.integral import BusyTime, GpuHolding, busy_gpu_seconds, gpu_seconds
@@ -23,6 +24,7 @@ from mlhub.usage.models import UsageEntry
 
 logger = structlog.stdlib.get_logger(__name__)
 LOSING = ("preempted", "failed")  # outcomes after which training goes on from the last checkpoint, or not at all
+PROGRAM_BEGUN = "inputs_ready"  # of Attempt.startup: a script runs from then on
 TOLERANCE_S = 1.0  # of an attempt's interval, between attempt and entry
 BATCH = 500
 ALWAYS = datetime.min.replace(tzinfo=UTC)
@@ -118,11 +120,11 @@ def _holding(allocation: Allocation, *, now: datetime) -> GpuHolding:
     return GpuHolding(frozenset(allocation.slots), min(allocation.attempt.created_at, ended_at), ended_at)
 
 
-def _entry(allocation: Allocation, own: GpuHolding, known: _Known) -> UsageEntry:
+def _entry(allocation: Any, own: GpuHolding, known: _Known) -> UsageEntry:
     attempt, job = allocation.attempt, allocation.attempt.job
     project, team = job.project, job.project.team
     others, ended_at = known.others(allocation, own), own.ended_at
-    training_at = attempt.training_at or ended_at
+    training_at = _startup_end(attempt, own, is_script=allocation.code_kind == Kind.SCRIPT)
     measured_gpu_s, busy_gpu_s = busy_gpu_seconds(own, others, known.busy.get(allocation.pk, {}))
     return UsageEntry(
         allocation_id=allocation.pk,
@@ -181,14 +183,29 @@ def _agrees(row: UsageEntry, began_at: datetime, ended_at: datetime) -> bool:
     return is_same and row.gpu_s <= most_s + TOLERANCE_S and is_part
 
 
+def _startup_end(attempt: Attempt, own: GpuHolding, *, is_script: bool) -> datetime:
+    """When the attempt made its first step; a script or notebook, which need not report any, works once it runs."""
+    if attempt.training_at is not None:
+        return attempt.training_at
+    begun = attempt.startup.get(PROGRAM_BEGUN) if is_script else None
+    if begun is None:
+        return own.ended_at
+    return min(max(datetime.fromtimestamp(begun, tz=UTC), own.began_at), own.ended_at)
+
+
 def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> datetime:
-    """Up to when the attempt's training was of use: its end, or its last checkpoint where the rest was lost."""
-    if attempt.outcome not in LOSING:
+    """Up to when the attempt's training was of use: its end, or its last checkpoint where the rest was lost.
+
+    A notebook is used as long as it runs.
+    """
+    if attempt.outcome not in LOSING or attempt.job.kind == JobKind.NOTEBOOK:
         return ended_at
     newest = Checkpoint.objects.filter(attempt=attempt).aggregate(at=Max("at"))["at"]
     return min(ended_at, max(training_at, newest or training_at))
 
 
-def _allocations() -> QuerySet[Allocation]:
+def _allocations() -> QuerySet[Any]:
+    """With the `code_kind` of the jobs' code, and what entries name."""
     paths = ("attempt__job__project__organisation", "attempt__job__project__team", "attempt__job__created_by")
-    return Allocation.objects.select_related(*paths)
+    code_kind = F("attempt__job__model_version__kind")
+    return Allocation.objects.select_related(*paths).annotate(code_kind=code_kind)

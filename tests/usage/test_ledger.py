@@ -13,6 +13,7 @@ from django.utils import timezone
 from mlhub.events.models import Event
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.jobs.retention import deletion
+from mlhub.registry.models import ModelVersion
 from mlhub.usage import ledger
 from mlhub.usage.models import UsageEntry
 from mlhub.usage.tasks import check_ledger
@@ -59,6 +60,39 @@ def test_an_attempt_that_succeeds_is_entered_with_its_start_up(world: World) -> 
     assert state(job) == "succeeded"
     assert entries(attempt) == [(200.0, 40.0, 0.0, "succeeded")]
     assert ledger.running_entries(now=world.now) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "first_step_s", "startup_s"),
+    [
+        ("script", None, 8.0),  # it runs, and says nothing of steps
+        ("script", 20.0, 20.0),
+        ("package", None, 100.0),  # it never came to train
+    ],
+)
+def test_a_script_that_reports_no_step_works_once_it_runs(
+    world: World, kind: str, first_step_s: float | None, startup_s: float
+) -> None:
+    job, attempt, began = running(world, min_workers=1, max_workers=1)
+    ModelVersion.objects.filter(pk=job.model_version_id).update(kind=kind)
+    startup = {"pod_started": began.timestamp() + 3, "inputs_ready": began.timestamp() + 8}
+    training_at = began + timedelta(seconds=first_step_s) if first_step_s is not None else None
+    Attempt.objects.filter(pk=attempt.pk).update(startup=startup, training_at=training_at)
+    (present,) = ledger.running_entries(now=began + timedelta(seconds=5))
+    assert present.startup_gpu_s == 5.0
+    world.backend.finish(str(attempt.id))
+    world.round(after_s=100)
+    assert entries(attempt) == [(100.0, startup_s, 0.0, "succeeded")]
+
+
+def test_nothing_of_a_notebook_is_lost_and_its_hours_are_no_start_up(world: World) -> None:
+    job, attempt, began = running(world, min_workers=1, max_workers=1)
+    ModelVersion.objects.filter(pk=job.model_version_id).update(kind="script")
+    Job.objects.filter(pk=job.pk).update(kind="notebook")
+    Attempt.objects.filter(pk=attempt.pk).update(startup={"inputs_ready": began.timestamp() + 8}, training_at=None)
+    world.backend.fail(str(attempt.id), Cause.NODE_LOST)
+    world.round(after_s=3600)
+    assert entries(attempt) == [(3600.0, 8.0, 0.0, "failed")]
 
 
 def test_a_report_has_what_runs_and_counts_its_job_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
