@@ -13,7 +13,7 @@ export function Importance({ study }: { study: Study }) {
   return (
     <QueryResult of={useQuery(importanceQuery(study))}>
       {({ parameters, method, n_trials, needed, epochs }) => (
-        <Stack gap="xs">
+        <Stack gap="xs" maw={720}>
           <ShareBars shares={parameters} />
           <Text size="xs" c="dimmed">
             {n_trials < needed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One study: how far it is, its best trial, its rungs, what matters, and all trials.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, SimpleGrid } from "@mantine/core";
+import { Alert, Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link, useNavigate, useParams } from "react-router";
@@ -74,14 +74,12 @@ function Shown({ study }: { study: Study }) {
             <SectionCard title={t`Rungs`}>
               <RungChart study={study} trials={found} />
             </SectionCard>
-            <SimpleGrid cols={{ base: 1, md: 2 }}>
-              <SectionCard title={t`Hyperparameters and result`}>
-                <TrialCoordinates study={study} trials={found} />
-              </SectionCard>
-              <SectionCard title={t`Importance`}>
-                <Importance study={study} />
-              </SectionCard>
-            </SimpleGrid>
+            <SectionCard title={t`Hyperparameters and result`}>
+              <TrialCoordinates study={study} trials={found} />
+            </SectionCard>
+            <SectionCard title={t`Importance`}>
+              <Importance study={study} />
+            </SectionCard>
             {found.length > 0 && <TrialsTable study={study} trials={found} />}
           </>
         )}
