@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
 from scheduler.models.speed.observation_means import ObservationMeans
 from scheduler.models.speed.sync_terms import SyncTerms
+from scheduler.models.standing_order import StandingOrder
 
 MAX_CLUSTERS = 4
 MAX_MODELS = 2048
@@ -68,19 +68,19 @@ class ModelTables:
 
 
 class ClusterStepTimes:
-    """Holds the results for one cluster: its topology, and tables by model, by job and by order of the queue.
+    """Holds the results for one cluster: its topology, and tables by model and by job, and its queues.
 
     fixed_s: a waiting job's time at its fixed size, valid for that very snapshot of it: a long queue is seen again
     unchanged in many rounds. placed_s: a running job's step time, valid for that very allocation and model: what others
     show of GPU types changes models, too.
-    queues: waiting jobs with their sort keys, by the name of the order (policies/toolkit/strict_order.py).
+    orders: waiting jobs in order, by the name of the order (policies/toolkit/strict_order.py).
     """
 
     def __init__(self, topology: ClusterTopology, models: SpeedModelCache) -> None:
         self.topology = topology
         self.fixed_s = BoundedTable[str, tuple[JobSnapshot, float]](MAX_JOBS)
         self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
-        self.queues: dict[str, list[tuple[tuple[Any, ...], JobSnapshot]]] = {}
+        self.orders: dict[str, StandingOrder] = {}
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
         self._batches = BoundedTable[tuple[Hashable, tuple[Gang, ...]], tuple[Floats, Floats]](MAX_BATCHES)
         self._models = models
@@ -106,7 +106,7 @@ class ClusterStepTimes:
         if found != self._gpu_factors:
             self._gpu_factors = found
             self.fixed_s.clear()
-            self.queues.clear()
+            self.orders.clear()
         return found
 
     def tables(self, job: JobSnapshot, *, gpu_factors: GpuFactors = NO_FACTORS) -> ModelTables:
