@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from statistics import median
 
 import numpy as np
@@ -75,6 +76,12 @@ class SpeedModel:
         self._served = {o.n_workers for o in newest if o.mode is Mode.PARAMETER_SERVER}
         self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
+
+    def with_factors(self, gpu_factors: GpuFactors) -> SpeedModel:
+        """Returns the same model with what other families show of GPU types: its fit does not depend on that."""
+        found = copy(self)
+        found._gpu_factors = gpu_factors
+        return found
 
     def _fit_compute(
         self, observations: Sequence[SpeedObservation], overhead_s: float, example_s: float | None
