@@ -9,8 +9,8 @@ from typing import Any
 
 from scheduler.api.snapshot import JobSnapshot, Phase
 
-SortKey = tuple[Any, ...]
-OrderKey = Callable[[JobSnapshot], SortKey]
+PlaceKey = tuple[Any, ...]
+OrderKey = Callable[[JobSnapshot], PlaceKey]
 FEW = 8  # changes, times this, are fewer than a queue that is not sorted anew for them
 
 
@@ -21,9 +21,9 @@ class StandingOrder:
     """
 
     def __init__(self) -> None:
-        self._keys: list[SortKey] = []
+        self._keys: list[PlaceKey] = []
         self._jobs: list[JobSnapshot] = []  # in the order of their keys
-        self._by_id: dict[str, tuple[SortKey, JobSnapshot]] = {}
+        self._by_id: dict[str, tuple[PlaceKey, JobSnapshot]] = {}
 
     def ordered(self, jobs: Sequence[JobSnapshot], key: OrderKey) -> list[JobSnapshot]:
         """Returns these jobs in order, and keeps those that wait for the next time."""
@@ -35,7 +35,7 @@ class StandingOrder:
         self._replace(gone, [(key(job), job) for job in changed if job.phase is waiting])
         return self._with([(key(job), job) for job in changed if job.phase is not waiting])
 
-    def _replace(self, gone: Sequence[str], new: Sequence[tuple[SortKey, JobSnapshot]]) -> None:
+    def _replace(self, gone: Sequence[str], new: Sequence[tuple[PlaceKey, JobSnapshot]]) -> None:
         left = [self._by_id.pop(job_id) for job_id in gone]
         self._by_id.update({job.id: (key, job) for key, job in new})
         if (len(left) + len(new)) * FEW > len(self._by_id):
@@ -50,7 +50,7 @@ class StandingOrder:
             self._keys.insert(place, key)
             self._jobs.insert(place, job)
 
-    def _with(self, running: list[tuple[SortKey, JobSnapshot]]) -> list[JobSnapshot]:
+    def _with(self, running: list[tuple[PlaceKey, JobSnapshot]]) -> list[JobSnapshot]:
         """The queue with running jobs at their places."""
         found: list[JobSnapshot] = []
         done = 0

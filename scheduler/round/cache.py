@@ -15,7 +15,7 @@ from scheduler.models.bounded_tables import BoundedTable
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.round.feasibility import EmptyCluster
-from scheduler.round.notable_jobs import NotableJobs
+from scheduler.round.standing_jobs import NotableJobs
 
 MAX_CLUSTERS = 4
 MAX_WAITS = 20_000
