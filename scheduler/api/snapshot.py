@@ -368,9 +368,9 @@ class ClusterSnapshot:
     withdrawn: tuple[str, ...] = ()
 
     @cached_property
-    def holders(self) -> tuple[JobSnapshot, ...]:
-        """Returns the jobs that hold GPUs at this moment, in the snapshot's order."""
-        return tuple([job for job in self.jobs if job.phase is not Phase.WAITING and job.allocation is not None])
+    def by_id(self) -> dict[str, JobSnapshot]:
+        """Returns the jobs by their ids, in the snapshot's order."""
+        return {job.id: job for job in self.jobs}
 
     @cached_property
     def n_by_type(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ little of those far beyond. Source: Qiao et al., Pollux (OSDI '21), sec. 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from scheduler.api.plan import BatchChoice, Decision, Explanation, Keep, Launch, Reason
@@ -20,11 +20,11 @@ MAX_GROWTH = 2  # of the batch in one change
 
 
 def choose_batches(
-    snapshot: ClusterSnapshot, decisions: Mapping[str, Decision], speeds: JobSpeeds
+    jobs: Iterable[JobSnapshot], decisions: Mapping[str, Decision], speeds: JobSpeeds
 ) -> dict[str, BatchChoice]:
     """Returns the batches by job, of all that are launched or train on and whose user allows a range."""
     found = {}
-    for job in snapshot.jobs:
+    for job in jobs:
         if job.max_batch_size is None:
             continue
         allocation = _allocation(job, decisions[job.id])

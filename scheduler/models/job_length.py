@@ -105,11 +105,13 @@ class JobLengthModel:
         return _chance_B(ended.get(family, _NONE_B), unended.get(family, _NONE_B), all_B, ALIKE_JOBS)
 
 
-def with_likely_lengths(snapshot: ClusterSnapshot, lengths: JobLengthModel, speeds: JobSpeeds) -> ClusterSnapshot:
+def with_likely_lengths(
+    snapshot: ClusterSnapshot, lengths: JobLengthModel, speeds: JobSpeeds, *, jobs: Iterable[JobSnapshot]
+) -> ClusterSnapshot:
     """Returns the snapshot with likely_steps_left filled in where lengths are not known, and records what is new in
-    it.
+    it. jobs: those of the snapshot among which such ones are.
     """
-    unknown = [job for job in snapshot.jobs if not job.length_is_known]
+    unknown = [job for job in jobs if not job.length_is_known]
     gpu_s = {job.id: speeds.step_s(job, job.fixed_workers) * job.fixed_workers for job in unknown}
     done = {job.id: (job.family, _work(job, gpu_s[job.id]), _pace(job)) for job in unknown}
     lengths.see(done, withdrawn=snapshot.withdrawn, now_s=snapshot.now_s)

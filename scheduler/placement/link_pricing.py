@@ -29,7 +29,7 @@ class LinkPricing:
 
     def __init__(self, state: PlacementState, speeds: JobSpeeds) -> None:
         self._state, self._speeds = state, speeds
-        self._jobs = {job.id: job for job in state.snapshot.jobs}
+        self._jobs = state.snapshot.by_id
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
         self._queue = sum(job.held is None for job in state.candidates) / max(1, n_gpus)
         self.contention = contention_of(state.snapshot, speeds, [self._jobs[job_id] for job_id in state.settled_jobs()])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
@@ -27,19 +27,21 @@ def admit(
     *,
     cluster: EmptyCluster,
     limits: GpuHourLimits | None = None,
+    notable: Sequence[JobSnapshot] | None = None,
 ) -> RoundState:
     """Returns the state of a new round on that cluster.
 
     1. what is held is reserved; 2. jobs on hold, on their way in or out, that can never run, or whose GPU-hours are
     used up are settled, all others are candidates; 3. settled jobs keep what they hold, and resized jobs get what they
-    were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was. Raises
-    ValueError for a snapshot that contradicts itself.
+    were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was.
+    notable: its jobs that do more than wait; None = any may. Raises ValueError for a snapshot that contradicts itself.
     """
     limits = limits or GpuHourLimits(snapshot)
     standing = {} if limits else cluster.standing.under(snapshot.tenants)
     new = [job for job in snapshot.jobs if standing.get(job.id) is not job] if standing else snapshot.jobs
     check(snapshot, new)
-    state = _initial_state(snapshot, memory.resizing, cluster, limits)  # 1
+    notable = snapshot.jobs if notable is None else notable
+    state = _initial_state(snapshot, memory.resizing, cluster, limits, notable)  # 1
     staying = _settle(state, new, memory.resizing, cluster)  # 2
     ledger_later = _initial_ledger(snapshot)  # 3
     counter = SharedGpuCounter()
@@ -58,12 +60,17 @@ def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
 
 
 def _initial_state(
-    snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster, limits: GpuHourLimits
+    snapshot: ClusterSnapshot,
+    promises: Mapping[str, ResizePromise],
+    cluster: EmptyCluster,
+    limits: GpuHourLimits,
+    notable: Sequence[JobSnapshot],
 ) -> RoundState:
     free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
-    for job in snapshot.holders:
-        held = job.allocation
-        assert held is not None
+    for job in notable:
+        held = job.held
+        if held is None:
+            continue
         free_now.reserve(job, held)
         _book(ledger_now, job, held, free_now, counter)
     return RoundState(
@@ -77,6 +84,7 @@ def _initial_state(
         colocated_with={job_id: promise.colocated_with for job_id, promise in promises.items()},
         resizing=frozenset(job_id for job_id, promise in promises.items() if promise.is_resize),
         limits=limits,
+        notable=notable,
     )
 
 

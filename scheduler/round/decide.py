@@ -58,15 +58,17 @@ def decide(
     cache = cache or RoundCache()
     limits = GpuHourLimits(snapshot)
     snapshot = limits.narrow(snapshot)
-    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)
+    notable = cache.notable.among(snapshot.jobs)
+    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=notable)
     lengths = JobLengthModel(memory.job_lengths)
     arrivals, intervals = ArrivalEffects(memory.arrival_effects), PredictionIntervals(memory.prediction_intervals)
     start_intervals = PredictionIntervals(memory.start_intervals)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
     is_elastic = abilities_of(policy).is_elastic
 
-    snapshot = with_likely_lengths(snapshot, lengths, speeds)
-    state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes), limits=limits)  # 1
+    snapshot, as_given = with_likely_lengths(snapshot, lengths, speeds, jobs=notable), snapshot
+    notable = notable if snapshot is as_given else cache.notable.among(snapshot.jobs)
+    state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes), limits=limits, notable=notable)  # 1
     resumed = resume_resized(state)
     entitle(state, is_elastic=is_elastic, usage=usage)  # 2
     limit_studies(state, is_elastic=is_elastic)
@@ -74,7 +76,7 @@ def decide(
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4
     decisions = {**state.settled, **resumed, **diff(state, targets, cache.waits)}  # 5
-    batches = choose_batches(snapshot, decisions, speeds)
+    batches = choose_batches(notable, decisions, speeds)
     if explain:  # 6
         decisions |= why_it_waits(state, proposal, targets, decisions)
         decisions |= why_it_leaves(state, proposal, targets)

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
-from scheduler.api.snapshot import Phase
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
 
@@ -37,14 +37,13 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
 
 
 def diff(
-    state: RoundState, targets: PlacementTargets, waits: Callable[[Iterable[str]], dict[str, Wait]]
+    state: RoundState, targets: PlacementTargets, waits: Callable[[Sequence[JobSnapshot]], dict[str, Decision]]
 ) -> dict[str, Decision]:
     """Returns a decision for every candidate; waiting and preempted jobs get their explanations later.
 
-    waits: makes the decisions that jobs wait, by their ids.
+    waits: makes the decisions, by id, on those of the jobs that wait.
     """
-    waiting = [job.id for job in state.candidates if job.phase is Phase.WAITING]
-    decisions: dict[str, Decision] = {**waits(waiting)}
+    decisions = waits(state.candidates)
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())

@@ -53,6 +53,8 @@ def entitle(state: RoundState, *, is_elastic: bool, usage: DecayedUsage) -> None
 
 def limit_studies(state: RoundState, *, is_elastic: bool) -> None:
     """Sets the most that each study may have next to the other jobs of its tenant, within what the tenant may have."""
+    if not any(job.study for job in state.notable):
+        return
     entitlement = state.budget.entitlement
     fair = entitlement.fair if entitlement is not None else FairEntitlement()
     settled = state.settled.keys() | state.resuming.keys()

@@ -46,7 +46,8 @@ def _problem(proposal: object, view: View, budget: Budget) -> str | None:
     wake_at_s = proposal.wake_at_s
     if wake_at_s is not None and not math.isfinite(wake_at_s):
         return f"has wake_at_s {wake_at_s!r}; it must be a finite number, or None"
-    jobs = {job.id: job for job in view.jobs}
+    named = {grant.job for grant in proposal.grants}
+    jobs = {job.id: job for job in view.jobs if job.id in named}
     granted: set[str] = set()
     for grant in proposal.grants:
         if grant.job not in jobs:

@@ -55,14 +55,12 @@ def predict(
     if learnt.arrivals is not None:  # 2
         starts, ends = forecast.with_arrivals(starts, ends, learnt.arrivals, known=learnt.ends.known)
     _close(snapshot, decisions, learnt, bounded)  # 3
+    starts_s = _calibrated(starts, decisions, learnt.starts, now_s=snapshot.now_s)
+    ends_s = _calibrated(ends, decisions, learnt.ends, now_s=snapshot.now_s)
     found = {}
     for job_id, predicted in predictions.items():
-        start = predicted.start_p50_s, predicted.start_p90_s
-        if job_id in starts:
-            start = _calibrated(decisions[job_id], starts[job_id], learnt.starts, now_s=snapshot.now_s)
-        end = predicted.finish_p50_s, predicted.finish_p90_s
-        if job_id in ends:
-            end = _calibrated(decisions[job_id], ends[job_id], learnt.ends, now_s=snapshot.now_s)
+        start = starts_s.get(job_id) or (predicted.start_p50_s, predicted.start_p90_s)
+        end = ends_s.get(job_id) or (predicted.finish_p50_s, predicted.finish_p90_s)
         found[job_id] = Prediction(*start, *end, predicted.step_s)
     return found | bounded
 
@@ -113,12 +111,20 @@ def _close(
 
 
 def _calibrated(
-    decision: Decision, span: TimeSpan, intervals: PredictionIntervals, *, now_s: float
-) -> tuple[float, float]:
-    """P50 and P90 on the snapshot's clock; the prediction is recorded."""
+    spans: Mapping[str, TimeSpan], decisions: Mapping[str, Decision], intervals: PredictionIntervals, *, now_s: float
+) -> dict[str, tuple[float, float]]:
+    """P50 and P90 on the snapshot's clock, by job; the predictions are recorded."""
+    forecasts = {job_id: _forecast(decisions[job_id], span, intervals) for job_id, span in spans.items()}
+    intervals.prepare(forecasts.values())
+    found = {}
+    for job_id, forecast in forecasts.items():
+        p50_s, p90_s = intervals.calibrated(forecast)
+        intervals.record(job_id, forecast, p90_s=p90_s, now_s=now_s)
+        found[job_id] = now_s + p50_s, now_s + p90_s
+    return found
+
+
+def _forecast(decision: Decision, span: TimeSpan, intervals: PredictionIntervals) -> TimeForecast:
     waits = isinstance(decision, Wait | Preempt)
     cause = str(decision.explanations[0].reason) if waits and decision.explanations else ""
-    forecast = TimeForecast(span.p50_s, span.p90_s, intervals.group_of(decision.job, waits=waits), cause)
-    p50_s, p90_s = intervals.calibrated(forecast)
-    intervals.record(decision.job, forecast, p90_s=p90_s, now_s=now_s)
-    return now_s + p50_s, now_s + p90_s
+    return TimeForecast(span.p50_s, span.p90_s, intervals.group_of(decision.job, waits=waits), cause)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting jobs of earlier rounds that were found sound and able to run: in a long queue hardly any is new."""
+"""Waiting jobs of earlier rounds that need not be looked at again: in a long queue hardly any is new."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, TenantSnapshot
 
 
 class StandingJobs:
-    """Holds waiting candidates of earlier rounds on one cluster. A snapshot never changes: what was found of one holds
-    for as long as it is the same object and the tenants, with their limits, are the same.
+    """Holds waiting candidates of earlier rounds on one cluster, which were found sound and able to run. A snapshot
+    never changes: what was found of one holds for as long as it is the same object and the tenants, with their limits,
+    are the same.
 
     At most twice as many are kept as the newest round has jobs.
     """
@@ -31,3 +32,42 @@ class StandingJobs:
         if len(self._jobs) > 2 * len(snapshot.jobs):
             there = {job.id for job in snapshot.jobs}
             self._jobs = {job_id: job for job_id, job in self._jobs.items() if job_id in there}
+
+
+class NotableJobs:
+    """Finds the jobs of which a round has more to work out than whose turn it is.
+
+    The others are plain: they wait, nothing was measured of them, their length is declared, their batch fixed, and they
+    belong to no study. A snapshot never changes: a job stays plain for as long as it is the same object.
+
+    At most twice as many are kept as the newest round has jobs.
+    """
+
+    def __init__(self) -> None:
+        self._plain: dict[str, JobSnapshot] = {}
+
+    @property
+    def n_known(self) -> int:
+        """Returns the number of plain jobs that are kept."""
+        return len(self._plain)
+
+    def among(self, jobs: Sequence[JobSnapshot]) -> list[JobSnapshot]:
+        """Returns the jobs that are not plain, in their order."""
+        plain = self._plain
+        others = [job for job in jobs if plain.get(job.id) is not job]
+        found = [job for job in others if not _is_plain(job)]
+        if len(found) < len(others):
+            plain.update({job.id: job for job in others if _is_plain(job)})
+            if len(plain) > 2 * len(jobs):
+                self._plain = {job.id: job for job in jobs if plain.get(job.id) is job}
+        return found
+
+
+def _is_plain(job: JobSnapshot) -> bool:
+    return (
+        job.phase is Phase.WAITING
+        and not job.observations
+        and job.length_is_known
+        and job.max_batch_size is None
+        and not job.study
+    )

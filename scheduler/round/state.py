@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scheduler.api.plan import Keep, Preempt, Wait
+from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.state import PlacementState
 from scheduler.quota.budget import Budget
 from scheduler.quota.gpu_hours import GpuHourLimits
@@ -19,13 +21,14 @@ class RoundState(PlacementState):
     ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. budget: what the
     policy may grant. settled: decisions that need no policy. colocated_with: by job that was promised GPUs, the jobs
     with which it is to share them. resizing: jobs that ran
-    when they were promised GPUs. limits: budgets of GPU-hours.
+    when they were promised GPUs. limits: budgets of GPU-hours. notable: jobs that do more than wait (NotableJobs).
     """
 
     ledger_now: Ledger
     ledger_before: Ledger
     budget: Budget
     limits: GpuHourLimits
+    notable: Sequence[JobSnapshot]
     settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resizing: frozenset[str] = frozenset()

@@ -6,12 +6,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from operator import attrgetter
 
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
-
-_ID = attrgetter("id")
 
 
 def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -> None:
@@ -24,7 +21,7 @@ def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -
     """
     if not math.isfinite(snapshot.now_s):
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
-    _check_ids(snapshot.jobs)
+    _check_ids(snapshot)
     _check_jobs(snapshot.jobs if new is None else new)
     _check_measurements(snapshot.jobs if new is None else new)
     _check_nodes(snapshot)
@@ -32,9 +29,9 @@ def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -
         _check_tenant(tenant)
 
 
-def _check_ids(jobs: Sequence[JobSnapshot]) -> None:
-    if len(set(map(_ID, jobs))) != len(jobs):
-        twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
+def _check_ids(snapshot: ClusterSnapshot) -> None:
+    if len(snapshot.by_id) != len(snapshot.jobs):
+        twice = next(job_id for job_id, count in Counter(job.id for job in snapshot.jobs).items() if count > 1)
         raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
 
 

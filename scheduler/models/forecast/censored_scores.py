@@ -5,7 +5,7 @@ Scores count by how much the prediction was like the one that is asked for. In f
 others together as so many: conformal prediction within a category (Mondrian; Vovk, Gammerman and Shafer, 2005, 4.5),
 where one seen rarely borrows from the rest. And the less, the longer or shorter the predicted time was: localised
 conformal prediction (Guan, 2023), since a short job is overtaken, preempted or demoted less than a long one. Where few
-are like it, what the models say themselves has the more weight. Axes: S scores.
+are like it, what the models say themselves has the more weight. Axes: S scores, Q predictions that are asked for.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ class CensoredScores:
         self._cause_S = np.array([*map(self._numbers.__getitem__, cause), *[n_causes] * N_PRIOR])[order_S]
         self._is_other: dict[str, Floats] = {}
 
-    def quantiles(self, cause: str, log_s: float, levels: Sequence[float]) -> list[float]:
-        """Returns the smallest scores that are at least the levels' quantiles, for predictions of that cause.
+    def quantiles(self, asked: Sequence[tuple[str, float]], levels: Sequence[float]) -> list[list[float]]:
+        """Returns, for each prediction that is asked for, the smallest scores that are at least the levels' quantiles.
 
-        log_s: the logarithm of the seconds that are predicted.
+        asked: by cause, and the logarithm of the seconds that are predicted.
         """
-        weight_S = self._weights_for(cause, log_s)
-        at_risk_S = weight_S[::-1].cumsum()[::-1]
-        gone_S = 1 - np.cumprod(1 - self._ended_S * weight_S / at_risk_S)
-        place_L = np.searchsorted(gone_S, levels)
-        found: list[float] = self._value_S[np.minimum(place_L, len(gone_S) - 1)].tolist()
+        weight_QS = self._weights_for(asked)
+        at_risk_QS = weight_QS[:, ::-1].cumsum(axis=1)[:, ::-1]
+        gone_QS = 1 - np.cumprod(1 - self._ended_S * weight_QS / at_risk_QS, axis=1)
+        place_QL = np.array([np.searchsorted(gone_S, levels) for gone_S in gone_QS])
+        found: list[list[float]] = self._value_S[np.minimum(place_QL, len(self._value_S) - 1)].tolist()
         return found
 
-    def _weights_for(self, cause: str, log_s: float) -> Floats:
-        """A score counts 1 / e for every factor of e between the predicted times."""
-        away_S = np.abs(self._log_S - log_s)
-        weight_S: Floats = self._weight_S * np.exp(-away_S * self._is_known_S)
-        is_other_S = self._others(cause)
-        others = float(weight_S @ is_other_S)
-        if others > self._pooled:
-            weight_S *= 1 - is_other_S * (1 - self._pooled / others)
-        return weight_S
+    def _weights_for(self, asked: Sequence[tuple[str, float]]) -> Floats:
+        """A score counts 1 / e for every factor of e between the predicted times. Shape (Q, S)."""
+        away_QS = np.abs(self._log_S - np.array([log_s for _, log_s in asked])[:, None])
+        weight_QS: Floats = self._weight_S * np.exp(-away_QS * self._is_known_S)
+        is_other_QS = np.array([self._others(cause) for cause, _ in asked])
+        others = [float(weight_S @ is_other_S) for weight_S, is_other_S in zip(weight_QS, is_other_QS, strict=True)]
+        surplus_Q = np.array([1 - self._pooled / each if each > self._pooled else 0.0 for each in others])
+        weight_QS *= 1 - is_other_QS * surplus_Q[:, None]
+        return weight_QS
 
     def _others(self, cause: str) -> Floats:
         """1 for the scores of other causes, 0 for those of this one and for what the models say."""

@@ -19,7 +19,7 @@ Pure: predictions and outcomes travel in the plan's memory from round to round. 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -48,6 +48,7 @@ class ForecastGroup(StrEnum):
     RUNNING = "running"
 
 
+_Cell = tuple[str, float]  # a cause, and the whole number of cells below a predicted time
 _FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 
 
@@ -103,6 +104,17 @@ class PredictionIntervals:
         for group in ForecastGroup:
             self._ended[group] = self._ended[group][-MOST_ENDED:]
             self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
+
+    def prepare(self, forecasts: Iterable[TimeForecast]) -> None:
+        """Looks up at once what is going to be asked for of these forecasts."""
+        wanted: dict[str, dict[_Cell, None]] = {}  # by group
+        for one in forecasts:
+            if self._has_learnt(one.group):
+                cell = _cell_of(one.half_s)[0]
+                cells = wanted.setdefault(one.group, {})
+                cells[one.cause, cell] = cells[one.cause, cell + 1.0] = None
+        for group, cells in wanted.items():
+            self._look_up(group, [cell for cell in cells if (group, *cell) not in self._found])
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.
@@ -200,20 +212,27 @@ class PredictionIntervals:
         They are looked up at predicted times that are a factor of exp(CELL) apart; between two of these they lie
         between theirs, so that predictions that differ a little keep their order.
         """
-        if not self._n_jobs[group] or not self._ended[group]:
+        if not self._has_learnt(group):
             return 1.0, 0.0
-        cell, part = divmod(math.log(max(half_s, 1.0)) / CELL, 1.0)
+        cell, part = _cell_of(half_s)
         high, middle = self._at(group, cause, cell)
         next_high, next_middle = self._at(group, cause, cell + 1.0)
         return high + part * (next_high - high), middle + part * (next_middle - middle)
 
     def _at(self, group: str, cause: str, cell: float) -> list[float]:
-        found = self._found.get((group, cause, cell))
-        if found is None:
-            levels = (1 - self._alpha[group], 0.5)
-            found = self._scores_of(group).quantiles(cause, cell * CELL, levels)
-            self._found[group, cause, cell] = found
-        return found
+        if (group, cause, cell) not in self._found:
+            self._look_up(group, [(cause, cell)])
+        return self._found[group, cause, cell]
+
+    def _look_up(self, group: str, cells: Sequence[_Cell]) -> None:
+        if not cells:
+            return
+        asked = [(cause, cell * CELL) for cause, cell in cells]
+        found = self._scores_of(group).quantiles(asked, (1 - self._alpha[group], 0.5))
+        self._found.update({(group, *cell): each for cell, each in zip(cells, found, strict=True)})
+
+    def _has_learnt(self, group: str) -> bool:
+        return bool(self._n_jobs[group] and self._ended[group])
 
 
 def _with_unknown_seconds(memory: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -222,6 +241,11 @@ def _with_unknown_seconds(memory: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**memory, "format": FORMAT} | {
         group: {**each, "ended": [[*score, 0.0] for score in each.get("ended", ())]} for group, each in scores.items()
     }
+
+
+def _cell_of(half_s: float) -> tuple[float, float]:
+    """The cell of a predicted time, and the part of it that lies below."""
+    return divmod(math.log(max(half_s, 1.0)) / CELL, 1.0)
 
 
 def _spread_factor(exponent: float) -> float:

@@ -99,8 +99,9 @@ def learn_gpu_factors(families: Iterable[Levels], tried_out: Iterable[Levels] = 
     level = _common_level(with_dry_run, logs)
     squares, n_free = _WORTH * _PRIOR_RESIDUAL**2, _WORTH
     for levels in known:
-        rest = np.array([levels[t] - logs[t] for t in levels])
-        squares += float(((rest - rest.mean()) ** 2).sum())
+        rest = [level - logs[t] for t, level in levels.items()]
+        mean = fmean(rest)
+        squares += sum([(each - mean) ** 2 for each in rest])
         n_free += len(rest) - 1
     counts = {t: sum(t in levels for levels in (*known, *alone)) for t in types}
     n_families = tuple((t, 1 << (n.bit_length() - 1)) for t, n in counts.items())
@@ -122,18 +123,21 @@ def _rounded(value: float) -> float:
 def _fitted(free: Sequence[Levels], random: Sequence[Levels], types: Sequence[str]) -> dict[str, float]:
     """The normal equations of the types' effects, and of the level of the families whose effects are random about it.
 
-    free: families whose own effects are taken out whatever they are.
+    free: families whose own effects are taken out whatever they are. Axes: F families, T types; the level follows them.
     """
-    place = {gpu_type: i for i, gpu_type in enumerate(types)}
-    level = len(types)
-    normal_XX, right_X = np.diag([_RIDGE] * len(types) + [1e-9]), np.zeros(len(types) + 1)
-    for families, is_random in ((free, False), (random, True)):
-        for levels in families:
-            at = np.array([place[t] for t in levels] + [level] * is_random)
-            n = len(levels)
-            taken_out = 1 / (n + (_PRIOR_RESIDUAL / _DRY_RUN_SPREAD) ** 2) if is_random else 1 / n
-            weight_tt = np.eye(n) - taken_out
-            design_tX = np.hstack([np.eye(n), np.ones((n, 1))]) if is_random else np.eye(n)
-            normal_XX[np.ix_(at, at)] += design_tX.T @ weight_tt @ design_tX
-            right_X[at] += design_tX.T @ weight_tt @ np.array(list(levels.values()))
-    return dict(zip(types, np.linalg.solve(normal_XX, right_X)[:level].tolist(), strict=True))
+    place, n_types = {gpu_type: i for i, gpu_type in enumerate(types)}, len(types)
+    has_FT, log_FT = np.zeros((2, len(free) + len(random), n_types))
+    for f, levels in enumerate((*free, *random)):
+        for gpu_type, log in levels.items():
+            has_FT[f, place[gpu_type]], log_FT[f, place[gpu_type]] = 1.0, log
+    n_F, is_random_F = has_FT.sum(axis=1), np.arange(len(has_FT)) >= len(free)
+    taken_out_F = 1 / (n_F + is_random_F * (_PRIOR_RESIDUAL / _DRY_RUN_SPREAD) ** 2)
+    of_level_F = is_random_F * (1 - taken_out_F * n_F)
+    log_F = log_FT.sum(axis=1)
+    normal_XX, right_X = np.diag([_RIDGE] * n_types + [1e-9]), np.zeros(n_types + 1)
+    normal_XX[:-1, :-1] += np.diag(has_FT.sum(axis=0)) - (has_FT.T * taken_out_F) @ has_FT
+    normal_XX[:-1, -1] = normal_XX[-1, :-1] = of_level_F @ has_FT
+    normal_XX[-1, -1] += of_level_F @ n_F
+    right_X[:-1] = log_FT.sum(axis=0) - (taken_out_F * log_F) @ has_FT
+    right_X[-1] = of_level_F @ log_F
+    return dict(zip(types, np.linalg.solve(normal_XX, right_X)[:-1].tolist(), strict=True))

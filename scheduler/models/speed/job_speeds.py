@@ -94,19 +94,24 @@ class JobSpeeds:
         return self.tables(job).model
 
     def prepare(
-        self, jobs: Iterable[JobSnapshot], sizes: Mapping[str, Iterable[int]], *, types: Mapping[str, str] | None = None
+        self,
+        jobs: Iterable[JobSnapshot],
+        sizes: Mapping[str, tuple[int, ...]],
+        *,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         """Works out at once what is going to be asked for of these jobs, each at its sizes; like jobs together.
 
         types: GPU type by job; None = the type that speeds are quoted for.
         """
-        wanted: dict[GangPrices, set[int]] = {}
+        asked: dict[GangPrices, set[tuple[int, ...]]] = {}  # mostly the same sizes for many jobs
         adaptive: dict[GangPrices, list[tuple[JobSnapshot, JobClass]]] = {}
         for job in jobs:
             job_class = self._job_class(job, types[job.id] if types is not None else "")
-            wanted.setdefault(job_class.prices, set()).update(sizes[job.id])
+            asked.setdefault(job_class.prices, set()).add(sizes[job.id])
             if adapts_batch(job) and not job.noise_ahead:
                 adaptive.setdefault(job_class.prices, []).append((job, job_class))
+        wanted = {prices: set[int]().union(*many) for prices, many in asked.items()}
         price_together(wanted, self.cluster)
         for prices, each in adaptive.items():
             for priced in dict.fromkeys(prices.block_of((n, 0)) for n in wanted[prices]):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from statistics import median
 
 import numpy as np
@@ -75,6 +76,12 @@ class SpeedModel:
         self._served = {o.n_workers for o in newest if o.mode is Mode.PARAMETER_SERVER}
         self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
+
+    def with_factors(self, gpu_factors: GpuFactors) -> SpeedModel:
+        """Returns the same model with what other families show of GPU types: its fit does not depend on that."""
+        found = copy(self)
+        found._gpu_factors = gpu_factors
+        return found
 
     def _fit_compute(
         self, observations: Sequence[SpeedObservation], overhead_s: float, example_s: float | None
@@ -245,7 +252,7 @@ class SpeedModel:
         """Returns step_s_B() of each gang in one mode (an index of axis M), shape (G, B)."""
         examples_GB = batch_GB / candidates.size_G[:, None] / passes_GB
         compute_GB = self._unmeasured_compute_s(examples_GB, candidates.gpu_type)
-        sync_G1 = np.take_along_axis(self._sync_s_GM(candidates), mode_G[:, None], axis=1)
+        sync_G1 = self._sync_s_GM(candidates)[np.arange(len(mode_G)), mode_G][:, None]
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
         exposed_GB = np.where(mode_G[:, None] == 0, hidden_GB, sync_G1)
         step_GB = np.maximum(passes_GB * compute_GB + exposed_GB, 1e-6)

@@ -80,11 +80,12 @@ def priced(
     batch_PG, passes_PG = np.round(size_PGB[..., 0]), np.round(passes_PGB[..., 0])
     step_PGM = step_s_PGM(models, candidates, batch_PG=batch_PG, passes_PG=passes_PG)
     mode_PG = _best_mode_PG(step_PGM, candidates.size_G, pinned=each[0][0].mode)
-    error_PG = np.take_along_axis(error_PGM(models, candidates), mode_PG[..., None], axis=2)[..., 0]
+    best_PG = np.arange(len(models))[:, None], np.arange(len(gangs)), mode_PG  # as indices
+    error_PG = error_PGM(models, candidates)[best_PG]
     is_risky_PG = (error_PG > MEASURED_ERROR) & (error_PG < PRIOR_ERROR)
     caution_PG = np.where(is_risky_PG, 1 + error_PG, 1.0)
     if not adapts_batch(each[0][0]):
-        step_PGB = np.take_along_axis(step_PGM, mode_PG[..., None], axis=2)
+        step_PGB = step_PGM[best_PG][..., None]
     else:
         chosen = zip(models, mode_PG, size_PGB, passes_PGB, strict=True)
         step_PGB = np.array(

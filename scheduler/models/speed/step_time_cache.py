@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
 from scheduler.models.speed.observation_means import ObservationMeans
 from scheduler.models.speed.sync_terms import SyncTerms
+from scheduler.models.standing_order import StandingOrder
 
 MAX_CLUSTERS = 4
 MAX_MODELS = 2048
@@ -68,19 +68,19 @@ class ModelTables:
 
 
 class ClusterStepTimes:
-    """Holds the results for one cluster: its topology, and tables by model, by job and by order of the queue.
+    """Holds the results for one cluster: its topology, and tables by model and by job, and its queues.
 
     fixed_s: a waiting job's time at its fixed size, valid for that very snapshot of it: a long queue is seen again
     unchanged in many rounds. placed_s: a running job's step time, valid for that very allocation and model: what others
     show of GPU types changes models, too.
-    queues: waiting jobs with their sort keys, by the name of the order (policies/toolkit/strict_order.py).
+    orders: waiting jobs in order, by the name of the order (policies/toolkit/strict_order.py).
     """
 
     def __init__(self, topology: ClusterTopology, models: SpeedModelCache) -> None:
         self.topology = topology
         self.fixed_s = BoundedTable[str, tuple[JobSnapshot, float]](MAX_JOBS)
         self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
-        self.queues: dict[str, list[tuple[tuple[Any, ...], JobSnapshot]]] = {}
+        self.orders: dict[str, StandingOrder] = {}
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
         self._batches = BoundedTable[tuple[Hashable, tuple[Gang, ...]], tuple[Floats, Floats]](MAX_BATCHES)
         self._models = models
@@ -106,7 +106,7 @@ class ClusterStepTimes:
         if found != self._gpu_factors:
             self._gpu_factors = found
             self.fixed_s.clear()
-            self.queues.clear()
+            self.orders.clear()
         return found
 
     def tables(self, job: JobSnapshot, *, gpu_factors: GpuFactors = NO_FACTORS) -> ModelTables:
@@ -163,6 +163,8 @@ class SpeedModelCache:
         self._models = RecentTable[_FitKey, SpeedModel](MAX_MODELS)
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
         self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
+        self._learnt_of: tuple[dict[_Family, Levels], bool] = {}, False
+        self._factors = NO_FACTORS
 
     def gpu_factors(self, jobs: Iterable[JobSnapshot], *, has_types: bool) -> GpuFactors:
         """Returns the factors of GPU types over the families of these jobs, each family counted once."""
@@ -170,8 +172,11 @@ class SpeedModelCache:
         for job in jobs:
             if job.observations and (key := _family(job)) not in families:
                 families[key] = self._levels_of(job)
-        tried_out = [levels for (_, example_s, _), levels in families.items() if example_s is not None]
-        return learn_gpu_factors(families.values() if has_types else (), tried_out)
+        if (families, has_types) != self._learnt_of:
+            tried_out = [levels for (_, example_s, _), levels in families.items() if example_s is not None]
+            self._factors = learn_gpu_factors(families.values() if has_types else (), tried_out)
+            self._learnt_of = families, has_types
+        return self._factors
 
     def types_of(self, job: JobSnapshot) -> Set[str]:
         """Returns the GPU types on which the job's family was measured."""
@@ -190,15 +195,21 @@ class SpeedModelCache:
         newest = self._newest.get((job.family, profile))
         if newest is not None and newest[0] is job.observations:
             return newest[1]
-        key = _FitKey(job.observations, profile)
-        found = self._models.find(key)
-        if found is None:
-            found = self._models.store(
-                key,
-                speed_model(job, nic_bps=nic_bps, terms=self._terms, means=self._means, gpu_factors=gpu_factors),
-            )
+        found = self._model(job, profile)
         self._newest.store((job.family, profile), (job.observations, found))
         return found
+
+    def _model(self, job: JobSnapshot, profile: _Profile) -> SpeedModel:
+        """A model is fitted once to its measurements, whatever other families show of GPU types."""
+        key = _FitKey(job.observations, profile)
+        found = self._models.find(key)
+        if found is not None:
+            return found
+        example_s, step_s, n_bytes, nic_bps, gpu_factors = profile
+        if gpu_factors is NO_FACTORS:
+            return self._models.store(key, speed_model(job, nic_bps=nic_bps, terms=self._terms, means=self._means))
+        fitted = self._model(job, (example_s, step_s, n_bytes, nic_bps, NO_FACTORS))
+        return self._models.store(key, fitted.with_factors(gpu_factors))
 
 
 class StepTimeCache:
@@ -228,7 +239,6 @@ def speed_model(
     nic_bps: float,
     terms: SyncTerms | None = None,
     means: ObservationMeans | None = None,
-    gpu_factors: GpuFactors = NO_FACTORS,
 ) -> SpeedModel:
     """Returns a model fitted to the job's measurements and profile."""
     return SpeedModel(
@@ -239,7 +249,6 @@ def speed_model(
         nic_bps=nic_bps,
         terms=terms,
         means=means,
-        gpu_factors=gpu_factors,
     )
 
 

@@ -3,52 +3,26 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import attrgetter
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.models.standing_order import OrderKey, StandingOrder
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
-OrderKey = Callable[[JobSnapshot], tuple[Any, ...]]
-_Entry = tuple[tuple[Any, ...], JobSnapshot]
 Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job, arriving job) -> why
 
-_JOB, _ID = itemgetter(1), attrgetter("id")
-FEW = 8  # new entries, times this, are fewer than a queue that is not sorted anew for them
+_ID = attrgetter("id")
 
 
 def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
-    """Returns all jobs by their keys, the lowest first.
+    """Returns all jobs by their keys, the lowest first; those that wait keep their places from round to round.
 
-    Keys are unique; that of a waiting job depends on its snapshot only.
-
-    Waiting jobs whose snapshot is the same object as in the round before keep their keys and their order: in a
-    simulation a long queue hardly changes. name: of the order, one for each key.
+    Keys are unique; that of a waiting job depends on its snapshot only. name: of the order, one for each key.
     """
-    waiting = {job.id: job for job in view.jobs if job.phase is Phase.WAITING}
-    queues = view.speeds.cluster.queues
-    queue = [entry for entry in queues.get(name, ()) if waiting.get(entry[1].id) is entry[1]]
-    if len(queue) < len(waiting):
-        queued = {job.id for _, job in queue}
-        _insert(queue, [(key(job), job) for job in waiting.values() if job.id not in queued])
-    queues[name] = queue
-    entries = queue.copy()
-    _insert(entries, [(key(job), job) for job in view.jobs if job.phase is not Phase.WAITING])
-    return list(map(_JOB, entries))
-
-
-def _insert(queue: list[_Entry], new: list[_Entry]) -> None:
-    """Puts new entries into their places in a sorted queue."""
-    if len(new) * FEW > len(queue):
-        queue += new
-        queue.sort()
-        return
-    for entry in new:
-        insort(queue, entry)
+    return view.speeds.cluster.orders.setdefault(name, StandingOrder()).ordered(view.jobs, key)
 
 
 def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) -> Proposal:

@@ -44,7 +44,7 @@ class BudgetForecast:
     def __init__(self, state: RoundState, decisions: Mapping[str, Decision], speeds: JobSpeeds) -> None:
         self._decisions, self._speeds, self._limits = decisions, speeds, state.limits
         self._now_s = state.snapshot.now_s
-        self._jobs = {job.id: job for job in state.snapshot.jobs}
+        self._jobs = state.snapshot.by_id
         held = budgeted_gpus(state, decisions)
         self._ends = {owned: self._limits.exhausted_at_s(owned, n) for owned, n in held.items()}
 

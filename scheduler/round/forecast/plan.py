@@ -87,7 +87,7 @@ class RoundForecast:
 
     def _depths(self) -> dict[str, tuple[float, float]]:
         """By job: GPU-seconds of those before it, and its own; who is not the policy's to order comes first."""
-        jobs = {job.id: job for job in self._state.snapshot.jobs}
+        jobs = self._state.snapshot.by_id
         order = dict.fromkeys(job_id for job_id in self._proposal.order if job_id in jobs)
         found, before = {}, 0.0
         for job_id in (*(job_id for job_id in jobs if job_id not in order), *order):
@@ -136,7 +136,7 @@ class RoundForecast:
         if not in_line:
             return {}
         in_line.sort(key=lambda j: not _is_awaiting(decisions[j]))  # GPUs are being released for these
-        jobs = {job.id: job for job in self._state.snapshot.jobs}
+        jobs = self._state.snapshot.by_id
         running = self._running(decisions, found)
         leaving = [
             LeavingGang(

@@ -27,7 +27,7 @@ class PlacementProgress:
 
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
         self.state, self.proposal, self.speeds = state, proposal, speeds
-        self.jobs = {job.id: job for job in state.candidates}
+        self.jobs = state.snapshot.by_id
         self.grants = {grant.job: grant for grant in proposal.grants}
         self.free_now, self.free_later = state.free_now, state.free_later
         self.targets = PlacementTargets()

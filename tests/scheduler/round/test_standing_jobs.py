@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting jobs that a round found able to run are not looked at again, until something that was asked changes."""
+"""Waiting jobs that a round found able to run are not looked at again, until something that was asked changes; nor are
+those that only wait.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,14 +19,28 @@ from scheduler import (
     Reason,
     RoundCache,
     RoundMemory,
+    SpeedObservation,
     TenantSnapshot,
     decide,
     policy_named,
 )
+from scheduler.api.snapshot import GangAllocation, Mode, NodeAllocation, Phase
+from scheduler.round.standing_jobs import NotableJobs
 
 NODES = tuple(NodeSnapshot(f"n{i}", "r0", "v100", 4, 64.0, 1 << 38, 10e9) for i in range(2))
 JOBS = tuple(JobSnapshot(f"j{i}", "alice", float(i), 1000, 256, example_s=0.004, min_workers=4) for i in range(6))
 SNAPSHOT = ClusterSnapshot(0.0, NODES, (RackSnapshot("r0", 1e12),), JOBS, (TenantSnapshot("alice"),))
+
+PLAIN = JobSnapshot("a", "alice", 0.0, 1000, 256)
+HELD = GangAllocation(Mode.ALL_REDUCE, 1, 0, (NodeAllocation("n0", (0,)),))
+SEEN = SpeedObservation(Mode.ALL_REDUCE, 1, 0, 1, 1, "v100", 256, 0.1, 0.1, 0.0, 200, 0.0)
+MORE: dict[str, dict[str, Any]] = {
+    "it holds GPUs": {"phase": Phase.RUNNING, "allocation": HELD},
+    "it was measured": {"observations": (SEEN,)},
+    "its length is not known": {"length_is_known": False},
+    "its batch may change": {"max_batch_size": 512},
+    "it is a trial": {"study": "s"},
+}
 
 
 def decided(snapshot: ClusterSnapshot, cache: RoundCache) -> Plan:
@@ -73,3 +90,25 @@ def test_jobs_that_left_are_forgotten() -> None:
     assert set(standing.under(SNAPSHOT.tenants)) == {job.id for job in JOBS}
     decided(replace(SNAPSHOT, jobs=JOBS[:1]), cache)
     assert set(standing.under(SNAPSHOT.tenants)) == {"j0"}
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_a_job_that_does_more_than_wait_is_notable_in_every_round(more: str) -> None:
+    known, job = NotableJobs(), replace(PLAIN, id="b", **MORE[more])
+    for _ in range(2):
+        assert known.among((PLAIN, job)) == [job]
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_a_plain_job_becomes_notable_as_soon_as_it_does_more(more: str) -> None:
+    known = NotableJobs()
+    assert known.among((PLAIN,)) == []
+    job = replace(PLAIN, **MORE[more])
+    assert known.among((job,)) == [job]
+
+
+def test_plain_jobs_that_are_gone_are_forgotten() -> None:
+    known = NotableJobs()
+    for number in range(50):
+        known.among([replace(PLAIN, id=f"j{number}-{i}") for i in range(4)])
+    assert known.n_known <= 2 * 4

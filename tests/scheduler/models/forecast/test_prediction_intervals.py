@@ -233,5 +233,14 @@ def test_the_p90_is_never_before_the_p50_and_grows_with_the_models_interval(
 )
 def test_higher_levels_have_higher_scores(scores: list[tuple[float, float, float]], log_s: float) -> None:
     censored = CensoredScores([(*one, "", 100.0) for one in scores], prior=4.0, pooled=20.0)
-    found = censored.quantiles("", log_s, (0.1, 0.5, 0.9, 0.99))
+    (found,) = censored.quantiles([("", log_s)], (0.1, 0.5, 0.9, 0.99))
     assert found == sorted(found)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "quota", "gpus"]), st.floats(0.0, 15.0)), min_size=1, max_size=12))
+def test_predictions_that_are_asked_for_together_have_the_quantiles_of_each_alone(
+    asked: list[tuple[str, float]],
+) -> None:
+    scores = [(i / 7 - 1.0, 1.0 + i % 3, float(i % 4 > 0), ("", "quota")[i % 2], 10.0**i) for i in range(12)]
+    censored = CensoredScores(scores, prior=4.0, pooled=3.0)
+    assert censored.quantiles(asked, (0.5, 0.9)) == [censored.quantiles([one], (0.5, 0.9))[0] for one in asked]

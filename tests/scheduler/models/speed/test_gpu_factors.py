@@ -7,13 +7,20 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.optimize
+from numpy.typing import NDArray
 
 from scheduler import JobSnapshot, Mode, SpeedObservation
+from scheduler.models.speed import step_time_cache
 from scheduler.models.speed.gpu_factors import NO_FACTORS, learn_gpu_factors
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.models.speed.model import SpeedModel
+from scheduler.models.speed.step_time_cache import StepTimeCache, speed_model
 from tests.scheduler.cases import cluster, job
 
+RESIDUAL, DRY_RUN_SPREAD, RIDGE = 0.25, 0.4, (0.25 / 0.8) ** 2  # of gpu_factors.py
 MIXED = cluster(nodes=3, gpus=4).with_node("n0", gpu_type="k80").with_node("n1", gpu_type="p100")
 
 
@@ -108,3 +115,40 @@ def test_families_on_one_type_each_tell_the_types_apart_by_their_dry_runs() -> N
     assert speeds.step_s(slow[0], 1, gpu_type="v100") == pytest.approx(1.0, rel=0.25)
     without = [replace(one, example_s=None, observations=one.observations) for one in (*fast, *slow)]
     assert speeds_of(*without).step_s(without[0], 1, gpu_type="k80") == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_family_is_not_fitted_anew_when_others_show_more_of_gpu_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[str] = []
+
+    def counted(job: JobSnapshot, **more: Any) -> SpeedModel:
+        fits.append(job.family)
+        return speed_model(job, **more)
+
+    monkeypatch.setattr(step_time_cache, "speed_model", counted)
+    cache, own = StepTimeCache(), family("own", seen("v100", 0.1))
+    times_s = []
+    for n_others in range(4):
+        others = [family(f"f{i}", seen("v100", 0.1), seen("k80", 0.5)) for i in range(n_others)]
+        speeds = JobSpeeds(MIXED.nodes, MIXED.racks, cache=cache, jobs=[own, *others])
+        times_s.append(speeds.step_s(own, 1, gpu_type="k80"))
+    assert fits == ["own"]
+    assert times_s == sorted(times_s)  # the more families ran there, the more is believed of it
+    assert times_s[-1] > 4 * times_s[0]
+
+
+def test_factors_are_those_of_least_squares_over_all_families() -> None:
+    """Families that ran on two types, on three, and one with a dry run on one: written out term by term."""
+    free, tried = [{"a": 0.1, "b": 0.9}, {"a": -0.2, "b": 0.7, "c": 1.1}], [{"c": 2.0}]
+    factors = learn_gpu_factors([*free, *tried], tried)
+
+    def loss(effects: NDArray[np.float64]) -> float:
+        of, level = dict(zip("abc", effects, strict=False)), effects[3]
+        total = RIDGE * float((effects[:3] ** 2).sum())
+        for levels in free:
+            rest = np.array([log - of[t] for t, log in levels.items()])
+            total += float(((rest - rest.mean()) ** 2).sum())
+        rest = 2.0 - of["c"] - level
+        return total + float(rest**2 / (1 + (DRY_RUN_SPREAD / RESIDUAL) ** 2))
+
+    best = scipy.optimize.minimize(loss, np.zeros(4), tol=1e-12).x
+    assert [log for _, log in factors.log_factors] == pytest.approx(best[:3].tolist(), abs=0.026)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue in its order, kept from round to round: in a simulation a long one hardly changes between two of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scheduler.api.snapshot import JobSnapshot, Phase
+
+PlaceKey = tuple[Any, ...]
+OrderKey = Callable[[JobSnapshot], PlaceKey]
+FEW = 8  # changes, times this, are fewer than a queue that is not sorted anew for them
+
+
+class StandingOrder:
+    """Holds waiting jobs by their keys, the lowest first; a job keeps its key for as long as it is the same object.
+
+    Keys are unique; that of a waiting job depends on its snapshot only.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[PlaceKey] = []
+        self._jobs: list[JobSnapshot] = []  # in the order of their keys
+        self._by_id: dict[str, tuple[PlaceKey, JobSnapshot]] = {}
+
+    def ordered(self, jobs: Sequence[JobSnapshot], key: OrderKey) -> list[JobSnapshot]:
+        """Returns these jobs in order, and keeps those that wait for the next time."""
+        known, waiting = self._by_id, Phase.WAITING
+        changed = [job for job in jobs if (entry := known.get(job.id)) is None or entry[1] is not job]
+        gone = [job.id for job in changed if job.id in known]
+        if len(known) - len(gone) > len(jobs) - len(changed):  # others are not among the jobs any more
+            gone += known.keys() - {job.id for job in jobs}
+        self._replace(gone, [(key(job), job) for job in changed if job.phase is waiting])
+        return self._with([(key(job), job) for job in changed if job.phase is not waiting])
+
+    def _replace(self, gone: Sequence[str], new: Sequence[tuple[PlaceKey, JobSnapshot]]) -> None:
+        left = [self._by_id.pop(job_id) for job_id in gone]
+        self._by_id.update({job.id: (key, job) for key, job in new})
+        if (len(left) + len(new)) * FEW > len(self._by_id):
+            entries = sorted(self._by_id.values())
+            self._keys, self._jobs = [key for key, _ in entries], [job for _, job in entries]
+            return
+        for key, _ in left:
+            place = bisect_left(self._keys, key)
+            del self._keys[place], self._jobs[place]
+        for key, job in new:
+            place = bisect_left(self._keys, key)
+            self._keys.insert(place, key)
+            self._jobs.insert(place, job)
+
+    def _with(self, running: list[tuple[PlaceKey, JobSnapshot]]) -> list[JobSnapshot]:
+        """The queue with running jobs at their places."""
+        found: list[JobSnapshot] = []
+        done = 0
+        for key, job in sorted(running):
+            place = bisect_left(self._keys, key)
+            found += self._jobs[done:place]
+            found.append(job)
+            done = place
+        return found + self._jobs[done:]
