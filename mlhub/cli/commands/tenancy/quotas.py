@@ -281,13 +281,13 @@ def _by_type(row: dict[str, Any]) -> str:
 
 
 def _guarantees_by_type(row: dict[str, Any]) -> str:
-    """A100 3 of 4 (1 of 2 lent), T4 2 borrowed"""
+    """A100 3 of 4 (1 of at most 2 lent), T4 2 borrowed"""
     found = []
     limits = {"lent": row["lend_limit_by_type"], "borrowed": row["borrow_limit_by_type"]}
     for gpu_type, at in row["books_by_type"].items():
         numbers = {what: (at[what], most.get(gpu_type)) for what, most in limits.items()}
         words = [
-            f"{n} {what}" if most is None else f"{n} of {most} {what}"
+            f"{n} {what}" if most is None else f"{n} of at most {most} {what}"
             for what, (n, most) in numbers.items()
             if n or most is not None
         ]
