@@ -59,10 +59,7 @@ def show(context: typer.Context) -> None:
 
 @quota.command("tree")
 def show_tree(context: typer.Context) -> None:
-    """List your organisations with their teams and projects: what each may use, and uses now.
-
-    Guarantees and limits are what counts now, boosts included.
-    """
+    """List your organisations with their teams and projects: what each may use now, with its boosts, and uses now."""
     session = session_of(context)
     columns = {
         "NAME": lambda row: row["name"],
