@@ -194,12 +194,14 @@ def limited(draw: st.DrawFn) -> Case:
     limit = st.sampled_from([None, None, 0, 1, 2])
     tenants = []
     for tenant in case.tenants:
-        rules = {
+        rules: dict[str, dict[str, int | None]] = {
             "guarantee_by_type": draw(st.fixed_dictionaries({t: st.sampled_from([0, 0, 1, 2]) for t in types})),
             "borrow_limit_by_type": draw(st.fixed_dictionaries(dict.fromkeys(types, limit))),
             "lend_limit_by_type": draw(st.fixed_dictionaries(dict.fromkeys(types, limit))),
         }
-        by_type = {name: tuple((t, n) for t, n in rule.items() if n is not None) for name, rule in rules.items()}
+        by_type: dict[str, Any] = {
+            name: tuple((t, n) for t, n in rule.items() if n is not None) for name, rule in rules.items()
+        }
         tenants.append(replace(tenant, **by_type))
     return replace(case, tenants=tuple(tenants))
 
