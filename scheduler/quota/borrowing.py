@@ -309,20 +309,6 @@ class BorrowingLedger:
         return total
 
 
-def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
-    """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
-    count.
-    """
-    return any(
-        t.guarantee is not None
-        or t.borrow_limit is not None
-        or t.shares_fairly
-        or t.guarantee_by_type
-        or t.borrow_limit_by_type
-        for t in tenants
-    )
-
-
 def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str | None, _Place]:
     children: dict[str | None, list[TenantSnapshot]] = {}
     for tenant in tenants:

@@ -13,9 +13,9 @@ from scheduler.api.administrators import admins_above
 from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
+from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.host_limits import HostLedger, has_host_limits
-from scheduler.quota.type_guarantees import borrowing_ledger
+from scheduler.quota.type_guarantees import borrowing_ledger, has_guarantees
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
 
 _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit

@@ -213,6 +213,20 @@ def borrowing_ledger(
     return BorrowingLedger(tenants, n_gpus=n_gpus)
 
 
+def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
+    """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
+    count.
+    """
+    return any(
+        t.guarantee is not None
+        or t.borrow_limit is not None
+        or t.shares_fairly
+        or t.guarantee_by_type
+        or t.borrow_limit_by_type
+        for t in tenants
+    )
+
+
 def types_with_ledger(tenants: Iterable[TenantSnapshot]) -> tuple[str, ...]:
     """Returns the types of which any tenant is guaranteed GPUs, or may borrow only so many. Where nobody is guaranteed
     any, a limit of lending has nothing to keep.

@@ -20,6 +20,7 @@ from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.budgets import BudgetBooks, as_rows
+from mlhub.control.quotas.type_guarantees import type_books
 from mlhub.control.quotas.user_limits import UserLimitBooks
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
@@ -302,30 +303,13 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "books_by_type": _books_of(tenants[str(row["id"])], by_type),
+            "books_by_type": type_books(tenants[str(row["id"])], by_type),
             "budgets": as_rows(tenants[str(row["id"])].budgets),
             "boosts": boosts[row["id"]],
             "storage_bytes": stored.get(row["id"]),
         }
         for row in rows
     ]
-
-
-def _books_of(owner: TenantSnapshot, by_type: Mapping[str, Mapping[str, Account]]) -> dict[str, dict[str, int]]:
-    """Of types of which it is guaranteed any, borrows any that others are guaranteed, or may borrow only so many."""
-    found = {}
-    for gpu_type, accounts in by_type.items():
-        account = accounts[owner.id]
-        is_guaranteed = any(one.guarantee for one in accounts.values())
-        is_limited = any(gpu_type == name for name, _ in owner.borrow_limit_by_type)
-        if account.guarantee or is_limited or (account.borrowed and is_guaranteed):
-            found[gpu_type] = {
-                "guaranteed": account.guarantee,
-                "used": account.used,
-                "borrowed": account.borrowed,
-                "lent": account.lent,
-            }
-    return found
 
 
 def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:

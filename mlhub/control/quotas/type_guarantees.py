@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of single GPU types against what the cluster has of each type: guarantees of organisations, and the names that
-limits of borrowing and lending may have.
+limits of borrowing and lending may have; and the books of types of an owner.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
 from mlhub.tenants.models import Organisation, Quota, QuotaBoost, QuotaRules
+from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.borrowing import Account
 
 
 @contextmanager
@@ -62,6 +64,23 @@ def require_limited_types_there(owner: Owner, rules: Mapping[str, Any]) -> None:
         for gpu_type in new:
             if not there.get(gpu_type):
                 raise _no_such_type(gpu_type, there, field, verb=verb)
+
+
+def type_books(owner: TenantSnapshot, by_type: Mapping[str, Mapping[str, Account]]) -> dict[str, dict[str, int]]:
+    """Returns the books of types of which it is guaranteed any, borrows what others are, or may borrow only so many."""
+    found = {}
+    for gpu_type, accounts in by_type.items():
+        account = accounts[owner.id]
+        is_guaranteed = any(one.guarantee for one in accounts.values())
+        is_limited = any(gpu_type == name for name, _ in owner.borrow_limit_by_type)
+        if account.guarantee or is_limited or (account.borrowed and is_guaranteed):
+            found[gpu_type] = {
+                "guaranteed": account.guarantee,
+                "used": account.used,
+                "borrowed": account.borrowed,
+                "lent": account.lent,
+            }
+    return found
 
 
 def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, field: str) -> None:
