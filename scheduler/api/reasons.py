@@ -157,8 +157,8 @@ SENTENCES: Mapping[Reason, str] = {
     "{guarantee} and may borrow {limit} of that type; {need} more would exceed that. An admin of {above} can raise the "
     "limit.",
     Reason.NOT_LENT_OF_TYPE: "Insufficient quota: {tenant} uses {used} GPUs of type {gpu_type} and is guaranteed "
-    "{guarantee}; the job needs {need} more, and {free} can be borrowed now: lending limits keep {kept} idle GPUs of "
-    "that type for those to whom they are guaranteed. An admin of {above} can raise the guarantee.",
+    "{guarantee}; the job needs {need} more, and {free} can be borrowed now: lending limits keep {kept} GPUs of that "
+    "type idle for those to whom they are guaranteed. An admin of {above} can raise the guarantee.",
     Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",
     Reason.FRAGMENTATION: "Pending: {free} GPUs are free, but no placement of {need} GPUs fits (fragmentation).",
     Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB of memory "

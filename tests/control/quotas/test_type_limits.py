@@ -173,7 +173,7 @@ def test_what_an_organisation_lends_no_more_comes_back_by_a_checkpoint(world: Wo
     left = next(one for one in theirs if state(one) == "queued")
     assert left.reason == "not_lent_of_type"
     why = left.explanations[0]
-    assert "lending limits keep 2 idle GPUs of that type" in why["sentence"]
+    assert "lending limits keep 2 GPUs of that type idle" in why["sentence"]
     assert why["facts"]["tenant"] == "B"  # and no other organisation is named
     own = world.job(min_workers=2, max_workers=2)
     world.rounds(2)

@@ -112,7 +112,7 @@ def test_what_is_not_lent_is_counted_and_no_one_is_named() -> None:
     assert refused is not None
     assert refused.sentence == (
         "Insufficient quota: b uses 0 GPUs of type a100 and is guaranteed 0; the job needs 2 more, and 1 can be "
-        "borrowed now: lending limits keep 3 idle GPUs of that type for those to whom they are guaranteed. An admin of "
+        "borrowed now: lending limits keep 3 GPUs of that type idle for those to whom they are guaranteed. An admin of "
         "the platform can raise the guarantee."
     )
     books.reserve("a", gpus=3, gpu_type="a100")
