@@ -1361,6 +1361,8 @@ CREATE TABLE public.tenants_projectquota (
     max_cpus integer,
     max_memory_bytes bigint,
     guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    borrow_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    lend_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_projectquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_projectquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_projectquota_lend_limit_check CHECK ((lend_limit >= 0)),
@@ -1394,6 +1396,8 @@ CREATE TABLE public.tenants_quota (
     max_cpus integer,
     max_memory_bytes bigint,
     guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    borrow_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    lend_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_quota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_quota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_quota_lend_limit_check CHECK ((lend_limit >= 0)),
@@ -1490,6 +1494,8 @@ CREATE TABLE public.tenants_teamquota (
     max_cpus integer,
     max_memory_bytes bigint,
     guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    borrow_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    lend_limit_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT tenants_teamquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_teamquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_teamquota_lend_limit_check CHECK ((lend_limit >= 0)),
@@ -1945,15 +1951,16 @@ INSERT INTO public.django_migrations VALUES (146, 'tenants', '0026_boosts_of_gpu
 INSERT INTO public.django_migrations VALUES (147, 'tenants', '0027_limits_of_cpus_and_memory_for_users', now());
 INSERT INTO public.django_migrations VALUES (148, 'tenants', '0028_guarantees_of_types', now());
 INSERT INTO public.django_migrations VALUES (149, 'tenants', '0029_boosts_of_guarantees_of_types', now());
-INSERT INTO public.django_migrations VALUES (150, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (151, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (152, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (153, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (154, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (155, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (156, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (150, 'tenants', '0030_borrowing_and_lending_of_types', now());
+INSERT INTO public.django_migrations VALUES (151, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (152, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (153, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (154, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (155, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (156, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (157, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 156, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 157, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

@@ -223,10 +223,10 @@ class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
-    is their turn; 0 = only what they hold now counts. gpus_by_type, guarantee_by_type: as max_gpus and guarantee, of
-    single types. max_cpus, max_memory_bytes: that pods request. max_waiting_jobs: for jobs that enter the queue.
-    max_priority: of members' jobs. budgets: of GPU-hours per period, as in budgets.py; budget_alerts: the newest alert
-    of each. Words as in docs/guides/quota.md.
+    is their turn; 0 = only what they hold now counts. ..._by_type: as max_gpus, guarantee, borrow_limit and
+    lend_limit, of single types. max_cpus, max_memory_bytes: that pods request. max_waiting_jobs: for jobs that enter
+    the queue. max_priority: of members' jobs. budgets: of GPU-hours per period, as in budgets.py; budget_alerts: the
+    newest alert of each. Words as in docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
@@ -241,7 +241,9 @@ class QuotaRules(models.Model):
     guarantee = models.PositiveIntegerField(null=True, blank=True)
     guarantee_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     borrow_limit = models.PositiveIntegerField(null=True, blank=True)
+    borrow_limit_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     lend_limit = models.PositiveIntegerField(null=True, blank=True)
+    lend_limit_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     reclaim = models.CharField(max_length=20, choices=RECLAIM, default="any")
     weight = models.FloatField(default=1.0)
     max_priority = models.SmallIntegerField(null=True, blank=True)

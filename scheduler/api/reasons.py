@@ -32,6 +32,8 @@ class Reason(StrEnum):
     GUARANTEE_BORROWED = "guarantee_borrowed"
     GUARANTEE_OF_TYPE_BORROWED = "guarantee_of_type_borrowed"
     NOTHING_TO_BORROW_OF_TYPE = "nothing_to_borrow_of_type"
+    BORROW_LIMIT_OF_TYPE = "borrow_limit_of_type"
+    NOT_LENT_OF_TYPE = "not_lent_of_type"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
     NO_CPU_OR_MEMORY = "no_cpu_or_memory"
@@ -151,6 +153,12 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NOTHING_TO_BORROW_OF_TYPE: "Insufficient quota: {tenant} uses {used} GPUs of type {gpu_type} and is "
     "guaranteed {guarantee}; the job needs {need} more, and {free} can be borrowed now; the rest is guaranteed to "
     "others. An admin of {above} can raise the guarantee.",
+    Reason.BORROW_LIMIT_OF_TYPE: "Borrowing limit reached: {tenant} uses {used} GPUs of type {gpu_type}, is guaranteed "
+    "{guarantee} and may borrow {limit} of that type; {need} more would exceed that. An admin of {above} can raise the "
+    "limit.",
+    Reason.NOT_LENT_OF_TYPE: "Insufficient quota: {tenant} uses {used} GPUs of type {gpu_type} and is guaranteed "
+    "{guarantee}; the job needs {need} more, and {free} can be borrowed now: lending limits keep {kept} GPUs of that "
+    "type idle for those to whom they are guaranteed. An admin of {above} can raise the guarantee.",
     Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",
     Reason.FRAGMENTATION: "Pending: {free} GPUs are free, but no placement of {need} GPUs fits (fragmentation).",
     Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB of memory "

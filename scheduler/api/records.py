@@ -25,7 +25,16 @@ from scheduler.api.plan import (
 )
 from scheduler.api.reasons import SENTENCES
 from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, Phase, Reclaim, SpeedObservation, TenantSnapshot
+from scheduler.api.snapshot import (
+    RULES_BY_TYPE,
+    ClusterSnapshot,
+    JobSnapshot,
+    Mode,
+    Phase,
+    Reclaim,
+    SpeedObservation,
+    TenantSnapshot,
+)
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.api.user_limits import UserLimit
 
@@ -143,7 +152,7 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
     user_limits = tuple(_user_limit_from_json(limit) for limit in value.get("user_limits", ()))
-    by_type = {name: _numbers_by_type(value, name) for name in ("gpus_by_type", "guarantee_by_type")}
+    by_type = {name: _numbers_by_type(value, name) for name in RULES_BY_TYPE}
     tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits, **by_type})
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
 

@@ -316,6 +316,9 @@ class Reclaim(StrEnum):
     ANY = "any"  # borrowers' jobs
 
 
+RULES_BY_TYPE = ("gpus_by_type", "guarantee_by_type", "borrow_limit_by_type", "lend_limit_by_type")  # of a tenant
+
+
 @dataclass(frozen=True)
 class TenantSnapshot:
     """An owner of quota, in GPUs. The limits of a parent hold for the sum of its children.
@@ -325,7 +328,8 @@ class TenantSnapshot:
     has jobs for it, its children's included; None = nothing is guaranteed (or what its children are).
     guarantee_by_type: of that, or all of it where it is None, GPUs of single types, as (type, GPUs) pairs.
     borrow_limit: the most that it may use above it; lend_limit: the most of it that others may use while it is idle;
-    None = no limit. reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its
+    None = no limit. borrow_limit_by_type, lend_limit_by_type: the same above and of guarantee_by_type; none of types
+    that are not named. reclaim: how it gets it back. weight: its part, for policies that share by weight, and where its
     parent shares_fairly.
     shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
     above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
@@ -351,6 +355,8 @@ class TenantSnapshot:
     max_cpus: int | None = None
     max_memory_bytes: int | None = None
     guarantee_by_type: tuple[tuple[str, int], ...] = ()
+    borrow_limit_by_type: tuple[tuple[str, int], ...] = ()
+    lend_limit_by_type: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

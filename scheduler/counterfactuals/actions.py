@@ -25,6 +25,7 @@ class ActionKind(StrEnum):
     HIGHER_PRIORITY = "higher_priority"
     LARGER_QUOTA = "larger_quota"
     LARGER_QUOTA_OF_TYPE = "larger_quota_of_type"
+    LARGER_BORROW_LIMIT_OF_TYPE = "larger_borrow_limit_of_type"
     LARGER_QUOTA_OF_CPUS = "larger_quota_of_cpus"
     LARGER_QUOTA_OF_MEMORY = "larger_quota_of_memory"
     MORE_RUNNING_JOBS = "more_running_jobs"
@@ -128,10 +129,11 @@ def _quotas(snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker]) -
             continue
         limits: dict[str, Any]
         if blocker.kind is BlockerKind.QUOTA_GPUS and blocker.gpu_types:
-            (gpu_type,), tenant = blocker.gpu_types, next(t for t in snapshot.tenants if t.id == blocker.tenant)
-            by_type = dict(tenant.gpus_by_type) | {gpu_type: blocker.total - blocker.have + need}
-            limits = {"gpus_by_type": tuple(sorted(by_type.items()))}
+            limits = _raised(snapshot, blocker, "gpus_by_type", blocker.total - blocker.have + need)
             yield Action(ActionKind.LARGER_QUOTA_OF_TYPE, tenant=blocker.tenant, changes=limits)
+        elif blocker.kind is BlockerKind.BORROW_LIMIT_OF_TYPE:
+            limits = _raised(snapshot, blocker, "borrow_limit_by_type", blocker.enough or 0)
+            yield Action(ActionKind.LARGER_BORROW_LIMIT_OF_TYPE, tenant=blocker.tenant, changes=limits)
         elif blocker.kind is BlockerKind.QUOTA_GPUS:
             limits = {"max_gpus": blocker.total - blocker.have + need}
             yield Action(ActionKind.LARGER_QUOTA, tenant=blocker.tenant, changes=limits)
@@ -144,3 +146,9 @@ def _quotas(snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker]) -
         elif blocker.kind is BlockerKind.QUOTA_RUNNING_JOBS:
             limits = {"max_running_jobs": blocker.total - blocker.have + 1}
             yield Action(ActionKind.MORE_RUNNING_JOBS, tenant=blocker.tenant, changes=limits)
+
+
+def _raised(snapshot: ClusterSnapshot, blocker: Blocker, rule: str, enough: int) -> dict[str, Any]:
+    """The rule of the blocker's tenant with so many of its type; other types keep theirs."""
+    (gpu_type,), tenant = blocker.gpu_types, next(t for t in snapshot.tenants if t.id == blocker.tenant)
+    return {rule: tuple(sorted((dict(getattr(tenant, rule)) | {gpu_type: enough}).items()))}

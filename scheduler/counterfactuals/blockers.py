@@ -13,6 +13,7 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.policies.abilities import abilities_of
+from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.host_limits import CPU_GRAIN, HostLimit
 from scheduler.round.admission import admit
 from scheduler.round.feasibility import EmptyCluster
@@ -34,6 +35,7 @@ class BlockerKind(StrEnum):
     USER_RUNNING_JOBS = "user_running_jobs"
     USER_CPUS = "user_cpus"  # as of the quota
     USER_MEMORY = "user_memory"
+    BORROW_LIMIT_OF_TYPE = "borrow_limit_of_type"  # GPUs of a type, guaranteed and within the limit of borrowing
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
 
 
@@ -43,7 +45,8 @@ class Blocker:
 
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
     tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
-    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs or bytes that would do.
+    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes or borrowed GPUs of
+    a type that would do.
     """
 
     kind: BlockerKind
@@ -121,6 +124,7 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
             yield from _of_host(ledger.hosts.used(*limit.key), limit, job, need)
     yield from _of_user(state, job, need)
     if ledger.borrowing is not None:
+        yield from _of_borrow_limits(state, ledger.borrowing, job, need)
         only = job.gpu_types[0] if len(job.gpu_types) == 1 else ""
         have, most = max(0, ledger.borrowing.available(job.tenant, gpu_type=only)), ledger.borrowing.most(job.tenant)
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
@@ -128,6 +132,27 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         yield Blocker(
             BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
         )
+
+
+def _of_borrow_limits(state: RoundState, borrowing: BorrowingLedger, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    """Of limits of borrowing only those of the job's one type, as above."""
+    books = borrowing.of_type(job.gpu_types[0]) if len(job.gpu_types) == 1 else None
+    if books is None:
+        return
+    for tenant in _line(state.snapshot, job.tenant):
+        limit = dict(tenant.borrow_limit_by_type).get(job.gpu_types[0])
+        if limit is not None:
+            own, used = books.pool(tenant.id), books.used(tenant.id)
+            yield Blocker(
+                BlockerKind.BORROW_LIMIT_OF_TYPE,
+                need,
+                max(0, own + limit - used),
+                own + limit,
+                tenant.id,
+                job.gpu_types,
+                guarantee=books.guarantee(tenant.id),
+                enough=used + need - own,
+            )
 
 
 def _of_host(used: HostResources, limit: HostLimit, job: JobSnapshot, need: int) -> Iterator[Blocker]:

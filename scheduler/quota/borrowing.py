@@ -105,11 +105,11 @@ class BorrowingLedger:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Returns the types of which anything is guaranteed."""
+        """Returns the types that have a ledger: of which anything is guaranteed, or may be borrowed within a limit."""
         return ()
 
     def of_type(self, gpu_type: str) -> BorrowingLedger | None:  # noqa: ARG002
-        """Returns the ledger of the type; None where nothing of it is guaranteed."""
+        """Returns the ledger of the type; None where it has none."""
         return None
 
     def available(self, tenant_id: str, *, gpu_type: str = "") -> int:  # noqa: ARG002
@@ -122,12 +122,51 @@ class BorrowingLedger:
 
     def most(self, tenant_id: str) -> int:
         """Returns the GPUs that the tenant could have if no other tenant used any."""
-        place = self._places[tenant_id]
-        most = _ENDLESS
+        return self.most_by(tenant_id)[0]
+
+    def most_by(self, tenant_id: str) -> tuple[int, str]:
+        """Returns the GPUs that the tenant could have if no other tenant used any, and whose limit of borrowing keeps
+        it from more: the tenant's own or a parent's; the tenant where it is none.
+        """
+        place, most, whose = self._places[tenant_id], _ENDLESS, tenant_id
         for at in (*reversed(place.line), place):
-            limit = _ENDLESS if at.borrow_limit is None else at.borrow_limit
-            most = at.pool if at.tenant is None else min(at.kept + most, at.pool + limit)
-        return most
+            if at.tenant is None:
+                most = at.pool
+                continue
+            limit = _ENDLESS if at.borrow_limit is None else at.pool + at.borrow_limit
+            if limit < at.kept + most:
+                most, whose = limit, at.tenant.id
+            else:
+                most += at.kept
+        return most, whose
+
+    @property
+    def has_limits(self) -> bool:
+        """Returns whether anyone's limit of borrowing or lending counts."""
+        return any(at.kept or at.borrow_limit is not None for at in self._places.values())
+
+    def limited_by(self, tenant_id: str, gpus: int) -> str | None:
+        """Returns who, the tenant or the nearest parent, would borrow more than its limit by so many more; None if no
+        one would.
+        """
+        more, place = gpus, self._places[tenant_id]
+        for at in (place, *place.line[:-1]):
+            limit = at.borrow_limit
+            if limit is not None and self._used[at.id] + more > at.pool + limit:
+                return at.id
+            more = self._over(at, more=more) - self._over(at)
+            if more <= 0:
+                return None
+        return None
+
+    def not_lent(self, tenant_id: str) -> int:
+        """Returns the idle GPUs that limits of lending keep from the tenant."""
+        own = set(self.line(tenant_id))
+        return sum(max(0, at.kept - self._used[at.id]) for at in self._places.values() if at.id not in own)
+
+    def used_below(self, tenant_id: str) -> int:
+        """Returns the GPUs that the tenant and all below it use, parts that these keep for themselves included."""
+        return self._in_all()[tenant_id]
 
     def unused(self, tenant_id: str) -> int:
         """Returns how many more GPUs are within the tenant's own pool, or within that of a parent; at least 0."""
@@ -198,7 +237,7 @@ class BorrowingLedger:
                 self.keep_for(tenant_id, wanted.used(tenant_id))
 
     def accounts_by_type(self) -> dict[str, dict[str, Account]]:
-        """Returns every tenant's account of each type of which anything is guaranteed."""
+        """Returns every tenant's account of each type that has a ledger."""
         return {}
 
     def accounts(self) -> dict[str, Account]:
@@ -268,15 +307,6 @@ class BorrowingLedger:
             if at.line:
                 total[at.line[0].id] += total[at.id] - self._over(at)
         return total
-
-
-def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
-    """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
-    count.
-    """
-    return any(
-        t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly or t.guarantee_by_type for t in tenants
-    )
 
 
 def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str | None, _Place]:

@@ -117,7 +117,7 @@ class GuaranteeClaims:
                 return True
         if n != job.min_workers:
             return False
-        lent = next((t for t in types if self.free[t] + self._lent(rights[t], t) >= n), None)
+        lent = next((t for t in types if self._would_return(job, n, rights[t], t)), None)
         if lent is not None:
             right = rights[lent]
             facts = {"tenant": name_of(self.tenants[right.owner]), "need": n}
@@ -233,11 +233,22 @@ class GuaranteeClaims:
         running = (b for b in self.running.values() if gpu_type in (None, b.gpu_type) and b.job.id not in safe)
         return [b for b in running if b.job.id not in self.caps and b.job.id not in but]
 
-    def _lent(self, right: Right, gpu_type: str) -> int:
-        """GPUs of the type in jobs of tenants that borrow from the owner."""
-        books = (self.booked.of_type(gpu_type) if right.is_of_type else None) or self.booked
-        jobs = self._lent_to(gpu_type, right)
-        return sum(b.n_gpus for b in jobs if borrowed_from(right.owner, b.job.tenant, books) > 0)
+    def _would_return(self, job: JobSnapshot, n: int, right: Right, gpu_type: str) -> bool:
+        """Whether the job could have so many GPUs of the type, if all jobs of tenants that borrow from the owner ended.
+
+        By a right to GPUs of any type none that limits of the type keep from it: no one is to wait for these.
+        """
+        of_type = self.booked.of_type(gpu_type)
+        books = (of_type if right.is_of_type else None) or self.booked
+        jobs = [b for b in self._lent_to(gpu_type, right) if borrowed_from(right.owner, b.job.tenant, books) > 0]
+        if self.free[gpu_type] + sum(b.n_gpus for b in jobs) < n:
+            return False
+        if right.is_of_type or of_type is None or not of_type.has_limits:
+            return True
+        returned = of_type.copy()
+        for borrower in jobs:
+            returned.reserve(borrower.job.tenant, -borrower.n_gpus)
+        return returned.available(job.tenant) >= n
 
     def guard(self, unused: BorrowingLedger, *, is_elastic: bool) -> None:
         """Guards what runs within a guarantee. unused: the books without what runs."""

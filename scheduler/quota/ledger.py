@@ -13,9 +13,9 @@ from scheduler.api.administrators import admins_above
 from scheduler.api.host_resources import NOTHING, HostResources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
-from scheduler.quota.borrowing import has_guarantees
+from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.host_limits import HostLedger, has_host_limits
-from scheduler.quota.type_guarantees import borrowing_ledger
+from scheduler.quota.type_guarantees import borrowing_ledger, has_guarantees
 from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
 
 _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit
@@ -165,6 +165,11 @@ class Ledger:
         """Returns whether limits of single types may count for the user's jobs of the tenant."""
         return tenant_id in self._typed or (self.users is not None and bool(user))
 
+    @property
+    def has_types(self) -> bool:
+        """Returns whether GPUs of any type are guaranteed, or borrowed within limits of the type."""
+        return self.borrowing is not None and bool(self.borrowing.types)
+
     def left_of_type(self, tenant_id: str, gpu_type: str, *, user: str = "") -> int:
         """Returns the GPUs of the type that limits of types leave, at least 0; many where there is none."""
         left = ENDLESS if self.users is None or not user else self.users.left_of_type(tenant_id, user, gpu_type)
@@ -216,7 +221,11 @@ class Ledger:
         if self.borrowing is not None and gpus > (most := self.borrowing.most(tenant_id)):
             facts = {**self._whose(self._tenants[tenant_id]), "need": gpus, "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
-        refused = self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
+        types, refused = tuple(gpu_types), None
+        if tenant_id in self._typed:
+            refused = self._never_of_type(tenant_id, gpus, types)
+        if refused is None and self.borrowing is not None:
+            refused = self._never_borrowed(self.borrowing, tenant_id, gpus, types)
         if refused is None and self.hosts is not None:
             return self.hosts.never(tenant_id, host, self._above, n_workers=gpus, user=user)
         return refused
@@ -236,6 +245,19 @@ class Ledger:
             return None
         facts = {"need": gpus, "have": most, "types": ", ".join(gpu_types)}
         return Explanation(Reason.LARGER_THAN_QUOTA_OF_TYPE, {**self._whose(at), **facts})
+
+    def _never_borrowed(
+        self, borrowing: BorrowingLedger, tenant_id: str, gpus: int, gpu_types: tuple[str, ...]
+    ) -> Explanation | None:
+        """The same by limits of borrowing and lending of types, each type with what could be had of it."""
+        books = [borrowing.of_type(gpu_type) for gpu_type in gpu_types]
+        if any(one is None for one in books):
+            return None
+        most, whose = max((one.most_by(tenant_id) for one in books if one is not None), default=(gpus, tenant_id))
+        if gpus <= most:
+            return None
+        facts = {"need": gpus, "have": most, "types": ", ".join(gpu_types)}
+        return Explanation(Reason.LARGER_THAN_QUOTA_OF_TYPE, {**self._whose(self._tenants[whose]), **facts})
 
     def excess(self, tenant_id: str, *, user: str = "") -> Explanation | None:
         """Returns OVER_QUOTA, with numbers, if the user, the tenant or an ancestor has more than it may; else None."""

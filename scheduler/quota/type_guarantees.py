@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guarantees of single GPU types: a ledger for each guaranteed type, above the one that counts GPUs of any type; and
-whose guarantee covers a waiting job.
+"""Guarantees and limits of borrowing and lending of single GPU types: a ledger for each such type, above the one that
+counts GPUs of any type; and whose guarantee covers a waiting job.
 
 Words. What a tenant uses of a type within a guarantee of that type, its own or that of a parent, is covered; a job may
 be covered in part. What a guarantee of any type leaves when those of types in it are taken out is its rest.
-1. GPUs of a guaranteed type are booked in the ledger of the type: there they are used, borrowed, lent and taken back as
-   in borrowing.py, GPUs of the type that no tenant is guaranteed included.
-2. What is not covered is booked in the ledger of any type, too, where guarantees are the rests and limits of borrowing
-   and lending count. What is covered only takes GPUs out of the cluster there.
+1. GPUs of a type that anyone is guaranteed, or may borrow within a limit of the type, are booked in the ledger of the
+   type: there they are used, borrowed, lent and taken back as in borrowing.py, within the limits of the type; GPUs of
+   the type that no tenant is guaranteed included.
+2. What is not covered is booked in the ledger of any type, too, where guarantees are the rests and limits of any type
+   count. What is covered only takes GPUs out of the cluster there.
 So a guarantee of a type is refused neither for what its tenant uses of other types nor for others' guarantees of any
-type. Source: nominal quota by ResourceFlavor in Kueue; deviation: guarantees of types are a part of one of any type.
+type. Limits of a type hold for claims of any type, too: other GPUs keep a promise of a number.
+Source: nominalQuota, borrowingLimit and lendingLimit by ResourceFlavor in Kueue; deviation: guarantees of types are a
+part of one of any type.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from scheduler.api.administrators import admins_above
 from scheduler.api.plan import Explanation, Reason
@@ -39,7 +43,7 @@ class TypedBorrowingLedger(BorrowingLedger):
                 [_of_type(tenant, gpu_type) for tenant in tenants],
                 n_gpus=None if n_by_type is None else n_by_type.get(gpu_type, 0),
             )
-            for gpu_type in guaranteed_types(tenants)
+            for gpu_type in types_with_ledger(tenants)
         }
         self._covered: dict[tuple[str, str], int] = {}  # by tenant and type, of what its own jobs hold
         self._held: dict[tuple[str, str], int] = {}
@@ -61,11 +65,11 @@ class TypedBorrowingLedger(BorrowingLedger):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Returns the types of which anything is guaranteed."""
+        """Returns the types that have a ledger: of which anything is guaranteed, or may be borrowed within a limit."""
         return tuple(self._by_type)
 
     def of_type(self, gpu_type: str) -> BorrowingLedger | None:
-        """Returns the ledger of the type; None where nothing of it is guaranteed."""
+        """Returns the ledger of the type; None where it has none."""
         return self._by_type.get(gpu_type)
 
     def guarantee(self, tenant_id: str) -> int:
@@ -105,25 +109,38 @@ class TypedBorrowingLedger(BorrowingLedger):
             if is_within and owner is not None:
                 facts = {"tenant": self._name(owner), "need": gpus, "gpu_type": gpu_type}
                 return Explanation(Reason.GUARANTEE_OF_TYPE_BORROWED, facts)
-            facts = {
-                "tenant": self._name(tenant_id),
-                "above": admins_above(self._tenants_above(tenant_id)),
-                "used": books.used(tenant_id),
-                "guarantee": books.guarantee(tenant_id),
-                "need": gpus,
-                "free": max(0, available),
-                "gpu_type": gpu_type,
-            }
-            return Explanation(Reason.NOTHING_TO_BORROW_OF_TYPE, facts)
+            return self._refusal_of_type(tenant_id, gpus, gpu_type, books, max(0, available))
         refused = super().refusal(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
         if refused is None or refused.reason is not Reason.NOTHING_TO_BORROW:
             return refused
         used = refused.facts["used"] + sum(n for (tenant, _), n in self._covered.items() if tenant == tenant_id)
         return replace(refused, facts={**refused.facts, "used": used, "guarantee": self.guarantee(tenant_id)})
 
+    def _refusal_of_type(
+        self, tenant_id: str, gpus: int, gpu_type: str, books: BorrowingLedger, free: int
+    ) -> Explanation:
+        """free: GPUs of the type that can be had now. A limit of borrowing comes first: nobody else can change that."""
+        limited = books.limited_by(tenant_id, gpus)
+        whose, reason = limited or tenant_id, Reason.NOTHING_TO_BORROW_OF_TYPE
+        tenants = self._tenants_above(whose)
+        facts: dict[str, Any] = {
+            "tenant": self._name(whose),
+            "above": admins_above(tenants),
+            "used": books.used_below(whose),
+            "guarantee": books.guarantee(whose),
+            "need": gpus,
+            "gpu_type": gpu_type,
+        }
+        if limited is not None:
+            limit = dict(tenants[0].borrow_limit_by_type)[gpu_type]
+            return Explanation(Reason.BORROW_LIMIT_OF_TYPE, {**facts, "limit": limit})
+        if (kept := books.not_lent(tenant_id)) and free + kept >= gpus:
+            facts, reason = {**facts, "kept": kept}, Reason.NOT_LENT_OF_TYPE
+        return Explanation(reason, {**facts, "free": free})
+
     def owner(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> tuple[bool, str | None]:
         """Returns (True, who): the tenant or the nearest parent within whose own pool so many more of the type are, or
-        what is not covered of them; (False, None) if none.
+        what is not covered of them; (False, None) if none, or if limits of borrowing of the type forbid them.
         """
         for one in (gpu_type,) if gpu_type else self._by_type:
             books = self._by_type.get(one)
@@ -131,6 +148,8 @@ class TypedBorrowingLedger(BorrowingLedger):
             if found[0]:
                 return found
         books = self._by_type.get(gpu_type)
+        if books is not None and books.limited_by(tenant_id, gpus) is not None:
+            return False, None
         return super().owner(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
 
     def reserve(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> None:
@@ -172,7 +191,7 @@ class TypedBorrowingLedger(BorrowingLedger):
         return found
 
     def accounts_by_type(self) -> dict[str, dict[str, Account]]:
-        """Returns every tenant's account of each type of which anything is guaranteed."""
+        """Returns every tenant's account of each type that has a ledger."""
         return {gpu_type: books.accounts() for gpu_type, books in self._by_type.items()}
 
     def _name(self, tenant_id: str) -> str:
@@ -187,16 +206,36 @@ class TypedBorrowingLedger(BorrowingLedger):
 def borrowing_ledger(
     tenants: Iterable[TenantSnapshot], *, n_gpus: int | None, n_by_type: Mapping[str, int] | None
 ) -> BorrowingLedger:
-    """Returns the books of the tenants' guarantees; of types only where any type is guaranteed."""
+    """Returns the books of the tenants' guarantees; of types only where rules of any count."""
     tenants = tuple(tenants)
-    if any(tenant.guarantee_by_type for tenant in tenants):
+    if any(tenant.guarantee_by_type or tenant.borrow_limit_by_type for tenant in tenants):
         return TypedBorrowingLedger(tenants, n_gpus=n_gpus, n_by_type=n_by_type)
     return BorrowingLedger(tenants, n_gpus=n_gpus)
 
 
-def guaranteed_types(tenants: Iterable[TenantSnapshot]) -> tuple[str, ...]:
-    """Returns the types of which any tenant is guaranteed GPUs."""
-    return tuple(sorted({gpu_type for tenant in tenants for gpu_type, n in tenant.guarantee_by_type if n}))
+def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
+    """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
+    count.
+    """
+    return any(
+        t.guarantee is not None
+        or t.borrow_limit is not None
+        or t.shares_fairly
+        or t.guarantee_by_type
+        or t.borrow_limit_by_type
+        for t in tenants
+    )
+
+
+def types_with_ledger(tenants: Iterable[TenantSnapshot]) -> tuple[str, ...]:
+    """Returns the types of which any tenant is guaranteed GPUs, or may borrow only so many. Where nobody is guaranteed
+    any, a limit of lending has nothing to keep.
+    """
+    found = set()
+    for tenant in tenants:
+        found |= {gpu_type for gpu_type, n in tenant.guarantee_by_type if n}
+        found |= {gpu_type for gpu_type, _ in tenant.borrow_limit_by_type}
+    return tuple(sorted(found))
 
 
 class Cover(Enum):
@@ -255,6 +294,7 @@ def _owner(books: BorrowingLedger, tenant: str, n: int, level: int, gpu_type: st
 
 
 def _of_type(tenant: TenantSnapshot, gpu_type: str) -> TenantSnapshot:
-    """Limits of borrowing and lending are of GPUs of any type."""
-    n_gpus = dict(tenant.guarantee_by_type).get(gpu_type)
-    return replace(tenant, guarantee=n_gpus, borrow_limit=None, lend_limit=None)
+    """Rules of any type do not count in the ledger of a type."""
+    by_type = (tenant.guarantee_by_type, tenant.borrow_limit_by_type, tenant.lend_limit_by_type)
+    guarantee, borrow_limit, lend_limit = (dict(rule).get(gpu_type) for rule in by_type)
+    return replace(tenant, guarantee=guarantee, borrow_limit=borrow_limit, lend_limit=lend_limit)

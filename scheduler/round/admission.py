@@ -163,7 +163,7 @@ def _may_need_servers(job: JobSnapshot, state: RoundState) -> bool:
 def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
     """Why quota, or a limit of its user, can never allow the job's least size; None if it can."""
     ledger, types = state.ledger_now, list[str]()
-    if ledger.limits_types(job.tenant, job.user):
+    if ledger.limits_types(job.tenant, job.user) or ledger.has_types:
         there = {node.gpu_type for node in state.snapshot.nodes}
         types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
     host = planned_resources(job, job.min_workers)

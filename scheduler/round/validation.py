@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
+from scheduler.api.snapshot import RULES_BY_TYPE, ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
 
 
@@ -72,8 +72,7 @@ def _check_tenant(tenant: TenantSnapshot) -> None:
         value = getattr(tenant, name)
         if value is not None and not 0 <= value < math.inf:
             raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")
-    by_type = [("gpus_by_type", *pair) for pair in tenant.gpus_by_type]
-    by_type += [("guarantee_by_type", *pair) for pair in tenant.guarantee_by_type]
+    by_type = [(rule, *pair) for rule in RULES_BY_TYPE for pair in getattr(tenant, rule)]
     for name, gpu_type, most in by_type:
         if not 0 <= most < math.inf:
             whose = f"tenant {tenant.id!r} has {name} {gpu_type!r}"

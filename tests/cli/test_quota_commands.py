@@ -119,6 +119,45 @@ def test_a_boost_and_a_request_guarantee_gpus_of_a_type(
     assert "parts of A would be guaranteed 6 GPUs of type A100 now, and it has 4" in capsys.readouterr().err
 
 
+def test_limits_of_borrowing_and_lending_of_a_type_are_set_and_the_tree_shows_guarantees_with_boosts(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rack = Rack.objects.create(name="rack", uplink_bps=1e10)
+    of_node = {"cpus": 8, "memory_bytes": 2**30, "nic_bps": 1e9, "observed_at": timezone.now()}
+    Node.objects.create(name="a-1", rack=rack, gpu_type="A100", n_slots=8, **of_node)
+    set_quota(bob.a, guarantee=6, guarantee_by_type={"A100": 4}, actor=bob.root)
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    change = ["quota", "set", "vision", "--guarantee-of-type", "A100=2"]
+    limits = [*change, "--borrow-limit-of-type", "A100=3", "--lend-limit-of-type", "A100=1"]
+    assert main([*limits, "--dry-run"]) == CommandStatus.OK
+    assert quota_of(bob.project_a).lend_limit_by_type == {}
+    assert main(limits) == CommandStatus.OK
+    assert quota_of(bob.project_a).borrow_limit_by_type == {"A100": 3}
+    capsys.readouterr()
+    assert main(["quota", "set", "vision", "--lend-limit-of-type", "A10O=0"]) == CommandStatus.REFUSED
+    shown = capsys.readouterr().err
+    assert "The cluster has no GPUs of type A10O, so none can be lent." in shown
+    assert "Name types that it has: A100." in shown
+    assert main(["quota", "set", "vision", "--borrow-limit-of-type", "A100"]) != CommandStatus.OK
+    assert "Give one as A100=2, or A100=none." in capsys.readouterr().err
+    boost = ["quota", "boost", "vision", "--guarantee", "2", "--guarantee-of-type", "A100=1", "--hours", "1"]
+    assert main(boost) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["-o", "json", "quota", "tree"]) == CommandStatus.OK
+    row = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "vision")
+    assert (row["guarantee"], row["guaranteed"], row["guarantee_by_type"]) == (None, 5, {"A100": 2})
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    heading, *rows = capsys.readouterr().out.splitlines()
+    vision = next(row for row in rows if row.startswith("vision"))
+    assert "A100 0 of 3 (0 of at most 1 lent, 0 of at most 3 borrowed)" in vision
+    at = heading.index(" GUARANTEE ") + 1  # the other column of this name goes on
+    assert vision[at : at + len("GUARANTEE")].strip() == "5"
+    for limit in ("--lend-limit-of-type", "--borrow-limit-of-type"):
+        assert main(["quota", "set", "vision", limit, "A100=none"]) == CommandStatus.OK
+    assert (quota_of(bob.project_a).borrow_limit_by_type, quota_of(bob.project_a).lend_limit_by_type) == ({}, {})
+
+
 def test_limits_of_users_are_set_listed_and_removed(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

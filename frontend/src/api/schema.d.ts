@@ -3917,6 +3917,7 @@ export interface components {
              *     * `higher_priority` - higher_priority
              *     * `larger_quota` - larger_quota
              *     * `larger_quota_of_type` - larger_quota_of_type
+             *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
              *     * `larger_quota_of_cpus` - larger_quota_of_cpus
              *     * `larger_quota_of_memory` - larger_quota_of_memory
              *     * `more_running_jobs` - more_running_jobs
@@ -4002,6 +4003,10 @@ export interface components {
             gpus_by_type?: {
                 [key: string]: number;
             };
+            /** @description All new limits of borrowing single types. */
+            borrow_limit_by_type?: {
+                [key: string]: number;
+            };
             /** @description The quota's new limit of CPUs. */
             max_cpus?: number;
             /** @description The quota's new limit of bytes of memory. */
@@ -4016,13 +4021,14 @@ export interface components {
          *     * `higher_priority` - higher_priority
          *     * `larger_quota` - larger_quota
          *     * `larger_quota_of_type` - larger_quota_of_type
+         *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
          *     * `larger_quota_of_cpus` - larger_quota_of_cpus
          *     * `larger_quota_of_memory` - larger_quota_of_memory
          *     * `more_running_jobs` - more_running_jobs
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -4339,6 +4345,7 @@ export interface components {
              *     * `user_running_jobs` - user_running_jobs
              *     * `user_cpus` - user_cpus
              *     * `user_memory` - user_memory
+             *     * `borrow_limit_of_type` - borrow_limit_of_type
              *     * `borrowing` - borrowing
              */
             kind: components["schemas"]["BlockerKindEnum"];
@@ -4370,10 +4377,11 @@ export interface components {
          *     * `user_running_jobs` - user_running_jobs
          *     * `user_cpus` - user_cpus
          *     * `user_memory` - user_memory
+         *     * `borrow_limit_of_type` - borrow_limit_of_type
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrow_limit_of_type" | "borrowing";
         /**
          * @description * `admin` - admin
          *     * `member` - member
@@ -8814,6 +8822,14 @@ export interface components {
             guarantee_by_type?: {
                 [key: string]: number;
             };
+            /** @description The most GPUs of single types that may be borrowed above what is guaranteed of the type, by type; a type that is not named: no limit. */
+            borrow_limit_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most GPUs guaranteed of single types that others may borrow while they are unused, by type; a type that is not named: no limit. */
+            lend_limit_by_type?: {
+                [key: string]: number;
+            };
             /** @description The most CPUs that pods may request at a time; null: no limit. */
             max_cpus?: number | null;
             /**
@@ -10083,8 +10099,16 @@ export interface components {
             };
             /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
             readonly borrow_limit: number | null;
+            /** @description The most GPUs of single types that may be borrowed above what is guaranteed of the type, by type; a type that is not named: no limit. */
+            readonly borrow_limit_by_type: {
+                [key: string]: number;
+            };
             /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
             readonly lend_limit: number | null;
+            /** @description The most GPUs guaranteed of single types that others may borrow while they are unused, by type; a type that is not named: no limit. */
+            readonly lend_limit_by_type: {
+                [key: string]: number;
+            };
             /**
              * @description From whom lent GPUs may be taken back by preemption.
              *
@@ -10277,7 +10301,15 @@ export interface components {
             guarantee_by_type: {
                 [key: string]: number;
             };
-            /** @description The books of types of which it is guaranteed any, or borrows any that others are guaranteed. */
+            /** @description The most GPUs of single types that may be borrowed above what is guaranteed of the type, by type; a type that is not named: no limit. */
+            borrow_limit_by_type: {
+                [key: string]: number;
+            };
+            /** @description The most GPUs guaranteed of single types that others may borrow while they are unused, by type; a type that is not named: no limit. */
+            lend_limit_by_type: {
+                [key: string]: number;
+            };
+            /** @description The books of types of which it is guaranteed any, borrows any that others are guaranteed, or may borrow only so many. */
             books_by_type: {
                 [key: string]: components["schemas"]["TypeBooks"];
             };
@@ -13979,6 +14011,14 @@ export interface components {
             };
             /** @description GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null. */
             guarantee_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most GPUs of single types that may be borrowed above what is guaranteed of the type, by type; a type that is not named: no limit. */
+            borrow_limit_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most GPUs guaranteed of single types that others may borrow while they are unused, by type; a type that is not named: no limit. */
+            lend_limit_by_type?: {
                 [key: string]: number;
             };
             /** @description The most CPUs that pods may request at a time; null: no limit. */

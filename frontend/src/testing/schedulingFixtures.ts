@@ -21,7 +21,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
   return {
     max_gpus: 8,
     boosted_gpus: 0,
-    ...{ gpus_by_type: {}, guarantee_by_type: {} },
+    ...{ gpus_by_type: {}, guarantee_by_type: {}, borrow_limit_by_type: {}, lend_limit_by_type: {} },
     ...{ max_cpus: null, max_memory_bytes: null },
     max_running_jobs: 4,
     max_waiting_jobs: null,
@@ -46,7 +46,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     kind: "project",
     ...{ id: VISION.id, name: VISION.name, above: ACME.id },
     max_gpus: null,
-    ...{ gpus_by_type: {}, guarantee_by_type: {}, books_by_type: {} },
+    ...{ gpus_by_type: {}, guarantee_by_type: {}, borrow_limit_by_type: {}, lend_limit_by_type: {}, books_by_type: {} },
     ...{ max_cpus: null, max_memory_bytes: null, used_cpus: 0, used_memory_bytes: 0 },
     ...{ max_running_jobs: null, max_waiting_jobs: null, max_storage_bytes: null },
     guarantee: null,

@@ -3192,6 +3192,8 @@ class AsyncOrganisationsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3217,6 +3219,10 @@ class AsyncOrganisationsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3243,6 +3249,8 @@ class AsyncOrganisationsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3727,6 +3735,8 @@ class AsyncProjectsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3755,6 +3765,10 @@ class AsyncProjectsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3782,6 +3796,8 @@ class AsyncProjectsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -5172,6 +5188,8 @@ class AsyncTeamsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -5200,6 +5218,10 @@ class AsyncTeamsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -5227,6 +5249,8 @@ class AsyncTeamsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,

@@ -234,6 +234,8 @@ class WhatIfQuotaRequest(TypedDict):
     max_gpus: NotRequired[int | None]
     gpus_by_type: NotRequired[Mapping[str, int]]
     guarantee_by_type: NotRequired[Mapping[str, int]]
+    borrow_limit_by_type: NotRequired[Mapping[str, int]]
+    lend_limit_by_type: NotRequired[Mapping[str, int]]
     max_cpus: NotRequired[int | None]
     max_memory_bytes: NotRequired[int | None]
     max_running_jobs: NotRequired[int | None]

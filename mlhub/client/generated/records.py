@@ -41,6 +41,7 @@ class ActionChanges(ApiRecord):
     gpu_types: list[str] | None
     max_gpus: int | None
     gpus_by_type: dict[str, int] | None
+    borrow_limit_by_type: dict[str, int] | None
     max_cpus: int | None
     max_memory_bytes: int | None
     max_running_jobs: int | None
@@ -1827,7 +1828,9 @@ class Quota(ApiRecord):
     guarantee: int | None
     guarantee_by_type: dict[str, int]
     borrow_limit: int | None
+    borrow_limit_by_type: dict[str, int]
     lend_limit: int | None
+    lend_limit_by_type: dict[str, int]
     reclaim: v.ReclaimEnum
     weight: float
     shares_fairly: bool
@@ -1887,6 +1890,8 @@ class QuotaOwner(ApiRecord):
     max_running_jobs: int | None
     gpus_by_type: dict[str, int]
     guarantee_by_type: dict[str, int]
+    borrow_limit_by_type: dict[str, int]
+    lend_limit_by_type: dict[str, int]
     books_by_type: dict[str, TypeBooks]
     max_cpus: int | None
     max_memory_bytes: int | None

@@ -3162,6 +3162,8 @@ class OrganisationsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3187,6 +3189,10 @@ class OrganisationsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3213,6 +3219,8 @@ class OrganisationsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -3693,6 +3701,8 @@ class ProjectsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -3721,6 +3731,10 @@ class ProjectsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -3748,6 +3762,8 @@ class ProjectsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,
@@ -5128,6 +5144,8 @@ class TeamsOperations:
         max_gpus: int | Unset | None = UNSET,
         gpus_by_type: Mapping[str, int] | Unset = UNSET,
         guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        borrow_limit_by_type: Mapping[str, int] | Unset = UNSET,
+        lend_limit_by_type: Mapping[str, int] | Unset = UNSET,
         max_cpus: int | Unset | None = UNSET,
         max_memory_bytes: int | Unset | None = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
@@ -5156,6 +5174,10 @@ class TeamsOperations:
         no limit.
         guarantee_by_type: GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it
         where that is null.
+        borrow_limit_by_type: The most GPUs of single types that may be borrowed above what is guaranteed of the
+        type, by type; a type that is not named: no limit.
+        lend_limit_by_type: The most GPUs guaranteed of single types that others may borrow while they are unused,
+        by type; a type that is not named: no limit.
         max_cpus: The most CPUs that pods may request at a time; null: no limit.
         max_memory_bytes: The most bytes of memory that pods may request at a time; null: no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
@@ -5183,6 +5205,8 @@ class TeamsOperations:
                 "max_gpus": max_gpus,
                 "gpus_by_type": gpus_by_type,
                 "guarantee_by_type": guarantee_by_type,
+                "borrow_limit_by_type": borrow_limit_by_type,
+                "lend_limit_by_type": lend_limit_by_type,
                 "max_cpus": max_cpus,
                 "max_memory_bytes": max_memory_bytes,
                 "max_running_jobs": max_running_jobs,

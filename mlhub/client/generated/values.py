@@ -14,6 +14,7 @@ ActionKindEnum = Literal[
     "higher_priority",
     "larger_quota",
     "larger_quota_of_type",
+    "larger_borrow_limit_of_type",
     "larger_quota_of_cpus",
     "larger_quota_of_memory",
     "more_running_jobs",
@@ -34,6 +35,7 @@ BlockerKindEnum = Literal[
     "user_running_jobs",
     "user_cpus",
     "user_memory",
+    "borrow_limit_of_type",
     "borrowing",
 ]
 BoundRole = Literal["admin", "member", "submitter", "viewer"]

@@ -23,6 +23,7 @@ from mlhub.tenants.actions.limits.quotas import owners_above, raised_by
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.reasons import filled_in
+from scheduler.api.snapshot import RULES_BY_TYPE
 from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, BlockerKind, Counsel
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
@@ -31,6 +32,7 @@ BY_ADMINISTRATOR = frozenset(
     {
         ActionKind.LARGER_QUOTA,
         ActionKind.LARGER_QUOTA_OF_TYPE,
+        ActionKind.LARGER_BORROW_LIMIT_OF_TYPE,
         ActionKind.LARGER_QUOTA_OF_CPUS,
         ActionKind.LARGER_QUOTA_OF_MEMORY,
         ActionKind.MORE_RUNNING_JOBS,
@@ -51,6 +53,8 @@ BLOCKERS: Mapping[BlockerKind, str] = {
     "workers; it needs {need}.",
     BlockerKind.USER_MEMORY: "Memory that {user} may have in {tenant}, as one person, is enough for {have} more of its "
     "workers; it needs {need}.",
+    BlockerKind.BORROW_LIMIT_OF_TYPE: "{tenant} may have {have} more of {total} GPUs{types}, {guarantee} guaranteed "
+    "and the others borrowed; it needs {need}.",
     BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
 }
 ACTIONS: Mapping[ActionKind, str] = {
@@ -60,6 +64,7 @@ ACTIONS: Mapping[ActionKind, str] = {
     ActionKind.HIGHER_PRIORITY: "Raise its priority to {priority}.",
     ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_TYPE: "Raise the quota of {tenant} to {of_types}; {raised_by} can.",
+    ActionKind.LARGER_BORROW_LIMIT_OF_TYPE: "Raise the borrowing limit of {tenant} to {of_types}; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_CPUS: "Raise the quota of {tenant} to {max_cpus:,} CPUs; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_MEMORY: "Raise the quota of {tenant} to {memory_gib:,.12g} GiB of memory; {raised_by} "
     "can.",
@@ -158,7 +163,8 @@ class _Reader:
             "gpu_types": list(blocker.gpu_types),
             "guarantee": blocker.guarantee,
             "sentence": filled_in(
-                BLOCKERS[blocker.kind], {**facts, "tenant": tenant, "types": types, "user": blocker.user}
+                BLOCKERS[blocker.kind],
+                {**facts, "tenant": tenant, "types": types, "user": blocker.user, "guarantee": blocker.guarantee},
             ),
         }
 
@@ -202,7 +208,7 @@ class _Reader:
             return None
         changes = {} if is_pause else {FIELDS.get(field, field): value for field, value in action.changes.items()}
         tenant = self._tenants.get(action.tenant, "")
-        by_type = dict(changes.get("gpus_by_type", ()))
+        by_type = dict(next((changes[name] for name in RULES_BY_TYPE if name in changes), ()))
         facts = {
             **changes,
             "need": need,
@@ -234,6 +240,6 @@ class _Reader:
 
 def _written(name: str, value: Any) -> Any:
     """A new value as the API writes it."""
-    if name == "gpus_by_type":
+    if name in RULES_BY_TYPE:
         return dict(value)
     return list(value) if isinstance(value, tuple) else value

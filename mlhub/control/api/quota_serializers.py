@@ -62,6 +62,14 @@ BY_TYPE = "The most GPUs of single types that may be in use at a time, by type; 
 GUARANTEE_BY_TYPE = (
     "GPUs of single types that are guaranteed, by type: a part of the guarantee, or all of it where that is null."
 )
+BORROW_LIMIT_BY_TYPE = (
+    "The most GPUs of single types that may be borrowed above what is guaranteed of the type, by type; a type that is "
+    "not named: no limit."
+)
+LEND_LIMIT_BY_TYPE = (
+    "The most GPUs guaranteed of single types that others may borrow while they are unused, by type; a type that is "
+    "not named: no limit."
+)
 MAX_CPUS = "The most CPUs that pods may request at a time; null: no limit."
 MAX_MEMORY = "The most bytes of memory that pods may request at a time; null: no limit."
 MAX_WAITING = "The most jobs that may wait in the queue; null: no limit but the installation's."
@@ -69,8 +77,8 @@ MAX_STORAGE = "The most bytes that may be stored, with all below it; each conten
 MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
     "max_gpus", "gpus_by_type", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs",
-    "max_storage_bytes", "guarantee", "guarantee_by_type", "borrow_limit", "lend_limit", "reclaim", "weight",
-    "shares_fairly", "half_life_s", "max_priority", "budgets",
+    "max_storage_bytes", "guarantee", "guarantee_by_type", "borrow_limit", "borrow_limit_by_type",
+    "lend_limit", "lend_limit_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
 ]  # fmt: skip
 
 
@@ -85,6 +93,12 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), read_only=True, help_text=BY_TYPE)
     guarantee_by_type = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=GUARANTEE_BY_TYPE
+    )
+    borrow_limit_by_type = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text=BORROW_LIMIT_BY_TYPE
+    )
+    lend_limit_by_type = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text=LEND_LIMIT_BY_TYPE
     )
     boosted_gpus = serializers.IntegerField(
         read_only=True, help_text="GPUs that boosts add to max_gpus now; they are not part of it."
@@ -131,6 +145,12 @@ class QuotaRulesSerializer(StrictSerializer):
     )
     guarantee_by_type = serializers.DictField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=GUARANTEE_BY_TYPE
+    )
+    borrow_limit_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=BORROW_LIMIT_BY_TYPE
+    )
+    lend_limit_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=LEND_LIMIT_BY_TYPE
     )
     max_cpus = serializers.IntegerField(
         min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_CPUS
@@ -258,9 +278,12 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     )
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
     guarantee_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=GUARANTEE_BY_TYPE)
+    borrow_limit_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BORROW_LIMIT_BY_TYPE)
+    lend_limit_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=LEND_LIMIT_BY_TYPE)
     books_by_type = serializers.DictField(
         child=TypeBooksSerializer(),
-        help_text="The books of types of which it is guaranteed any, or borrows any that others are guaranteed.",
+        help_text="The books of types of which it is guaranteed any, borrows any that others are guaranteed, or may "
+        "borrow only so many.",
     )
     max_cpus = serializers.IntegerField(allow_null=True, help_text=MAX_CPUS)
     max_memory_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_MEMORY)

@@ -14,7 +14,7 @@ from mlhub.control.api import quota_serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
 from mlhub.control.quotas.budgets import as_rows, budgets_now
-from mlhub.control.quotas.type_guarantees import within_cluster
+from mlhub.control.quotas.type_guarantees import require_limited_types_there, within_cluster
 from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.access_control.assignments import administered_by
 from mlhub.tenants.access_control.permissions import require_administrator
@@ -42,6 +42,7 @@ class QuotaView(AddressedView):
         require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
         body = read_body(s.QuotaRulesChangeSerializer, request)
+        require_limited_types_there(organisation, body)
         with within_cluster(organisation, body.get("guarantee_by_type")):
             set_quota(organisation, actor=caller(request), **body)
         return Response(_quota(organisation))
@@ -108,7 +109,10 @@ class PartQuotaView(AddressedView):
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
         """
         owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
-        set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))
+        require_quota_right(owner, caller(request))
+        body = read_body(s.QuotaRulesChangeSerializer, request)
+        require_limited_types_there(owner, body)
+        set_quota(owner, actor=caller(request), **body)
         return Response(_row_of(owner))
 
 

@@ -22,7 +22,7 @@ from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
 from mlhub.control.models import DECISIONS
 from mlhub.control.quotas import quota_tree
 from mlhub.control.quotas.budgets import budgets_now
-from mlhub.control.quotas.type_guarantees import require_types_there
+from mlhub.control.quotas.type_guarantees import require_limited_types_there, require_types_there
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -278,6 +278,7 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
         rules |= {name: checked_types(rules[name], field=name) for name in BY_TYPE if name in rules}
+        require_limited_types_there(owner, rules)
         rules = quota_tree.with_boosts(owner, rules, now=timezone.now(), more=_boost_of(request))
         found.append(whatif.with_quota(str(owner.id), **rules))
     if removed := body.get("remove_nodes"):

@@ -84,6 +84,9 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
     gpus_by_type = serializers.DictField(
         required=False, child=serializers.IntegerField(), help_text="All new limits of single types."
     )
+    borrow_limit_by_type = serializers.DictField(
+        required=False, child=serializers.IntegerField(), help_text="All new limits of borrowing single types."
+    )
     max_cpus = serializers.IntegerField(required=False, help_text="The quota's new limit of CPUs.")
     max_memory_bytes = serializers.IntegerField(required=False, help_text="The quota's new limit of bytes of memory.")
     max_running_jobs = serializers.IntegerField(required=False, help_text="The quota's new limit of running jobs.")

@@ -20,12 +20,13 @@ from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.budgets import BudgetBooks, as_rows
+from mlhub.control.quotas.type_guarantees import type_books
 from mlhub.control.quotas.user_limits import UserLimitBooks
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.limits.boosts import amounts_of
-from mlhub.tenants.actions.limits.quotas import Owner
+from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team, UserQuota
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_guarantees, raised_types
 from mlhub.tenants.team_tree import TeamTree
@@ -86,7 +87,8 @@ def with_boosts(
         found |= {"guarantee": guarantee, "guarantee_by_type": type_limits(of_types)}
     if "gpus_by_type" in found:
         found["gpus_by_type"] = type_limits(raised_types(found["gpus_by_type"], extras.by_type))
-    return found
+    limits = {name: type_limits(found[name]) for name in LIMITS_BY_TYPE if name in found}
+    return found | limits
 
 
 @dataclass(frozen=True)
@@ -223,6 +225,8 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         guarantee_by_type=type_limits(of_types),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
+        borrow_limit_by_type=type_limits(quota.borrow_limit_by_type),
+        lend_limit_by_type=type_limits(quota.lend_limit_by_type),
         reclaim=Reclaim(quota.reclaim),
         shares_fairly=quota.shares_fairly,
         half_life_s=quota.half_life_s,
@@ -276,7 +280,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     """
     everyone = set(Organisation.objects.values_list("id", flat=True))
     tree = tree_of(everyone, now=timezone.now(), budgets_of={organisation.id}, whole=True)
-    borrowing, budgets = books(tree), {tenant.id: tenant.budgets for tenant in tree.tenants}
+    borrowing, tenants = books(tree), {tenant.id: tenant for tenant in tree.tenants}
     accounts, by_type = borrowing.accounts(), borrowing.accounts_by_type()
     teams = {team.pk: team for team in organisation.teams.select_related("quota").order_by("name")}
     below = TeamTree({team.pk: team.parent_id for team in teams.values()})
@@ -299,27 +303,13 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "books_by_type": _books_of(str(row["id"]), by_type),
-            "budgets": as_rows(budgets[str(row["id"])]),
+            "books_by_type": type_books(tenants[str(row["id"])], by_type),
+            "budgets": as_rows(tenants[str(row["id"])].budgets),
             "boosts": boosts[row["id"]],
             "storage_bytes": stored.get(row["id"]),
         }
         for row in rows
     ]
-
-
-def _books_of(owner: str, by_type: Mapping[str, Mapping[str, Account]]) -> dict[str, dict[str, int]]:
-    """Of the types of which it is guaranteed any, or borrows any that others are guaranteed."""
-    return {
-        gpu_type: {
-            "guaranteed": account.guarantee,
-            "used": account.used,
-            "borrowed": account.borrowed,
-            "lent": account.lent,
-        }
-        for gpu_type, accounts in by_type.items()
-        if (account := accounts[owner]).guarantee or account.borrowed
-    }
 
 
 def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:
@@ -355,6 +345,8 @@ def _row(
         **rules,
         "gpus_by_type": quota.gpus_by_type if quota else {},
         "guarantee_by_type": quota.guarantee_by_type if quota else {},
+        "borrow_limit_by_type": quota.borrow_limit_by_type if quota else {},
+        "lend_limit_by_type": quota.lend_limit_by_type if quota else {},
         "reclaim": quota.reclaim if quota else Reclaim.ANY,
         "weight": quota.weight if quota else 1.0,
         "shares_fairly": quota.shares_fairly if quota else False,

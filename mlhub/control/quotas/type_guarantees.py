@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guarantees of single GPU types of organisations against what the cluster has of each type."""
+"""Rules of single GPU types against what the cluster has of each type: guarantees of organisations, and the names that
+limits of borrowing and lending may have; and the books of types of an owner.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -15,8 +17,10 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.limits.quotas import Owner
-from mlhub.tenants.models import Organisation, Quota, QuotaBoost
+from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
+from mlhub.tenants.models import Organisation, Quota, QuotaBoost, QuotaRules
+from scheduler.api.snapshot import TenantSnapshot
+from scheduler.quota.borrowing import Account
 
 
 @contextmanager
@@ -46,6 +50,37 @@ def require_types_there(by_type: Any, *, field: str) -> None:
         for gpu_type in sorted(by_type):
             if by_type[gpu_type] and not there.get(gpu_type):
                 raise _no_such_type(gpu_type, there, field)
+
+
+def require_limited_types_there(owner: Owner, rules: Mapping[str, Any]) -> None:
+    """Raises InvalidInputError where a limit of borrowing or lending names a type that the cluster has no GPUs of: by a
+    typing error, nothing would be limited. Limits that the owner has already may stay and be changed.
+    """
+    quota: QuotaRules | None = getattr(owner, "quota", None)
+    for field, verb in zip(LIMITS_BY_TYPE, ("borrowed", "lent"), strict=True):
+        known = {} if quota is None else getattr(quota, field)
+        new = sorted(gpu_type for gpu_type in rules.get(field) or {} if gpu_type not in known)
+        there = Node.objects.gpus_by_type() if new else {}
+        for gpu_type in new:
+            if not there.get(gpu_type):
+                raise _no_such_type(gpu_type, there, field, verb=verb)
+
+
+def type_books(owner: TenantSnapshot, by_type: Mapping[str, Mapping[str, Account]]) -> dict[str, dict[str, int]]:
+    """Returns the books of types of which it is guaranteed any, borrows what others are, or may borrow only so many."""
+    found = {}
+    for gpu_type, accounts in by_type.items():
+        account = accounts[owner.id]
+        is_guaranteed = any(one.guarantee for one in accounts.values())
+        is_limited = any(gpu_type == name for name, _ in owner.borrow_limit_by_type)
+        if account.guarantee or is_limited or (account.borrowed and is_guaranteed):
+            found[gpu_type] = {
+                "guaranteed": account.guarantee,
+                "used": account.used,
+                "borrowed": account.borrowed,
+                "lent": account.lent,
+            }
+    return found
 
 
 def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, field: str) -> None:
@@ -79,10 +114,10 @@ def _guaranteed() -> defaultdict[UUID, Counter[str]]:
     return found
 
 
-def _no_such_type(gpu_type: str, there: dict[str, int], field: str) -> InvalidInputError:
+def _no_such_type(gpu_type: str, there: dict[str, int], field: str, *, verb: str = "guaranteed") -> InvalidInputError:
     names = ", ".join(sorted(name for name, count in there.items() if name and count))
     return InvalidInputError(
-        f"The cluster has no GPUs of type {gpu_type}, so none can be guaranteed.",
+        f"The cluster has no GPUs of type {gpu_type}, so none can be {verb}.",
         field=field,
         remedy=f"Name types that it has: {names}." if names else "Add a node with such GPUs first.",
     )

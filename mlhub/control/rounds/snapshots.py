@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Q
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
 from mlhub.clusters.models import LinkKind
@@ -100,7 +100,8 @@ def take_snapshot(
         default={},
     )
     in_projects = any(n.shares_within_project for n in nodes)
-    lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
+    lends = Q(guarantee__gt=0) | ~Q(guarantee_by_type={})
+    lenders = Quota.objects.filter(lends).values_list("organisation", flat=True)
     tree = tree_of(
         {*lenders, *(j.project.organisation_id for j in jobs)},
         now=now,

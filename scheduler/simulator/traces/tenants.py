@@ -9,7 +9,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any
 
-from scheduler.api.snapshot import TenantSnapshot
+from scheduler.api.snapshot import RULES_BY_TYPE, TenantSnapshot
 from scheduler.quota.ledger import Ledger
 from scheduler.simulator.traces.budgets import budgets_from_list
 from scheduler.simulator.traces.trace import BadInput, Trace
@@ -75,7 +75,7 @@ def _checked(tenant: str, key: str, value: Any, name: str) -> Any:
     default = _DEFAULTS[key]
     if key == "budgets":
         return budgets_from_list(tenant, value, name)
-    if key in ("gpus_by_type", "guarantee_by_type"):
+    if key in RULES_BY_TYPE:
         return gpus_by_type_of(f"tenant {tenant!r}", value, name, key=key)
     if key == "user_limits":
         return user_limits_from_list(tenant, value, name)

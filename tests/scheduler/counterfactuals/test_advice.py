@@ -130,8 +130,13 @@ def test_a_larger_quota_is_advised_as_large_as_is_needed_and_no_action_that_does
             "larger_quota_of_type",
             {"gpus_by_type": (("t4", 9), ("v100", 6))},
         ),
+        (
+            {"borrow_limit_by_type": (("t4", 9), ("v100", 1)), "guarantee_by_type": (("v100", 3),)},
+            "larger_borrow_limit_of_type",
+            {"borrow_limit_by_type": (("t4", 9), ("v100", 3))},
+        ),
     ],
-    ids=["cpus", "memory", "type"],
+    ids=["cpus", "memory", "type", "borrowing of a type"],
 )
 def test_a_larger_limit_of_cpus_memory_or_a_type_is_advised_as_large_as_is_needed_and_no_larger(
     limits: dict[str, Any], kind: str, advised: dict[str, Any]
@@ -142,7 +147,7 @@ def test_a_larger_limit_of_cpus_memory_or_a_type_is_advised_as_large_as_is_neede
     found = by_kind(counsel(case.waiting(waiting), "b"))
     assert found[kind] == advised
     less = {**limits, "max_cpus": 10} if "max_cpus" in limits else {**limits, "max_memory_bytes": 18 * GIB}
-    if kind != "larger_quota_of_type":  # a little less would not do
+    if not kind.endswith("_of_type"):  # a little less would not do
         tight = cluster(gpus=8).quota("alice", **less).running(job("a", gpus=4, length_s=LONG_S, **takes))
         assert isinstance(tight.waiting(waiting).decide("fifo").of("b"), Wait)
 

@@ -21,6 +21,7 @@ import {
   asHypotheticalQuota,
   halfLifeHours,
   NUMBERS,
+  OF_TYPES,
   RECLAIM,
   SHARING,
   type Typed,
@@ -42,7 +43,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   const [showsHistory, setShowsHistory] = useState(false);
   const rules = asRules(typed);
   const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
-  const isUnreadable = [typed.types, typed.guaranteed_types].some((text) => asTypes(text ?? "") === null);
+  const isUnreadable = [typed.types, ...OF_TYPES.map(({ name }) => typed[name])].some((text) => asTypes(text ?? "") === null);
   const cannotSave = Object.keys(rules).length === 0 || isIncomplete || isUnreadable;
 
   const preview = useMutation({
@@ -97,7 +98,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
               error={problem?.of(name)}
             />
           ))}
-          <GuaranteedTypes owner={owner} typed={typed} onType={type} errorOf={errorOf} />
+          <FieldsOfTypes owner={owner} typed={typed} onType={type} errorOf={errorOf} />
           {owner.kind !== "project" && <SharingFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />}
           <NativeSelect
             label={t`Takes back`}
@@ -147,21 +148,22 @@ interface FieldProps {
   errorOf: (field: string) => string | undefined;
 }
 
-/** GPUs of single types that it can always have back. */
-function GuaranteedTypes({ owner, typed, onType, errorOf }: FieldProps) {
-  const text = typed.guaranteed_types ?? typesText(owner.guarantee_by_type);
-  return (
-    <TextInput
-      label={t`Guarantee by type`}
-      description={t`a part of the guarantee, as in A100: 2, T4: 4`}
-      placeholder={t`None`}
-      value={text}
-      onChange={(event) => onType({ guaranteed_types: event.currentTarget.value })}
-      error={
-        asTypes(text) === null ? t`Give types with numbers, as in A100: 2, T4: 4` : errorOf("guarantee_by_type")
-      }
-    />
-  );
+/** GPUs of single types that it can always have back, may borrow and may lend. */
+function FieldsOfTypes({ owner, typed, onType, errorOf }: FieldProps) {
+  return OF_TYPES.map(({ name, label, description, empty }) => {
+    const text = typed[name] ?? typesText(owner[name]);
+    return (
+      <TextInput
+        key={name}
+        label={label}
+        description={description}
+        placeholder={empty}
+        value={text}
+        onChange={(event) => onType({ [name]: event.currentTarget.value })}
+        error={asTypes(text) === null ? t`Give types with numbers, as in A100: 2, T4: 4` : errorOf(name)}
+      />
+    );
+  });
 }
 
 /** How its parts come by what none of them is guaranteed. */

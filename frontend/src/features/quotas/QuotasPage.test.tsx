@@ -228,6 +228,48 @@ describe("The tree of quotas", () => {
     );
   });
 
+  it("shows limits of borrowing and lending of a GPU type next to what is used of them, and saves them", async () => {
+    const received: unknown[] = [];
+    const books = { A100: { guaranteed: 4, used: 3, borrowed: 0, lent: 1 }, T4: { guaranteed: 0, used: 2, borrowed: 2, lent: 0 } };
+    const limits = { lend_limit_by_type: { A100: 2 }, borrow_limit_by_type: { T4: 3 } };
+    serveTree(true, [ACME, quotaOwner({ ...limits, guarantee_by_type: { A100: 4 }, books_by_type: books, version: 7 })]);
+    server.use(
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        const message = "The cluster has no GPUs of type T40, so none can be borrowed.";
+        if (received.length === 1) {
+          return problem(422, { code: "invalid_input", errors: [{ field: "borrow_limit_by_type", message, remedy: "" }] });
+        }
+        return HttpResponse.json(VISION);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    const rows = within(await screen.findByRole("list", { name: "GPU types of Vision" })).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      "A100: 3 of 4 guaranteed used · 1 of at most 2 lent",
+      "T4: nothing guaranteed · 2 of at most 3 borrowed",
+    ]);
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    const form = within(await screen.findByRole("form", { name: "Quota of Vision" }));
+    const borrow = form.getByLabelText("May borrow by type");
+    expect(borrow).toHaveValue("T4: 3");
+    expect(form.getByLabelText("May lend by type")).toHaveValue("A100: 2");
+    await user.clear(borrow);
+    await user.type(borrow, "T40: 1");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    expect(await form.findAllByText(/no GPUs of type T40/)).not.toHaveLength(0);
+    await user.clear(borrow);
+    await user.type(borrow, "T4: 1");
+    await user.clear(form.getByLabelText("May lend by type"));
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await waitFor(() =>
+      expect(received).toEqual([
+        { borrow_limit_by_type: { T40: 1 }, version: 7 },
+        { borrow_limit_by_type: { T4: 1 }, lend_limit_by_type: {}, version: 7 },
+      ]),
+    );
+  });
+
   it("shows admins what a change would do before they save it, with the version that was on screen", async () => {
     serveTree(true);
     const received: unknown[] = [];

@@ -4,11 +4,11 @@ import { t } from "@lingui/core/macro";
 
 import type { Budget } from "@/api/types";
 import { budgetName } from "@/domain/scheduling/budget";
-import { NUMBERS } from "@/features/quotas/rules";
+import { NUMBERS, OF_TYPES } from "@/features/quotas/rules";
 import { number } from "@/lib/quantities";
 
 const NAMES: Record<string, string> = {
-  ...Object.fromEntries(NUMBERS.map(({ name, label }) => [name, label])),
+  ...Object.fromEntries([...NUMBERS, ...OF_TYPES].map(({ name, label }) => [name, label])),
   max_running_jobs: t`Running jobs`,
   max_storage_bytes: t`Storage, bytes`,
   max_cpus: t`CPUs`,
@@ -19,7 +19,6 @@ const NAMES: Record<string, string> = {
   budgets: t`Budgets`,
   max_waiting_jobs: t`Waiting jobs`,
   gpus_by_type: t`GPUs by type`,
-  guarantee_by_type: t`Guarantee by type`,
 };
 
 export function ruleName(name: string): string {

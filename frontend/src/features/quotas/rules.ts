@@ -17,6 +17,30 @@ export const NUMBERS: { name: NumberRule; label: string; description: string; em
   { name: "max_priority", label: t`Highest priority`, description: t`that members give their jobs`, empty: t`Usual` },
 ];
 
+export type TypeRule = "guarantee_by_type" | "borrow_limit_by_type" | "lend_limit_by_type";
+
+/** Of single GPU types, typed as "A100: 2, T4: 4". */
+export const OF_TYPES: { name: TypeRule; label: string; description: string; empty: string }[] = [
+  {
+    name: "guarantee_by_type",
+    label: t`Guarantee by type`,
+    description: t`a part of the guarantee, as in A100: 2, T4: 4`,
+    empty: t`None`,
+  },
+  {
+    name: "borrow_limit_by_type",
+    label: t`May borrow by type`,
+    description: t`GPUs above its guarantee of the type, as in A100: 2`,
+    empty: t`No limit`,
+  },
+  {
+    name: "lend_limit_by_type",
+    label: t`May lend by type`,
+    description: t`idle GPUs of its guarantee of the type, as in A100: 2`,
+    empty: t`No limit`,
+  },
+];
+
 /** How an owner shares out what none of its parts is guaranteed. */
 export const SHARING = [
   { value: "policy", label: t`In the policy's order` },
@@ -46,9 +70,7 @@ export function asBudgets(typed: readonly TypedBudget[]): Budget[] {
 }
 
 /** What was typed so far; "" is no limit, no guarantee. */
-export type Typed = Partial<Record<NumberRule, string | number>> & TypedLimits & {
-  /** "A100: 2, T4: 4" */
-  guaranteed_types?: string;
+export type Typed = Partial<Record<NumberRule, string | number> & Record<TypeRule, string>> & TypedLimits & {
   reclaim?: QuotaRules["reclaim"];
   shares_fairly?: boolean;
   half_life_h?: string | number;
@@ -64,7 +86,10 @@ export function asRules(typed: Typed): QuotaRules {
     if (name === "weight") rules.weight = value === "" ? 1 : Number(value);
     else rules[name] = value === "" ? null : Math.round(Number(value));
   }
-  if (typed.guaranteed_types !== undefined) rules.guarantee_by_type = asTypes(typed.guaranteed_types) ?? {};
+  for (const { name } of OF_TYPES) {
+    const text = typed[name];
+    if (text !== undefined) rules[name] = asTypes(text) ?? {};
+  }
   if (typed.reclaim !== undefined) rules.reclaim = typed.reclaim;
   if (typed.shares_fairly !== undefined) rules.shares_fairly = typed.shares_fairly;
   if (typed.half_life_h !== undefined) rules.half_life_s = Number(typed.half_life_h) * HOUR_S;

@@ -62,8 +62,19 @@ def set_rules(
     borrow_limit: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs above the guarantee.")
     ] = None,
+    borrow_limit_of_type: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=NUMBER|none", help="The most GPUs of a type above its guarantee; once for each."),
+    ] = None,
     lend_limit: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="The most of the guarantee that others may use.")
+    ] = None,
+    lend_limit_of_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE=NUMBER|none",
+            help="The most of the guarantee of a type that others may use; once for each.",
+        ),
     ] = None,
     reclaim: Annotated[
         str | None, typer.Option(metavar="any|lower_priority|never", help="From whom it takes back what it lent.")
@@ -87,7 +98,12 @@ def set_rules(
     }  # fmt: skip
     rules: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     rules |= {key: value for key, value in (("reclaim", reclaim), ("weight", weight)) if value is not None}
-    by_type = {"gpus_by_type": gpus_of_type, "guarantee_by_type": guarantee_of_type}
+    by_type = {
+        "gpus_by_type": gpus_of_type,
+        "guarantee_by_type": guarantee_of_type,
+        "borrow_limit_by_type": borrow_limit_of_type,
+        "lend_limit_by_type": lend_limit_of_type,
+    }
     if not rules and not any(by_type.values()):
         raise CommandError("Nothing to change.", remedy="Give at least one rule; see --help.")
     owner = owner_of(session, name)

@@ -59,7 +59,7 @@ def show(context: typer.Context) -> None:
 
 @quota.command("tree")
 def show_tree(context: typer.Context) -> None:
-    """List your organisations with their teams and projects: what each may use, and uses now."""
+    """List your organisations with their teams and projects: what each may use now, with its boosts, and uses now."""
     session = session_of(context)
     columns = {
         "NAME": lambda row: row["name"],
@@ -69,7 +69,7 @@ def show_tree(context: typer.Context) -> None:
         "GUARANTEED BY TYPE": _guarantees_by_type,
         "CPUS": lambda row: _of(f"{row['used_cpus']:g}", row["max_cpus"]),
         "MEMORY": lambda row: _bytes_of(row["used_memory_bytes"], row["max_memory_bytes"]),
-        "GUARANTEE": lambda row: row["guarantee"],
+        "GUARANTEE": lambda row: row["guaranteed"],
         "RUNNING JOBS": lambda row: _of(row["running_jobs"], row["max_running_jobs"]),
         "WAITING JOBS": lambda row: _of(row["waiting_jobs"], row["max_waiting_jobs"]),
         "STORAGE": lambda row: _bytes_of(row["storage_bytes"], row["max_storage_bytes"]),
@@ -278,10 +278,16 @@ def _by_type(row: dict[str, Any]) -> str:
 
 
 def _guarantees_by_type(row: dict[str, Any]) -> str:
-    """A100 3 of 4 (1 lent), T4 2 borrowed"""
+    """A100 3 of 4 (1 of at most 2 lent), T4 2 borrowed"""
     found = []
+    limits = {"lent": row["lend_limit_by_type"], "borrowed": row["borrow_limit_by_type"]}
     for gpu_type, at in row["books_by_type"].items():
-        words = [f"{at[what]} {what}" for what in ("lent", "borrowed") if at[what]]
+        numbers = {what: (at[what], most.get(gpu_type)) for what, most in limits.items()}
+        words = [
+            f"{n} {what}" if most is None else f"{n} of at most {most} {what}"
+            for what, (n, most) in numbers.items()
+            if n or most is not None
+        ]
         guaranteed = _of(at["used"] - at["borrowed"], at["guaranteed"]) if at["guaranteed"] else ""
         extra = ", ".join(words) if not guaranteed else f"({', '.join(words)})" if words else ""
         found.append(" ".join(filter(None, [gpu_type, guaranteed, extra])))

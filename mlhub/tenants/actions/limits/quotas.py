@@ -24,7 +24,8 @@ LIMITS = (
     "max_gpus", "max_cpus", "max_memory_bytes", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes",
     "guarantee", "borrow_limit", "lend_limit",
 )  # fmt: skip
-BY_TYPE = ("gpus_by_type", "guarantee_by_type")
+LIMITS_BY_TYPE = ("borrow_limit_by_type", "lend_limit_by_type")
+BY_TYPE = ("gpus_by_type", "guarantee_by_type", *LIMITS_BY_TYPE)
 RULES = (*LIMITS, *BY_TYPE, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100
 MOST_TYPES = 50
@@ -72,7 +73,9 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         _check_sums(owner, quota, changes)
         quota.version += 1
         quota.save()
-        if field := next((name for name in ("guarantee", *BY_TYPE, "max_gpus") if name in changes), ""):
+        if field := next(
+            (name for name in ("guarantee", "gpus_by_type", "guarantee_by_type", "max_gpus") if name in changes), ""
+        ):
             require_room_for_boosts(organisation, field=field, now=timezone.now())
         record(
             "quota.changed",
