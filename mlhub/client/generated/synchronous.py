@@ -4351,6 +4351,7 @@ class RunsOperations:
         organisation: str | None = None,
         parent_job: str | None = None,
         project: str | None = None,
+        search: str | None = None,
         status: Literal["FAILED", "FINISHED", "KILLED", "RUNNING", "SCHEDULED"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Run]:
@@ -4361,6 +4362,7 @@ class RunsOperations:
         organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
         project: Only those of this project, by id or name.
+        search: Only those whose name, or whose project's, contains this, in any case.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4368,7 +4370,13 @@ class RunsOperations:
             self._transport,
             r.Run,
             path_of("/runs"),
-            query={"organisation": organisation, "parent_job": parent_job, "project": project, "status": status},
+            query={
+                "organisation": organisation,
+                "parent_job": parent_job,
+                "project": project,
+                "search": search,
+                "status": status,
+            },
             size=page_size,
         )
 
@@ -4385,6 +4393,18 @@ class RunsOperations:
         DELETE /runs/{id}
         """
         self._transport.content("DELETE", path_of("/runs/{id}", id=id))
+
+    def list_artifacts(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> Pages[r.RunFile]:
+        """The run's artifacts, by path.
+
+        GET /runs/{id}/artifacts
+
+        search: Only those whose path contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport, r.RunFile, path_of("/runs/{id}/artifacts", id=id), query={"search": search}, size=page_size
+        )
 
     def download_artifact(self, id: Ref, path: Ref, /, *, to: str | PathLike[str]) -> Path:
         """One of the run's artifacts; one byte range, and an entity tag to ask again.
@@ -4406,6 +4426,24 @@ class RunsOperations:
         """
         return self._transport.record(
             r.RunCurve, "GET", path_of("/runs/{id}/metrics", id=id), query={"key": key, "max_points": max_points}
+        )
+
+    def list_metrics_names(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> Pages[r.RunMetric]:
+        """The names of the run's metrics with their newest values, by name, without their curves.
+
+        GET /runs/{id}/metrics/names
+
+        search: Only those whose name contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.RunMetric,
+            path_of("/runs/{id}/metrics/names", id=id),
+            query={"search": search},
+            size=page_size,
         )
 
     def compare(self, *, runs: Sequence[str]) -> r.ComparedRuns:
