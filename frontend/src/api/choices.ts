@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Dataset, Job, Membership, Model, Page, Project, Secret, User } from "@/api/types";
+import type { Dataset, Job, Membership, Model, Page, Project, Run, Secret, User } from "@/api/types";
 
 /** The rows that are offered before anything is typed, and of each search. */
 const OFFERED = 50;
@@ -133,6 +133,13 @@ export function secretChoices(projectId: string): ChoiceSource<Secret> {
     idOf: ({ name }) => name,
   };
 }
+
+/** What clients of MLflow logged elsewhere, by its name or its project's. */
+export const runChoices: ChoiceSource<Run> = {
+  key: ["runs", "choices"],
+  read: (query) => unwrap(api.GET("/api/v1/runs", { params: { query } })),
+  idOf: ({ id }) => id,
+};
 
 /** Jobs that wait or hold GPUs. */
 export const liveJobChoices: ChoiceSource<Job> = {
