@@ -19662,6 +19662,20 @@ export interface operations {
                 name?: string;
                 /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
                 ref?: string;
+                /**
+                 * @description Only those in which the caller has one of these roles.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
+                /** @description Only those whose name contains this, in any case. */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -22228,7 +22242,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 80. */
                 limit?: number;
-                /** @description Only those whose name contains this, in any case. */
+                /** @description Only those with this in their name, in any case. */
                 search?: string;
             };
             header?: never;

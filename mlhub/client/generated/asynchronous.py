@@ -2988,7 +2988,13 @@ class AsyncOrganisationsOperations:
         self._transport = transport
 
     def list(
-        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        name: str | None = None,
+        ref: str | None = None,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
@@ -2997,10 +3003,16 @@ class AsyncOrganisationsOperations:
         name: Only the one of exactly this name.
         ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
         whose id begins or ends with it, with four characters at least.
+        role: Only those in which the caller has one of these roles.
+        search: Only those whose name contains this, in any case.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
-            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+            self._transport,
+            r.Organisation,
+            path_of("/organisations"),
+            query={"name": name, "ref": ref, "role": role, "search": search},
+            size=page_size,
         )
 
     async def create(self, *, name: str) -> r.Organisation:
@@ -4471,7 +4483,7 @@ class AsyncRunsOperations:
 
         GET /runs/{id}/metrics/names
 
-        search: Only those whose name contains this, in any case.
+        search: Only those with this in their name, in any case.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(

@@ -2960,7 +2960,13 @@ class OrganisationsOperations:
         self._transport = transport
 
     def list(
-        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        name: str | None = None,
+        ref: str | None = None,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> Pages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
@@ -2969,10 +2975,16 @@ class OrganisationsOperations:
         name: Only the one of exactly this name.
         ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
         whose id begins or ends with it, with four characters at least.
+        role: Only those in which the caller has one of these roles.
+        search: Only those whose name contains this, in any case.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
-            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+            self._transport,
+            r.Organisation,
+            path_of("/organisations"),
+            query={"name": name, "ref": ref, "role": role, "search": search},
+            size=page_size,
         )
 
     def create(self, *, name: str) -> r.Organisation:
@@ -4435,7 +4447,7 @@ class RunsOperations:
 
         GET /runs/{id}/metrics/names
 
-        search: Only those whose name contains this, in any case.
+        search: Only those with this in their name, in any case.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(

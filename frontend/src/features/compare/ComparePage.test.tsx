@@ -173,6 +173,7 @@ it("adds any run to a thousand less one, found by a search of the API, and keeps
   const pill = screen.getByText(`run 0 · ${VISION.name}`, { selector: ".mantine-Pill-label" }).parentElement as HTMLElement;
   await user.click(within(pill).getByRole("button", { hidden: true }));
   await expect.poll(() => chosen()?.[0]).toBe("r1");
+  expect(await screen.findByRole("figure", { name: "eval/loss of 999 runs by step" })).toBeInTheDocument();
   expect(screen.queryByText(/not there any more/)).toBeNull();
 });
 
