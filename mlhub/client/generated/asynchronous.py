@@ -2354,7 +2354,9 @@ class AsyncJobsOperations:
             query={"attempt": attempt, "organisation": organisation, "project": project},
         )
 
-    def stream(self, id: Ref, /, *, cursor: str = "") -> AsyncIterator[StreamEvent]:
+    def stream(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, cursor: str = ""
+    ) -> AsyncIterator[StreamEvent]:
         """A job's state, events, points and log lines as they come; the id of a frame is a cursor of the job.
 
         Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
@@ -2373,9 +2375,13 @@ class AsyncJobsOperations:
 
         GET /jobs/{id}/stream
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         cursor: the id of the last frame that was seen; without it, the stream begins now.
         """
-        return self._transport.stream(path_of("/jobs/{id}/stream", id=id), cursor=cursor)
+        return self._transport.stream(
+            path_of("/jobs/{id}/stream", id=id), query={"organisation": organisation, "project": project}, cursor=cursor
+        )
 
     async def usage(
         self,
