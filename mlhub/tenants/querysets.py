@@ -115,7 +115,7 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
 
     def id_of_name(self, user: User | AnonymousUser, name: str, *, within: Mapping[str, tuple[str, str]]) -> UUID:
         """The id of the only visible row of that name. within, and what is raised: as id_in_address()."""
-        return id_in_address(self.visible_in_list_to(user), name, user=user, within=within)
+        return id_in_address(self.visible_to(user), name, user=user, within=within)
 
 
 class TeamQuerySet(TenantOwnedQuerySet):

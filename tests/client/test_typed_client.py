@@ -91,6 +91,10 @@ def test_what_has_a_name_is_found_followed_and_changed_by_it(cast: Cast, bob: Cl
         bob.jobs.get(by_name("50% tour"))
     assert refused.value.code == "ambiguous_name"
     assert [one["id"] for one in refused.value.problem["candidates"]] == [str(again.pk), str(made.pk)]
+    with pytest.raises(BadRequest, match=str(dataset.dataset_id)):
+        bob.datasets.delete(by_name("blobs"))
+    with pytest.raises(Absent):
+        bob.projects.get(by_name("language"))
     speech = Project.objects.create(organisation=cast.a, name="speech")
     there = job(speech, cast.bob, name="50% tour", state="succeeded")
     assert bob.jobs.wait(by_name("50% tour"), project="speech").id == str(there.pk)
@@ -98,10 +102,6 @@ def test_what_has_a_name_is_found_followed_and_changed_by_it(cast: Cast, bob: Cl
     assert list(bob.jobs.follow(by_name("50% tour"), project="speech", organisation="A")) == []
     with pytest.raises(Conflicting):
         list(bob.jobs.follow(by_name("50% tour")))
-    with pytest.raises(BadRequest, match=str(dataset.dataset_id)):
-        bob.datasets.delete(by_name("blobs"))
-    with pytest.raises(Absent):
-        bob.projects.get(by_name("language"))
 
 
 @pytest.mark.slow
