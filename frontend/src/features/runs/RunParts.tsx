@@ -15,10 +15,10 @@ export function Pairs({ title, pairs }: { title: string; pairs: Record<string, s
   if (rows.length === 0) return null;
   return (
     <SectionCard title={title}>
-      <ScrollTable label={title} head={[t`Name`, t`Value`]} minWidth={280}>
+      <ScrollTable label={title} head={[t`Name`, t`Value`]} minWidth={420}>
         {rows.map(([name, value]) => (
           <Table.Tr key={name}>
-            <Table.Th scope="row">{name}</Table.Th>
+            <Table.Th scope="row" style={{ overflowWrap: "anywhere", whiteSpace: "normal" }}>{name}</Table.Th>
             <Table.Td style={{ overflowWrap: "anywhere", whiteSpace: "pre-wrap" }}>{value}</Table.Td>
           </Table.Tr>
         ))}
@@ -29,10 +29,10 @@ export function Pairs({ title, pairs }: { title: string; pairs: Record<string, s
 
 export function NewestValues({ metrics }: { metrics: readonly RunMetric[] }) {
   return (
-    <ScrollTable label={t`Newest values`} head={[t`Metric`, t`Newest value`, t`Step`, t`Points`]} minWidth={360}>
+    <ScrollTable label={t`Newest values`} head={[t`Metric`, t`Newest value`, t`Step`, t`Points`]} minWidth={420}>
       {metrics.map(({ key, last_value, last_step, n_points }) => (
         <Table.Tr key={key}>
-          <Table.Th scope="row" style={{ overflowWrap: "anywhere" }}>{key}</Table.Th>
+          <Table.Th scope="row" style={{ overflowWrap: "anywhere", whiteSpace: "normal" }}>{key}</Table.Th>
           <Table.Td>{last_value === null ? t`not a number` : number(last_value)}</Table.Td>
           <Table.Td>{number(last_step)}</Table.Td>
           <Table.Td>{number(n_points)}</Table.Td>
