@@ -4,8 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { RunCurve, RunMetric } from "@/api/types";
-import { MetricFigure } from "@/components/chart/MetricFigure";
-import type { ChartSettings } from "@/components/chart/useChartSettings";
+import { MetricFigure } from "@/components/chart/metric/MetricFigure";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { runCurveQuery } from "@/features/runs/queries";
 import { csvOf } from "@/lib/download";

@@ -4,8 +4,8 @@ import { t } from "@lingui/core/macro";
 import { SimpleGrid, Stack, Text } from "@mantine/core";
 
 import type { RunDetail } from "@/api/types";
-import { ChartSettingsFields } from "@/components/chart/ChartSettingsFields";
-import { useChartSettings } from "@/components/chart/useChartSettings";
+import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
+import { useChartSettings } from "@/components/chart/metric/useChartSettings";
 import { SectionCard } from "@/components/layout/Section";
 import { SearchedList } from "@/components/table/SearchedList";
 import { RunChart } from "@/features/runs/RunChart";

@@ -6,8 +6,8 @@ import { useQueries } from "@tanstack/react-query";
 import { memo, useState } from "react";
 
 import type { Mark } from "@/components/chart/CurveChart";
-import { MetricFigure } from "@/components/chart/MetricFigure";
-import type { ChartSettings } from "@/components/chart/useChartSettings";
+import { MetricFigure } from "@/components/chart/metric/MetricFigure";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";

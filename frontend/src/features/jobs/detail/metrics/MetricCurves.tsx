@@ -6,8 +6,8 @@ import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
-import { ChartSettingsFields } from "@/components/chart/ChartSettingsFields";
-import { useChartSettings } from "@/components/chart/useChartSettings";
+import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
+import { useChartSettings } from "@/components/chart/metric/useChartSettings";
 import { groupKeys } from "@/lib/curves/series";
 
 import { LatestValues } from "./LatestValues";

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Group, NativeSelect, Switch } from "@mantine/core";
 
-import type { ChartSettings } from "@/components/chart/useChartSettings";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 
 const SMOOTHINGS = [
   { value: "0", label: t`None` },

@@ -6,7 +6,7 @@ import { type ReactNode, type Ref, Suspense } from "react";
 
 import { CHART_HEIGHT } from "@/components/chart/chartHeight";
 import type { Mark } from "@/components/chart/CurveChart";
-import type { ChartSettings } from "@/components/chart/useChartSettings";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
 import type { Curves, StepRange } from "@/lib/curves/series";
