@@ -114,7 +114,7 @@ def _call(operation: Operation, types: SchemaTypes, sent: list[str], paged: str 
         record = types.of(operation.answer)
         return record, f"self._transport.upload({record}, {', '.join(sent[1:])})", True
     if operation.content == "text/event-stream":
-        return "AsyncIterator[StreamEvent]", f"self._transport.stream({sent[1]}, cursor=cursor)", False
+        return "AsyncIterator[StreamEvent]", f"self._transport.stream({', '.join(sent[1:])}, cursor=cursor)", False
     if is_download(operation):
         return "Path", f"self._transport.download({', '.join(sent[1:])}, to=to)", True
     if paged is not None:

@@ -17,6 +17,7 @@ WHOLE = {
     "update": "set",
     "destroy": "delete",
 }
+CURSOR_OF_STREAMS = "last_event_id"  # the client sends it as a header
 SENT_BY_THE_CLIENT = {"cursor", "limit"}  # pages are followed; `limit` of a list is page_size
 # Where the rule of method_of() gives a name that says too little, or that a hand-written method needs.
 METHODS = {
@@ -100,7 +101,6 @@ def _operation(path: str, verb: str, spec: dict[str, Any], schema: dict[str, Any
     body_type, body = next(iter(spec.get("requestBody", {}).get("content", {}).items()), ("", {}))
     content, answer = _answer(spec)
     parameters = spec.get("parameters", [])
-    is_stream = content == "text/event-stream"
     resource = spec["tags"][0].replace("-", "_")
     return Operation(
         id=spec["operationId"],
@@ -109,7 +109,7 @@ def _operation(path: str, verb: str, spec: dict[str, Any], schema: dict[str, Any
         resource=resource,
         method=method_of(spec["operationId"], resource, content, has_get="get" in schema["paths"][path]),
         description=spec.get("description", ""),
-        query=[p for p in parameters if p["in"] == "query" and not is_stream],
+        query=[p for p in parameters if p["in"] == "query" and p["name"] != CURSOR_OF_STREAMS],
         body_type=body_type,
         body=body.get("schema", {}),
         content=content,

@@ -80,7 +80,7 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     chosen = meant(api, "organisations", name) if name else []
     if len(chosen) > 1:
         raise _several(chosen, name, "organisations")
-    rows: list[dict[str, Any]] = chosen or list(api.all("/organisations"))
+    rows = chosen or api.get("/organisations", limit=MOST_NAMED + 1)["results"]
     if len(rows) == 1 and (chosen or not name):
         return rows[0]
     if not rows:
@@ -89,7 +89,7 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
             remedy="Ask an owner of one for an invitation, or make one, as an administrator of the platform: "
             "`mlhub organisation create NAME`.",
         )
-    names = ", ".join(row["name"] for row in rows)
+    names = ", ".join(row["name"] for row in rows[:MOST_NAMED]) + (" and more" if len(rows) > MOST_NAMED else "")
     raise CommandError(
         f"You are in no organisation {name}." if name else "Which organisation?",
         remedy=f"Name one; there are: {names}.",

@@ -140,6 +140,8 @@ class Job(models.Model):
             models.Index(fields=["state"]),
             models.Index(fields=["project", "-id"]),
             models.Index(fields=["created_by", "-id"], name="jobs_of_owner"),
+            # namesakes of other organisations are passed over without a look at their rows
+            models.Index(fields=["name", "project", "-id"], name="jobs_of_name"),
             GinIndex(fields=["tags"], name="job_tags"),
             models.Index(
                 fields=["validation_key"], condition=models.Q(preflight=Preflight.PENDING), name="jobs_to_validate"

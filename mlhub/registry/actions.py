@@ -160,8 +160,13 @@ def require_environment(version: ModelVersion, *, requirements: Sequence[str], o
 
 def change_environment(code: ModelVersion, environment: PythonEnvironment) -> None:
     """The same requirements, built anew for the platform's present packages."""
-    code.environment = environment
-    code.save(update_fields=["environment"])
+    with transaction.atomic():
+        before = code.environment
+        code.environment = environment
+        code.save(update_fields=["environment"])
+        if before is not None and before.layer_id not in (None, environment.layer_id):
+            storage.release(owner_kind=OWNER_KIND, owner_id=code.id, sha256=before.layer_id)
+        _hold_environment(code)
 
 
 def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:
@@ -343,9 +348,12 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
         )
         if not moved:
             return False
-        version = ModelVersion.objects.select_related("model__project__organisation").get(pk=version_id)
+        related = ("model__project__organisation", "environment__layer")
+        version = ModelVersion.objects.select_related(*related).get(pk=version_id)
         if state == VersionState.REFUSED:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        else:
+            _hold_environment(version)
         facts = {"error": {k: v for k, v in found["error"].items() if k != "traceback"}} if "error" in found else {}
         _record(
             kind,
@@ -357,6 +365,23 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
             **facts,
         )
     return True
+
+
+def _hold_environment(version: ModelVersion) -> None:
+    """Counts the layer that the version requires in the storage of its project, once however many versions require it.
+
+    Never refused there: the layer is in the organisation's store already, where its quota was asked.
+    """
+    layer = None if version.environment is None else version.environment.layer
+    if layer is not None:
+        storage.hold(
+            own_project(version.model),
+            sha256=layer.sha256,
+            size_bytes=layer.size_bytes,
+            owner_kind=OWNER_KIND,
+            owner_id=version.id,
+            within_quota=False,
+        )
 
 
 def _record(kind: str, model: Model, actor: User | None, **facts: Any) -> None:

@@ -135,6 +135,15 @@ def test_a_stream_that_is_cut_goes_on_where_it_was(sent: Any) -> None:
     assert cursors == ["c0", "c2", "c2", "c2", "c5"]
 
 
+def test_a_stream_of_a_name_says_in_which_project_each_time_it_is_opened(sent: Any) -> None:
+    headers = {"Content-Type": "text/event-stream"}
+    ended = frames(("c1", "end", {"code": "gone", "detail": ""}))
+    with scripted_platform(Scripted(is_cut=True), Scripted(body=ended, headers=headers, announced=-1)) as platform:
+        sent(platform.url, lambda c: c.jobs.stream(by_name("50% tour"), project="vision"))
+    paths = [request.path for request in platform.arrived]
+    assert paths == ["/api/v1/jobs/name%3A50%25%20tour/stream?project=vision"] * 2
+
+
 def test_a_stream_of_what_is_not_there_is_a_refusal(sent: Any) -> None:
     with scripted_platform(of_json({"detail": "Not found."}, 404)) as platform, pytest.raises(Absent):
         sent(platform.url, lambda c: c.jobs.stream("j1"))

@@ -31,6 +31,7 @@ from mlhub.client.asynchronous import transport as async_transport
 from mlhub.client.synchronous import transport
 from mlhub.experiments.models import Study
 from mlhub.tenants.actions import create_token
+from mlhub.tenants.models import Project
 from tests.cast import Cast, make_cast
 from tests.experiments.training import study_of
 from tests.jobs.builders import builtin, job, ready_dataset
@@ -94,6 +95,13 @@ def test_what_has_a_name_is_found_followed_and_changed_by_it(cast: Cast, bob: Cl
         bob.datasets.delete(by_name("blobs"))
     with pytest.raises(Absent):
         bob.projects.get(by_name("language"))
+    speech = Project.objects.create(organisation=cast.a, name="speech")
+    there = job(speech, cast.bob, name="50% tour", state="succeeded")
+    assert bob.jobs.wait(by_name("50% tour"), project="speech").id == str(there.pk)
+    assert list(bob.jobs.logs(by_name("50% tour"), follow=True, project="speech")) == []
+    assert list(bob.jobs.follow(by_name("50% tour"), project="speech", organisation="A")) == []
+    with pytest.raises(Conflicting):
+        list(bob.jobs.follow(by_name("50% tour")))
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from mlhub.environments.models import ProjectSecret
 from mlhub.tenants.actions import create_project, create_team, invite, set_archived
 from mlhub.tenants.actions.administration.service_accounts import create_service_account
 from mlhub.tenants.actions.membership.role_bindings import bind_role
-from mlhub.tenants.models import Invitation, Membership, User
+from mlhub.tenants.models import Invitation, Membership, Organisation, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, ready_dataset
@@ -132,3 +132,21 @@ def test_invitations_service_accounts_secrets_datasets_and_models_are_searched(c
     assert [row["name"] for row in found(cast, cast.bob, "/datasets", search="LOB")] == ["blobs"]
     assert found(cast, cast.charlie, "/datasets", search="blob") == []
     assert [row["name"] for row in found(cast, cast.bob, "/models", search="ml")] == ["mlp"]
+
+
+def test_organisations_are_found_by_name_and_by_the_role_that_one_has_in_them(cast: Cast) -> None:
+    made = Organisation.objects.bulk_create(Organisation(name=f"Institute {n:03}") for n in range(300))
+    Membership.objects.bulk_create(Membership(organisation=one, user=cast.bob, role=Role.VIEWER) for one in made[:120])
+
+    def listed(user: Any, **query: Any) -> list[str]:
+        return [row["name"] for row in found(cast, user, "/organisations", **query)]
+
+    assert listed(cast.root, search="TITUTE 29") == [f"Institute {n}" for n in range(299, 289, -1)]
+    assert listed(cast.bob, search="institute 1") == [f"Institute {n}" for n in range(119, 99, -1)]
+    assert listed(cast.charlie, search="institute") == []
+    assert listed(cast.bob, role=["owner", "admin", "member"]) == ["A"]
+    assert listed(cast.alice, role="viewer") == []
+    assert len(listed(cast.root, role="owner", limit=200)) == 200
+    first = cast.client(cast.root).get("/api/v1/organisations", {"search": "institute"}).json()
+    second = cast.client(cast.root).get(first["next"]).json()["results"]
+    assert [row["name"] for row in second] == [f"Institute {n:03}" for n in range(249, 199, -1)]

@@ -56,11 +56,13 @@ def test_a_run_is_listed_and_shown(cast: Cast, run: Run) -> None:
     assert (listed["name"], listed["status"], listed["started_at"]) == ("first", "RUNNING", "2023-11-14T22:13:20Z")
     shown = client.get(f"/api/v1/runs/{run.pk}").json()
     assert (shown["params"], shown["tags"]) == ({"lr": "0.1"}, {"note": "x"})
-    assert shown["metrics"] == [
+    assert (shown["n_metrics"], shown["n_artifacts"]) == (2, 1)
+    assert client.get(f"/api/v1/runs/{run.pk}/metrics/names").json()["results"] == [
         {"key": "broken", "n_points": 1, "last_step": 0, "last_value": None},
         {"key": "loss", "n_points": 1000, "last_step": 999, "last_value": 0.001},
     ]
-    assert shown["artifacts"] == [{"path": "a/b.txt", "size_bytes": 5}]
+    files = client.get(f"/api/v1/runs/{run.pk}/artifacts").json()["results"]
+    assert files == [{"path": "a/b.txt", "size_bytes": 5}]
     assert client.get("/api/v1/runs", {"status": "FAILED"}).json()["results"] == []
 
 
@@ -98,10 +100,51 @@ def test_a_file_comes_back(cast: Cast, run: Run) -> None:
     assert b"".join(answer.streaming_content) == b"hello"
 
 
+def test_a_thousand_metrics_with_long_names_come_in_pages_below_200_kb(cast: Cast, run: Run) -> None:
+    names = [f"{n:04d}" + "\N{GRINNING FACE}" * 246 for n in range(998)]
+    actions.log_batch(Caller(cast.bob), run, LogBatch(points=[LoggedPoint(name, 1.0, 1, 0) for name in names]))
+    client, found, sizes = cast.client(cast.victor), [], []
+    address: str | None = f"/api/v1/runs/{run.pk}/metrics/names?limit=200"
+    while address:
+        assert len(address) < 8000  # what servers take as a request's first line
+        answer = client.get(address)
+        sizes.append(len(answer.content))
+        found += [row["key"] for row in answer.json()["results"]]
+        address = answer.json()["next"]
+    assert found == [*names, "broken", "loss"]
+    assert max(sizes) < 200_000
+    assert len(client.get(f"/api/v1/runs/{run.pk}").content) < 2000
+
+
+def test_pages_of_metrics_and_files_lead_back_and_refuse_cursors_of_other_lists(cast: Cast, run: Run) -> None:
+    put(cast, run, "a/c.txt", b"other")
+    client, address = cast.client(cast.bob), f"/api/v1/runs/{run.pk}"
+    for part, name in (("metrics/names", "key"), ("artifacts", "path")):
+        first = client.get(f"{address}/{part}", {"limit": 1}).json()
+        second = client.get(first["next"]).json()
+        assert (first["previous"], second["next"]) == (None, None)
+        assert [row[name] for row in client.get(second["previous"]).json()["results"]] == [first["results"][0][name]]
+        refused = client.get(f"{address}/{part}", {"cursor": "bm90aGluZw=="})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
+
+
+def test_metrics_and_files_and_runs_are_searched_by_a_part_of_their_names(cast: Cast, run: Run) -> None:
+    client, address = cast.client(cast.bob), f"/api/v1/runs/{run.pk}"
+    found = client.get(f"{address}/metrics/names", {"search": "OS"}).json()["results"]
+    assert [row["key"] for row in found] == ["loss"]
+    assert client.get(f"{address}/metrics/names", {"search": "%"}).json()["results"] == []
+    assert [row["path"] for row in client.get(f"{address}/artifacts", {"search": "B.t"}).json()["results"]] == [
+        "a/b.txt"
+    ]
+    assert client.get(f"{address}/artifacts", {"search": "none"}).json()["results"] == []
+    actions.create_run(Caller(cast.bob), cast.project_a, name="second", started_ms=1)
+    assert [row["name"] for row in client.get("/api/v1/runs", {"search": "FIR"}).json()["results"]] == ["first"]
+
+
 def test_strangers_see_nothing_of_it(cast: Cast, run: Run) -> None:
     client = cast.client(cast.charlie)
     assert client.get("/api/v1/runs").json()["results"] == []
-    for address in ("", "/metrics?key=loss", "/artifacts/a/b.txt"):
+    for address in ("", "/metrics?key=loss", "/metrics/names", "/artifacts", "/artifacts/a/b.txt"):
         assert client.get(f"/api/v1/runs/{run.pk}{address}").status_code == 404
     assert client.delete(f"/api/v1/runs/{run.pk}").status_code == 404
 

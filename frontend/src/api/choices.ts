@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Dataset, Job, Membership, Model, Page, Project, Secret, User } from "@/api/types";
+import type { Dataset, Job, Membership, Model, Organisation, Page, Project, Role, Run, Secret, User } from "@/api/types";
 
 /** The rows that are offered before anything is typed, and of each search. */
 const OFFERED = 50;
@@ -41,6 +41,22 @@ export const userChoices: ChoiceSource<User> = {
   idOf: ({ id }) => id,
   findsMore: true,
 };
+
+/** Those that the caller sees; roles: those alone in which they have one of these. */
+export function organisationChoices(roles?: readonly Role[]): ChoiceSource<Organisation> {
+  return {
+    key: ["organisations", "choices", ...(roles ?? ["all"])],
+    read: (query) => unwrap(api.GET("/api/v1/organisations", { params: { query: { ...(roles && { role: [...roles] }), ...query } } })),
+    idOf: ({ id }) => id,
+    readOne: readOrganisation,
+  };
+}
+
+function readOrganisation(id: string): Promise<Organisation> {
+  return unwrap(api.GET("/api/v1/organisations/{id}", { params: { path: { id } } }));
+}
+
+export const organisationQuery = (id: string) => queryOptions({ queryKey: ["organisations", "one", id], queryFn: () => readOrganisation(id) });
 
 /** What the caller may do in a project that is open. */
 export type ProjectUse = "upload" | "submit";
@@ -134,6 +150,13 @@ export function secretChoices(projectId: string): ChoiceSource<Secret> {
   };
 }
 
+/** What clients of MLflow logged elsewhere, by its name or its project's. */
+export const runChoices: ChoiceSource<Run> = {
+  key: ["runs", "choices"],
+  read: (query) => unwrap(api.GET("/api/v1/runs", { params: { query } })),
+  idOf: ({ id }) => id,
+};
+
 /** Jobs that wait or hold GPUs. */
 export const liveJobChoices: ChoiceSource<Job> = {
   key: ["jobs", "live"],
@@ -150,20 +173,33 @@ export function choicesQuery<T>({ key, read }: ChoiceSource<T>, search = "") {
 
 /** The item with this id, once it is known: of the lists that were offered, or read by itself. current: what the page knows of it. */
 export function useChosen<T>(source: ChoiceSource<T>, id: string, current?: T): T | undefined {
+  return useRead(source, id, current).item;
+}
+
+/** isGone: there is none with this id, or one may not see it. */
+function useRead<T>(source: ChoiceSource<T>, id: string, current?: T): { item: T | undefined; isGone: boolean } {
   const queries = useQueryClient();
   const first = useQuery(choicesQuery(source));
   const isKnown = current !== undefined && source.idOf(current) === id;
   const offered = isKnown ? current : offeredIn(queries, source).find((item) => source.idOf(item) === id);
   const { readOne } = source;
-  const one = useQuery({
+  const { data, isError } = useQuery({
     queryKey: [...source.key, "one", id],
     queryFn: () => (readOne === undefined ? Promise.reject(new Error(`${id} is not offered`)) : readOne(id)),
     enabled: id !== "" && offered === undefined && first.data !== undefined && readOne !== undefined,
   });
-  return offered ?? (one.data !== undefined && source.idOf(one.data) === id ? one.data : undefined);
+  const item = offered ?? (data !== undefined && source.idOf(data) === id ? data : undefined);
+  return { item, isGone: item === undefined && isError };
 }
 
 function offeredIn<T>(queries: QueryClient, { key }: ChoiceSource<T>): T[] {
   const lists = queries.getQueriesData<Partial<Page<T>>>({ queryKey: key });
   return lists.flatMap(([, page]) => page?.results ?? []);
+}
+
+/** The item that the address names, if there is one; else the first. items: those that are offered first; undefined until they have come. */
+export function useChosenOrFirst<T>(source: ChoiceSource<T>, id: string): { chosen: T | undefined; items: readonly T[] | undefined } {
+  const items = useQuery(choicesQuery(source)).data?.results;
+  const { item, isGone } = useRead(source, id);
+  return { chosen: id === "" || isGone ? items?.[0] : item, items };
 }

@@ -2887,6 +2887,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The run's artifacts, by path. */
+        get: operations["runs_artifacts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{id}/artifacts/{path}": {
         parameters: {
             query?: never;
@@ -2913,6 +2930,23 @@ export interface paths {
         };
         /** @description One metric's curve. */
         get: operations["runs_metrics_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/metrics/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The names of the run's metrics with their newest values, by name, without their curves. */
+        get: operations["runs_metrics_names_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8451,6 +8485,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Round"][];
         };
+        PaginatedRunFileList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["RunFile"][];
+        };
         PaginatedRunList: {
             /**
              * Format: uri
@@ -8464,6 +8512,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Run"][];
+        };
+        PaginatedRunMetricList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["RunMetric"][];
         };
         PaginatedSecretList: {
             /**
@@ -11508,10 +11570,10 @@ export interface components {
             readonly tags: {
                 [key: string]: string;
             };
-            /** @description Metrics by name, each with its newest value. */
-            readonly metrics: components["schemas"]["RunMetric"][];
-            /** @description Files, by path. */
-            readonly artifacts: components["schemas"]["RunFile"][];
+            /** @description How many metrics it has; `/metrics/names` lists them. */
+            readonly n_metrics: number;
+            /** @description How many files it has; `/artifacts` lists them. */
+            readonly n_artifacts: number;
             /** @description Datasets that it names as inputs. */
             readonly datasets: components["schemas"]["RunDataset"][];
         };
@@ -19640,6 +19702,20 @@ export interface operations {
                 name?: string;
                 /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
                 ref?: string;
+                /**
+                 * @description Only those in which the caller has one of these roles.
+                 *
+                 *     * `owner` - owner
+                 *     * `admin` - admin
+                 *     * `member` - member
+                 *     * `submitter` - submitter
+                 *     * `auditor` - auditor
+                 *     * `viewer` - viewer
+                 *     * `outsider` - outsider
+                 */
+                role?: ("admin" | "auditor" | "member" | "outsider" | "owner" | "submitter" | "viewer")[];
+                /** @description Only those whose name contains this, in any case. */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -21977,6 +22053,8 @@ export interface operations {
                 parent_job?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description Only those whose name, or whose project's, contains this, in any case. */
+                search?: string;
                 /**
                  * @description Only those of this status.
                  *
@@ -22074,6 +22152,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    runs_artifacts_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 80. */
+                limit?: number;
+                /** @description Only those whose path contains this, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunFileList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     runs_artifacts_retrieve: {
         parameters: {
             query?: never;
@@ -22146,6 +22262,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunCurve"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_metrics_names_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 80. */
+                limit?: number;
+                /** @description Only those with this in their name, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunMetricList"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -3,8 +3,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Me, Organisation, OrganisationBrief, Role } from "@/api/types";
-import { everyPage } from "@/lib/cursor";
+import type { Me, OrganisationBrief, Role } from "@/api/types";
 
 export const meQuery = queryOptions({
   queryKey: ["me"],
@@ -22,22 +21,11 @@ export const setupQuery = queryOptions({
 /** Of every query of projects. */
 export const projectsKey = ["projects"];
 
-export const organisationsQuery = queryOptions({
-  queryKey: ["organisations"],
-  queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/organisations", { params: { query } }))),
-  staleTime: 60_000,
-});
-
 /** The person signed in. Only inside the signed-in shell, which waits until it is known. */
 export function useMe(): Me {
   const { data } = useQuery(meQuery);
   if (data === undefined) throw new Error("useMe is for pages inside the signed-in shell.");
   return data;
-}
-
-/** The organisations this person sees (staff: all); empty until they have come. */
-export function useOrganisations(): Organisation[] {
-  return useQuery(organisationsQuery).data ?? [];
 }
 
 export function isStaff(me: Me): boolean {
@@ -62,9 +50,13 @@ interface Place {
 
 /** The greatest first. */
 export const ROLES: Role[] = ["owner", "admin", "member", "submitter", "auditor", "viewer", "outsider"];
-const WRITES: (Role | undefined)[] = ["owner", "admin", "member"];
+/** Of those who may add to an organisation, such as a project. */
+export const WRITING: Role[] = ["owner", "admin", "member"];
+const WRITES: (Role | undefined)[] = WRITING;
 const SUBMITS: (Role | undefined)[] = [...WRITES, "submitter"];
-const LEADS: (Role | undefined)[] = ["owner", "admin"];
+/** Of those who answer for an organisation. */
+export const LEADING: Role[] = ["owner", "admin"];
+const LEADS: (Role | undefined)[] = LEADING;
 
 /** The role in a project: the greatest of those in its organisation, its team and the project itself. */
 export function roleIn(me: Me, project: Place): Role | undefined {
@@ -96,10 +88,4 @@ export function canSubmit(me: Me, project: Place): boolean {
 /** Whether this person may upload to the project and change things of it: a member or above, or staff. */
 export function canWrite(me: Me, project: Place): boolean {
   return me.is_staff || WRITES.includes(roleIn(me, project));
-}
-
-/** Whether this person may make projects in the organisation. */
-export function canWriteIn(me: Me, organisationId: string): boolean {
-  const membership = me.memberships.find(({ organisation }) => organisation.id === organisationId);
-  return me.is_staff || WRITES.includes(membership?.role);
 }

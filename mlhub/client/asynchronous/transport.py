@@ -174,7 +174,9 @@ class AsyncTransport:
                         raise _unreachable(self.url, error) from error
                 await asyncio.sleep(pause_s)
 
-    async def stream(self, path: str, *, cursor: str = "") -> AsyncIterator[StreamEvent]:
+    async def stream(
+        self, path: str, *, query: Mapping[str, Any] | None = None, cursor: str = ""
+    ) -> AsyncIterator[StreamEvent]:
         """The frames of server-sent events after a cursor, without heartbeats, to the frame "end".
 
         A connection that breaks is made again where it stopped. Raises Refused, Unreachable.
@@ -185,7 +187,9 @@ class AsyncTransport:
         while True:
             headers = {"Accept": "text/event-stream", **({"Last-Event-ID": cursor} if cursor else {})}
             try:
-                async with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT_S) as answer:
+                async with self._http.stream(
+                    "GET", path, params=query_of(query or {}), headers=headers, timeout=STREAM_TIMEOUT_S
+                ) as answer:
                     pause_s = patience.after_answer(answer)
                     if not answer.is_success:
                         await answer.aread()

@@ -2354,7 +2354,9 @@ class AsyncJobsOperations:
             query={"attempt": attempt, "organisation": organisation, "project": project},
         )
 
-    def stream(self, id: Ref, /, *, cursor: str = "") -> AsyncIterator[StreamEvent]:
+    def stream(
+        self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, cursor: str = ""
+    ) -> AsyncIterator[StreamEvent]:
         """A job's state, events, points and log lines as they come; the id of a frame is a cursor of the job.
 
         Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
@@ -2373,9 +2375,13 @@ class AsyncJobsOperations:
 
         GET /jobs/{id}/stream
 
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
         cursor: the id of the last frame that was seen; without it, the stream begins now.
         """
-        return self._transport.stream(path_of("/jobs/{id}/stream", id=id), cursor=cursor)
+        return self._transport.stream(
+            path_of("/jobs/{id}/stream", id=id), query={"organisation": organisation, "project": project}, cursor=cursor
+        )
 
     async def usage(
         self,
@@ -2988,7 +2994,13 @@ class AsyncOrganisationsOperations:
         self._transport = transport
 
     def list(
-        self, *, name: str | None = None, ref: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        name: str | None = None,
+        ref: str | None = None,
+        role: Sequence[Literal["admin", "auditor", "member", "outsider", "owner", "submitter", "viewer"]] | None = None,
+        search: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Organisation]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
@@ -2997,10 +3009,16 @@ class AsyncOrganisationsOperations:
         name: Only the one of exactly this name.
         ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
         whose id begins or ends with it, with four characters at least.
+        role: Only those in which the caller has one of these roles.
+        search: Only those whose name contains this, in any case.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
-            self._transport, r.Organisation, path_of("/organisations"), query={"name": name, "ref": ref}, size=page_size
+            self._transport,
+            r.Organisation,
+            path_of("/organisations"),
+            query={"name": name, "ref": ref, "role": role, "search": search},
+            size=page_size,
         )
 
     async def create(self, *, name: str) -> r.Organisation:
@@ -4401,6 +4419,7 @@ class AsyncRunsOperations:
         organisation: str | None = None,
         parent_job: str | None = None,
         project: str | None = None,
+        search: str | None = None,
         status: Literal["FAILED", "FINISHED", "KILLED", "RUNNING", "SCHEDULED"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Run]:
@@ -4411,6 +4430,7 @@ class AsyncRunsOperations:
         organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
         project: Only those of this project, by id or name.
+        search: Only those whose name, or whose project's, contains this, in any case.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4418,7 +4438,13 @@ class AsyncRunsOperations:
             self._transport,
             r.Run,
             path_of("/runs"),
-            query={"organisation": organisation, "parent_job": parent_job, "project": project, "status": status},
+            query={
+                "organisation": organisation,
+                "parent_job": parent_job,
+                "project": project,
+                "search": search,
+                "status": status,
+            },
             size=page_size,
         )
 
@@ -4435,6 +4461,20 @@ class AsyncRunsOperations:
         DELETE /runs/{id}
         """
         await self._transport.content("DELETE", path_of("/runs/{id}", id=id))
+
+    def list_artifacts(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunFile]:
+        """The run's artifacts, by path.
+
+        GET /runs/{id}/artifacts
+
+        search: Only those whose path contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport, r.RunFile, path_of("/runs/{id}/artifacts", id=id), query={"search": search}, size=page_size
+        )
 
     async def download_artifact(self, id: Ref, path: Ref, /, *, to: str | PathLike[str]) -> Path:
         """One of the run's artifacts; one byte range, and an entity tag to ask again.
@@ -4456,6 +4496,24 @@ class AsyncRunsOperations:
         """
         return await self._transport.record(
             r.RunCurve, "GET", path_of("/runs/{id}/metrics", id=id), query={"key": key, "max_points": max_points}
+        )
+
+    def list_metrics_names(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunMetric]:
+        """The names of the run's metrics with their newest values, by name, without their curves.
+
+        GET /runs/{id}/metrics/names
+
+        search: Only those with this in their name, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport,
+            r.RunMetric,
+            path_of("/runs/{id}/metrics/names", id=id),
+            query={"search": search},
+            size=page_size,
         )
 
     async def compare(self, *, runs: Sequence[str]) -> r.ComparedRuns:

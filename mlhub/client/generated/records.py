@@ -2325,8 +2325,8 @@ class RunDetail(ApiRecord):
     ended_at: datetime | None
     params: dict[str, str]
     tags: dict[str, str]
-    metrics: list[RunMetric]
-    artifacts: list[RunFile]
+    n_metrics: int
+    n_artifacts: int
     datasets: list[RunDataset]
 
 

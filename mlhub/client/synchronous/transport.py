@@ -175,7 +175,7 @@ class Transport:
                         raise _unreachable(self.url, error) from error
                 time.sleep(pause_s)
 
-    def stream(self, path: str, *, cursor: str = "") -> Iterator[StreamEvent]:
+    def stream(self, path: str, *, query: Mapping[str, Any] | None = None, cursor: str = "") -> Iterator[StreamEvent]:
         """The frames of server-sent events after a cursor, without heartbeats, to the frame "end".
 
         A connection that breaks is made again where it stopped. Raises Refused, Unreachable.
@@ -186,7 +186,9 @@ class Transport:
         while True:
             headers = {"Accept": "text/event-stream", **({"Last-Event-ID": cursor} if cursor else {})}
             try:
-                with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT_S) as answer:
+                with self._http.stream(
+                    "GET", path, params=query_of(query or {}), headers=headers, timeout=STREAM_TIMEOUT_S
+                ) as answer:
                     pause_s = patience.after_answer(answer)
                     if not answer.is_success:
                         answer.read()

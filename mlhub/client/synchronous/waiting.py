@@ -51,15 +51,23 @@ class Polling:
 class Jobs(JobsOperations):
     """The operations under /jobs, with waiting and following."""
 
-    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.JobDetail:
+    def wait(
+        self,
+        id: Ref,
+        /,
+        *,
+        timeout_s: float | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> r.JobDetail:
         """The job, once it has succeeded.
 
-        Raises Refused with the platform's words when it failed, Unfinished when it was cancelled or paused,
-        TimeoutError after timeout_s; the job goes on then.
+        organisation, project: of a name, in which it is. Raises Refused with the platform's words when it failed,
+        Unfinished when it was cancelled or paused, TimeoutError after timeout_s; the job goes on then.
         """
         polling = Polling(self._transport, timeout_s)
         while True:
-            job = self.get(id)
+            job = self.get(id, organisation=organisation, project=project)
             id = job.id  # a name could mean another job by the next time
             done = f", {job.progress:.0%}" if job.state == "running" and job.progress is not None else ""
             line = f"{job.name}: {job.state}{done}"
@@ -75,14 +83,16 @@ class Jobs(JobsOperations):
                 raise Unfinished(f"The job {job.id} was {job.state}.")
             polling.pause(line)
 
-    def follow(self, id: Ref, /, *, cursor: str = "") -> Iterator[StreamEvent]:
+    def follow(
+        self, id: Ref, /, *, cursor: str = "", organisation: str | None = None, project: str | None = None
+    ) -> Iterator[StreamEvent]:
         """What happens to a job until it has ended: frames "job", "event", "metrics" and "log".
 
         cursor: of a frame, a job or a page of its log; without one, it begins now. A cut connection is made again where
-        it stopped, so that nothing is lost; lines and points may then come twice, with the same seq. Raises Refused,
-        Unreachable.
+        it stopped, so that nothing is lost; lines and points may then come twice, with the same seq.
+        organisation, project: of a name, in which it is. Raises Refused, Unreachable.
         """
-        job = self.get(id)
+        job = self.get(id, organisation=organisation, project=project)
         if job.state in ENDED and not cursor:
             return
         for frame in self.stream(job.id, cursor=cursor or job.cursor):
@@ -101,16 +111,20 @@ class Jobs(JobsOperations):
         attempt: int | None = None,
         search: str | None = None,
         is_regex: bool | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
     ) -> Iterator[r.LogLine]:
         """The lines of a job's log, oldest first, each once; with follow also those to come, until the job has ended.
 
-        role, index, attempt: only of these pods. search: only lines with this text, or this regular expression. Raises
-        Refused, Unreachable, ValueError.
+        role, index, attempt: only of these pods. search: only lines with this text, or this regular expression.
+        organisation, project: of a name, in which it is. Raises Refused, Unreachable, ValueError.
         """
         if follow and search is not None:
             raise ValueError("search: lines to come are not searched. Leave out follow or search.")
         if isinstance(id, str) and id.startswith(MARK):
-            id = (self.get(id)).id  # a name could mean another job by the next page
+            id = (
+                self.get(id, organisation=organisation, project=project)
+            ).id  # a name could mean another job by the next page
         last = 0
         while True:
             page = self.log_page(
@@ -144,11 +158,22 @@ class Jobs(JobsOperations):
 class Studies(StudiesOperations):
     """The operations under /studies, with waiting."""
 
-    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.Study:
-        """The study, once it is completed. Raises Refused, Unfinished when it was stopped or paused, TimeoutError."""
+    def wait(
+        self,
+        id: Ref,
+        /,
+        *,
+        timeout_s: float | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> r.Study:
+        """The study, once it is completed. organisation, project: of a name, in which it is.
+
+        Raises Refused, Unfinished when it was stopped or paused, TimeoutError.
+        """
         polling = Polling(self._transport, timeout_s)
         while True:
-            study = self.get(id)
+            study = self.get(id, organisation=organisation, project=project)
             id = study.id  # a name could mean another study by the next time
             line = f"{study.name}: {study.state}"
             if study.state == "completed":
@@ -194,9 +219,20 @@ class ModelVersions(ModelVersionsOperations):
 class Datasets(DatasetsOperations):
     """The operations under /datasets, with waiting."""
 
-    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.DatasetVersion:
-        """The newest version, once it was fetched and inspected. Raises Refused, TimeoutError."""
-        newest = (self.get(id)).latest_version
+    def wait(
+        self,
+        id: Ref,
+        /,
+        *,
+        timeout_s: float | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> r.DatasetVersion:
+        """The newest version, once it was fetched and inspected. organisation, project: of a name, in which it is.
+
+        Raises Refused, TimeoutError.
+        """
+        newest = (self.get(id, organisation=organisation, project=project)).latest_version
         if newest is None:
             raise Refused({"detail": "The dataset has no version.", "remedy": "Upload one: datasets.create_version()."})
         return DatasetVersions(self._transport).wait(newest, timeout_s=timeout_s)
@@ -205,9 +241,20 @@ class Datasets(DatasetsOperations):
 class Models(ModelsOperations):
     """The operations under /models, with waiting."""
 
-    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.ModelVersionDetail:
-        """The newest version, once it was inspected. Raises Refused, TimeoutError."""
-        newest = (self.get(id)).latest_version
+    def wait(
+        self,
+        id: Ref,
+        /,
+        *,
+        timeout_s: float | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+    ) -> r.ModelVersionDetail:
+        """The newest version, once it was inspected. organisation, project: of a name, in which it is.
+
+        Raises Refused, TimeoutError.
+        """
+        newest = (self.get(id, organisation=organisation, project=project)).latest_version
         if newest is None:
             raise Refused({"detail": "The model has no version.", "remedy": "Upload one: models.create_version()."})
         return ModelVersions(self._transport).wait(newest, timeout_s=timeout_s)

@@ -19,6 +19,8 @@ from mlhub.core.paging.pagination import NewestFirst
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+MAX_CURSOR = 4000  # of a name of 500 letters that take four bytes each, some more than half
+
 
 class SortKey(NamedTuple):
     """What rows are sorted by. expression: never NULL. field: of the type that the expression has."""
@@ -97,6 +99,18 @@ class SortedPage(NewestFirst):
             "schema": {"type": "string", "enum": _names(view.sort_keys)},
         }
         return [*super().get_schema_operation_parameters(view), sort]
+
+
+class ByKey(SortedPage):
+    """Of a list that has one order: the smallest of the view's `sort_key` first."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        self.base_url = request.build_absolute_uri()
+        return self._page(queryset, view.sort_key, request, is_falling=False)
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        cursor, *rest = NewestFirst.get_schema_operation_parameters(self, view)
+        return [{**cursor, "schema": {"type": "string", "maxLength": MAX_CURSOR}}, *rest]
 
 
 def _names(keys: Mapping[str, SortKey]) -> list[str]:

@@ -117,6 +117,12 @@ class ProjectFilter(OfOrganisationFilter):
 
 
 class OrganisationFilter(django_filters.FilterSet):
+    search = django_filters.CharFilter(
+        "name", "icontains", help_text="Only those whose name contains this, in any case."
+    )
+    role = django_filters.MultipleChoiceFilter(
+        choices=s.ROLES, help_text="Only those in which the caller has one of these roles."
+    )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
     ref = RefFilter()
 

@@ -58,7 +58,7 @@ class RunMetricSerializer(serializers.Serializer[Any]):
 
 class RunFileSerializer(serializers.Serializer[Any]):
     path = serializers.CharField(help_text="Where it is among the run's artifacts.")
-    size_bytes = serializers.IntegerField(help_text="Its size in bytes.")
+    size_bytes = serializers.IntegerField(source="blob.size_bytes", help_text="Its size in bytes.")
 
 
 class RunDatasetSerializer(serializers.Serializer[Any]):
@@ -69,12 +69,12 @@ class RunDatasetSerializer(serializers.Serializer[Any]):
 class RunDetailSerializer(RunSerializer):
     params = serializers.SerializerMethodField(help_text="Parameters by name.")
     tags = serializers.SerializerMethodField(help_text="Tags by name.")
-    metrics = serializers.SerializerMethodField(help_text="Metrics by name, each with its newest value.")
-    artifacts = serializers.SerializerMethodField(help_text="Files, by path.")
+    n_metrics = serializers.SerializerMethodField(help_text="How many metrics it has; `/metrics/names` lists them.")
+    n_artifacts = serializers.SerializerMethodField(help_text="How many files it has; `/artifacts` lists them.")
     datasets = serializers.SerializerMethodField(help_text="Datasets that it names as inputs.")
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "params", "tags", "metrics", "artifacts", "datasets"]
+        fields = [*RunSerializer.Meta.fields, "params", "tags", "n_metrics", "n_artifacts", "datasets"]
         read_only_fields = fields
 
     def get_params(self, run: Run) -> dict[str, str]:
@@ -83,14 +83,11 @@ class RunDetailSerializer(RunSerializer):
     def get_tags(self, run: Run) -> dict[str, str]:
         return dict(run.tags.order_by("key").values_list("key", "value"))
 
-    @extend_schema_field(RunMetricSerializer(many=True))
-    def get_metrics(self, run: Run) -> Any:
-        return RunMetricSerializer(run.series.filter(n_points__gt=0).order_by("key"), many=True).data
+    def get_n_metrics(self, run: Run) -> int:
+        return run.series.filter(n_points__gt=0).count()
 
-    @extend_schema_field(RunFileSerializer(many=True))
-    def get_artifacts(self, run: Run) -> Any:
-        rows = run.artifacts.order_by("path").values_list("path", "blob__size_bytes")
-        return [{"path": path, "size_bytes": size} for path, size in rows]
+    def get_n_artifacts(self, run: Run) -> int:
+        return run.artifacts.count()
 
     @extend_schema_field(RunDatasetSerializer(many=True))
     def get_datasets(self, run: Run) -> Any:

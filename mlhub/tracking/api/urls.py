@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.tracking.api import comparison, views
+from mlhub.tracking.api import comparison, run_parts, views
 
 urlpatterns = [
     path("runs", views.RunsView.as_view()),
@@ -11,5 +11,7 @@ urlpatterns = [
     path("runs/compare/curves", comparison.CompareRunCurvesView.as_view()),
     path("runs/<uuid:id>", views.RunView.as_view()),
     path("runs/<uuid:id>/metrics", views.RunCurveView.as_view()),
+    path("runs/<uuid:id>/metrics/names", run_parts.RunMetricNamesView.as_view()),
+    path("runs/<uuid:id>/artifacts", run_parts.RunFilesView.as_view()),
     path("runs/<uuid:id>/artifacts/<path:path>", views.RunFileView.as_view()),
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -37,11 +37,17 @@ class RunFilter(django_filters.FilterSet):
         Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
     )
     parent_job = django_filters.UUIDFilter("parent_job", help_text="Only those that this job's pods started.")
+    search = django_filters.CharFilter(
+        method="by_text", help_text="Only those whose name, or whose project's, contains this, in any case."
+    )
     status = django_filters.ChoiceFilter(choices=RunStatus.choices, help_text="Only those of this status.")
 
     class Meta:
         model = Run
         fields: list[str] = []
+
+    def by_text(self, rows: QuerySet[Run], _: str, text: str) -> QuerySet[Run]:
+        return rows.filter(Q(name__icontains=text) | Q(project__name__icontains=text))
 
 
 class RunsView(VisibleMixin, generics.ListAPIView[Run]):

@@ -11,6 +11,7 @@ import { type Line, aligned, smoothed } from "@/lib/curves/smoothing";
 
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
+import { lineHighlight } from "./lineHighlight";
 
 export interface NamedLine extends Line {
   id: string;
@@ -39,11 +40,12 @@ interface Props {
   onCanvas?: (canvas: HTMLCanvasElement | null) => void;
 }
 
-const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
+const INK = { light: { text: "#495057", grid: "#e9ecef", page: "#ffffff" }, dark: { text: "#c9c9c9", grid: "#3b3b3b", page: "#242424" } };
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
 const EXACT = (_: uPlot, low: number, high: number): uPlot.Range.MinMax => [low, high]; // not whole decades, most of which would be empty
 const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
+const MOST_FADED = 100; // of more lines the others do not fade behind the one under the pointer: all would be drawn again
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
 export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
@@ -60,7 +62,8 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
   useEffect(() => {
     const element = frame.current;
     if (element === null || typeof Path2D === "undefined" || document.createElement("canvas").getContext("2d") === null) return;
-    const { text, grid } = INK[scheme];
+    const { text, grid, page } = INK[scheme];
+    const fades = lines.length <= MOST_FADED;
     const font = "11px Inter, system-ui, sans-serif";
     const axis: uPlot.Axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font, labelFont: `600 ${font}` };
     const isFaint = smoothing > 0 && lines.length <= MOST_FAINT;
@@ -72,6 +75,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       spanGaps: true,
       points: { show: false },
     });
+    let highlight: ReturnType<typeof lineHighlight> | undefined;
     const created = new uPlot(
       {
         width: Math.max(element.clientWidth, 100),
@@ -87,19 +91,28 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
         ],
         legend: { show: false },
         focus: { alpha: 0.25 },
-        cursor: { focus: { prox: NEAR_PX }, points: { show: false } },
+        cursor: { ...(fades && { focus: { prox: NEAR_PX } }), points: { show: false } },
         series: [
           { label: xLabel },
           ...lines.map((line) => named(line, 1)),
           ...(isFaint ? lines.map((line) => named(line, 0.25)) : []),
         ],
         hooks: {
-          setCursor: [(drawn) => setNear(nearText(drawn, lines, data, xText, yText))],
+          setCursor: [
+            (drawn) => {
+              const index = nearest(drawn, lines.length, data);
+              const line = index === null ? undefined : lines[index];
+              setNear(line === undefined || index === null ? "" : nearText(drawn, line, data[index + 1], xText, yText));
+              if (!fades) highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
+            },
+          ],
+          setScale: [() => highlight?.(null, { line: "", halo: "" })],
         },
       },
       data,
       element,
     );
+    highlight = lineHighlight(created);
     canvas.current?.(created.ctx.canvas);
     const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
@@ -143,25 +156,30 @@ function columnsOf(lines: readonly NamedLine[], smoothing: number, isLog: boolea
   return [positions, ...columns, ...aligned(raw).slice(1)] as uPlot.AlignedData;
 }
 
-/** Whose line is nearest to the pointer, and its value there. */
-function nearText(
-  drawn: uPlot,
-  lines: readonly NamedLine[],
-  data: uPlot.AlignedData,
-  xText: (x: number) => string = number,
-  yText: (y: number) => string = number,
-): string {
+/** The line that is nearest to the pointer; null where none is near. */
+function nearest(drawn: uPlot, nLines: number, data: uPlot.AlignedData): number | null {
   const { idx, top } = drawn.cursor;
-  if (idx == null || top == null) return "";
-  let [best, distance] = [-1, NEAR_PX];
-  for (const [index] of lines.entries()) {
+  if (idx == null || top == null) return null;
+  let [best, distance]: [number | null, number] = [null, NEAR_PX];
+  for (let index = 0; index < nLines; index += 1) {
     const value = data[index + 1]?.[idx];
     if (value == null) continue;
     const away = Math.abs(drawn.valToPos(value, "y") - top);
     if (away < distance) [best, distance] = [index, away];
   }
-  const line = lines[best];
-  if (line === undefined) return "";
-  const [value, place] = [data[best + 1]?.[idx] ?? NaN, data[0][idx] ?? NaN];
+  return best;
+}
+
+/** Whose line is under the pointer, and its value there. */
+function nearText(
+  drawn: uPlot,
+  line: PlacedLine,
+  values: uPlot.AlignedData[number] | undefined,
+  xText: (x: number) => string = number,
+  yText: (y: number) => string = number,
+): string {
+  const { idx } = drawn.cursor;
+  if (idx == null) return "";
+  const [value, place] = [values?.[idx] ?? NaN, drawn.data[0][idx] ?? NaN];
   return t`${line.label}: ${yText(value)} at ${xText(place)}`;
 }

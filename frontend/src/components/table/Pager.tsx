@@ -9,9 +9,11 @@ interface Props {
   page: { next?: string | null; previous?: string | null };
   /** The cursor to ask for; undefined: the first page. */
   onCursor: (cursor: string | undefined) => void;
+  /** Whether the list is in an order of its own, such as by name; else the newest come first. */
+  isSorted?: boolean;
 }
 
-export function Pager({ page, onCursor }: Props) {
+export function Pager({ page, onCursor, isSorted = false }: Props) {
   if (!page.next && !page.previous) return null;
   return (
     <Group component="nav" aria-label={t`Pages`} justify="flex-end" gap="xs">
@@ -21,10 +23,10 @@ export function Pager({ page, onCursor }: Props) {
         disabled={!page.previous}
         onClick={() => onCursor(cursorOf(page.previous))}
       >
-        {t`Newer`}
+        {isSorted ? t`Previous` : t`Newer`}
       </Button>
       <Button variant="default" size="xs" disabled={!page.next} onClick={() => onCursor(cursorOf(page.next))}>
-        {t`Older`}
+        {isSorted ? t`Next` : t`Older`}
       </Button>
     </Group>
   );

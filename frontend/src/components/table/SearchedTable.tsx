@@ -1,127 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table with a search above it: by the API, page by page. Search and page stand in the address.
-import { t } from "@lingui/core/macro";
-import { Group, Text, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
-import { keepPreviousData, type QueryKey, useQuery } from "@tanstack/react-query";
-import { type ReactElement, type ReactNode, useState } from "react";
-import { useSearchParams } from "react-router";
+// A table of a list that the API searches and pages.
+import type { ReactElement } from "react";
 
-import type { Page } from "@/api/types";
-import type { Query } from "@/components/feedback/QueryResult";
-import { pageAt } from "@/lib/cursor";
+import { ScrollTable } from "./ScrollTable";
+import { SearchedList, type SearchedListProps } from "./SearchedList";
 
-import { PagedTable } from "./PagedTable";
-
-/** What a list of the API is asked for. */
-export interface ListQuery {
-  search?: string;
-  cursor?: string;
-}
-
-interface Common<T> {
-  /** Of the search in the address; one for each table of a page. */
-  name: string;
-  /** What is searched, such as "Name or e-mail address". */
-  searchedBy: string;
-  label: string;
+interface Props<T> extends SearchedListProps<T> {
   head: string[];
   minWidth?: number;
-  /** Where there is no row, and nothing is searched for. */
-  empty: ReactNode;
   /** A table row, with a key. */
   row: (item: T) => ReactElement;
 }
 
-interface OfApi<T> extends Common<T> {
-  queryKey: QueryKey;
-  read: (query: ListQuery) => Promise<Page<T>>;
-}
-
-/** Of fewer rows all are seen at once. */
-const WORTH_SEARCHING = 10;
-const SETTLED_MS = 300;
-
-/** Rows that the API searches and pages: there may be any number of them. */
-export function SearchedTable<T>({ queryKey, read, ...table }: OfApi<T>) {
-  const place = usePlace(table.name);
-  const asked: ListQuery = { ...(place.search && { search: place.search }), ...pageAt(place.cursor) };
-  const list = useQuery({ queryKey: [...queryKey, asked], queryFn: () => read(asked), placeholderData: keepPreviousData });
-  const page = list.data;
-  const isLong = page !== undefined && (Boolean(page.next) || Boolean(page.previous) || page.results.length > WORTH_SEARCHING);
-  return <Shown {...table} list={list} place={place} isLong={isLong} />;
-}
-
-interface Place {
-  search: string;
-  cursor: string | undefined;
-  find: (search: string) => void;
-  turn: (cursor: string | undefined) => void;
-}
-
-/** The search and the page of one table, in the address. */
-function usePlace(name: string): Place {
-  const [known, setKnown] = useSearchParams();
-  const cursorName = `${name}_cursor`;
-  const set = (changes: Record<string, string | undefined>) =>
-    setKnown(
-      (before) => {
-        for (const [key, value] of Object.entries(changes)) {
-          if (value) before.set(key, value);
-          else before.delete(key);
-        }
-        return before;
-      },
-      { replace: true, preventScrollReset: true },
-    );
-  return {
-    search: known.get(name) ?? "",
-    cursor: known.get(cursorName) ?? undefined,
-    find: (search) => set({ [name]: search, [cursorName]: undefined }),
-    turn: (cursor) => set({ [cursorName]: cursor }),
-  };
-}
-
-interface ShownProps<T> extends Common<T> {
-  list: Query<Page<T>>;
-  place: Place;
-  isLong: boolean;
-}
-
-function Shown<T>({ searchedBy, label, head, minWidth, row, empty, list, place, isLong }: ShownProps<T>) {
-  const [typed, setTyped] = useState(place.search);
-  const find = useDebouncedCallback((text: string) => place.find(text.trim()), SETTLED_MS);
-  const nothing = place.search === "" ? empty : <Text size="sm" c="dimmed" role="status">{t`Nothing contains “${place.search}”.`}</Text>;
+export function SearchedTable<T>({ head, minWidth, row, ...list }: Props<T>) {
   return (
-    <>
-      {(isLong || typed !== "" || place.search !== "") && (
-        <Group>
-          <TextInput
-            type="search"
-            size="xs"
-            maw={320}
-            flex={1}
-            aria-label={t`Search: ${label}`}
-            placeholder={searchedBy}
-            value={typed}
-            maxLength={100}
-            onChange={(event) => {
-              setTyped(event.currentTarget.value);
-              find(event.currentTarget.value);
-            }}
-          />
-        </Group>
+    <SearchedList {...list}>
+      {(items) => (
+        <ScrollTable label={list.label} head={head} isOneLine={false} {...(minWidth !== undefined && { minWidth })}>
+          {items.map(row)}
+        </ScrollTable>
       )}
-      <PagedTable
-        label={label}
-        head={head}
-        {...(minWidth !== undefined && { minWidth })}
-        isOneLine={false}
-        list={list}
-        empty={nothing}
-        row={row}
-        onCursor={place.turn}
-      />
-    </>
+    </SearchedList>
   );
 }

@@ -5,7 +5,7 @@ import { Alert, Anchor, Button, Group, NativeSelect, Table, Text, TextInput } fr
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 
-import { isStaff, useMe, useOrganisations } from "@/api/session";
+import { isStaff, useMe } from "@/api/session";
 import type { Event } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -18,6 +18,7 @@ import { eventsQuery, exportAddress, verificationQuery } from "@/features/audit/
 import { lazyComponent } from "@/lib/chunk";
 
 /** What opens a list comes after the table. */
+const OrganisationSelect = lazyComponent(async () => (await import("@/components/form/choice/OrganisationSelect")).OrganisationSelect);
 const PersonFilter = lazyComponent(async () => (await import("@/components/form/choice/PersonFilter")).PersonFilter);
 
 const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
@@ -115,16 +116,16 @@ function Actor({ username, onChoose }: { username: string; onChoose: (username: 
 }
 
 function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>; onChange: (name: Name, value: string) => void }) {
-  const organisations = useOrganisations();
   return (
     <Group gap="sm" align="end">
-      <NativeSelect
-        size="xs"
-        label={t`Organisation`}
-        value={filters.organisation ?? ""}
-        onChange={(event) => onChange("organisation", event.currentTarget.value)}
-        data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
-      />
+      <Suspense fallback={<TextInput size="xs" label={t`Organisation`} disabled />}>
+        <OrganisationSelect
+          size="xs"
+          none={t`All`}
+          value={filters.organisation ?? ""}
+          onChange={(organisation) => onChange("organisation", organisation)}
+        />
+      </Suspense>
       <NativeSelect
         size="xs"
         label={t`Kind`}

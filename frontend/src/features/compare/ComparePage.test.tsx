@@ -146,6 +146,37 @@ it("lays runs from elsewhere beside jobs: parameters, newest values, and curves 
   expect(await screen.findByRole("figure", { name: "eval/loss of 2 jobs by gpu-hours" })).toBeInTheDocument();
 });
 
+it("adds any run to a thousand less one, found by a search of the API, and keeps the others", async () => {
+  compared();
+  const many = Array.from({ length: 1000 }, (_, n) => described({ id: `r${n}`, name: `run ${n}` }));
+  comparedRuns(many);
+  const listed = (n: number): Run => ({ ...RUN, id: `r${n}`, name: `run ${n}`, status: "FINISHED", project: VISION, created_by: job().created_by, parent_job: null, started_at: AT, ended_at: AT });
+  const asked: (string | null)[] = [];
+  server.use(
+    http.get("/api/v1/runs", ({ request }) => {
+      const search = new URL(request.url).searchParams.get("search");
+      asked.push(search);
+      const results = many.flatMap((run, n) => (run.name.includes(search ?? "") ? [listed(n)] : []));
+      return HttpResponse.json({ previous: null, next: results.length > 50 ? "http://localhost/?cursor=c" : null, results: results.slice(0, 50) });
+    }),
+  );
+  const { user, router } = renderPage(`/compare#runs=${many.slice(0, 999).map(({ id }) => id).join(",")}`);
+  const field = await screen.findByRole("combobox", { name: "Runs from elsewhere" });
+  expect(await screen.findByText("and 987 more")).toBeVisible();
+  await user.click(field);
+  await user.keyboard("{Backspace}"); // takes away no run that nobody sees
+  await user.paste("run 999");
+  await user.click(await screen.findByRole("option", { name: /run 999/ }));
+  expect(asked).toContain("run 999");
+  const chosen = () => new URLSearchParams(router.state.location.hash.slice(1)).get("runs")?.split(",");
+  await expect.poll(() => chosen()?.length).toBe(1000);
+  const pill = screen.getByText(`run 0 · ${VISION.name}`, { selector: ".mantine-Pill-label" }).parentElement as HTMLElement;
+  await user.click(within(pill).getByRole("button", { hidden: true }));
+  await expect.poll(() => chosen()?.[0]).toBe("r1");
+  expect(await screen.findByRole("figure", { name: "eval/loss of 999 runs by step" })).toBeInTheDocument();
+  expect(screen.queryByText(/not there any more/)).toBeNull();
+});
+
 it("asks once for fifty runs, and once for their curves", async () => {
   compared();
   const many = Array.from({ length: 50 }, (_, n) => described({ id: `r${n}` }));

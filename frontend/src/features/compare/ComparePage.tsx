@@ -2,7 +2,7 @@
 // Up to a thousand jobs, and runs from elsewhere, next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
 import { plural, t } from "@lingui/core/macro";
 import { Button, Skeleton, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
 import { Link } from "react-router";
 
@@ -39,11 +39,12 @@ export function ComparePage() {
   const jobs = useQuery(comparedJobsQuery(shown));
   const [allRuns, setRuns] = useIds("runs");
   const runIds = useMemo(() => allRuns.slice(0, MOST_RUNS), [allRuns]);
-  const runs = useQuery(comparedRunsQuery(runIds));
+  const runs = useQuery({ ...comparedRunsQuery(runIds), placeholderData: keepPreviousData });
+  const comparedRuns = useMemo(() => withinOf(runs.data, runIds), [runs.data, runIds]);
   useLiveJobs(shown, jobs.data ?? NO_JOBS);
   const compared = useMemo(
-    () => [...(jobs.data ?? []).map(rowOfJob), ...(runs.data?.runs ?? []).map(rowOfRun)],
-    [jobs.data, runs.data],
+    () => [...(jobs.data ?? []).map(rowOfJob), ...comparedRuns.runs.map(rowOfRun)],
+    [jobs.data, comparedRuns],
   );
   const [baseline, setBaseline] = useSetting("baseline", "");
   const [first, second] = jobs.data ?? [];
@@ -64,8 +65,9 @@ export function ComparePage() {
     );
   }
   const left = ids.length - shown.length + allRuns.length - runIds.length;
-  const nMissing = shown.length - (jobs.data ?? shown).length + runIds.length - (runs.data?.runs ?? runIds).length;
-  const comparedRuns = runs.data ?? NO_RUNS;
+  const isRead = runs.data !== undefined && !runs.isPlaceholderData;
+  const nMissingRuns = isRead ? runIds.length - comparedRuns.runs.length : 0;
+  const nMissing = shown.length - (jobs.data ?? shown).length + nMissingRuns;
   return (
     <Page
       title={t`Compare`}
@@ -77,7 +79,7 @@ export function ComparePage() {
         {(found) => (
           <>
             <Suspense fallback={null}>
-              <RunChoice chosen={comparedRuns.runs} onChange={setRuns} />
+              <RunChoice ids={runIds} compared={comparedRuns.runs} isRead={isRead} onChange={setRuns} />
             </Suspense>
             <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
             {nMissing > 0 && (
@@ -110,4 +112,11 @@ export function ComparePage() {
       </QueryResult>
     </Page>
   );
+}
+
+/** Without those that were left out of the address since it was read. */
+function withinOf(read: ComparedRuns | undefined, ids: readonly string[]): ComparedRuns {
+  if (read === undefined) return NO_RUNS;
+  const wanted = new Set(ids);
+  return read.runs.every(({ id }) => wanted.has(id)) ? read : { ...read, runs: read.runs.filter(({ id }) => wanted.has(id)) };
 }

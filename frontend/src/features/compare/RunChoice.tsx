@@ -1,38 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which runs from elsewhere are next to the jobs: the newest ones, and those that are in the address.
+// Which runs from elsewhere are next to the jobs: those in the address, and any that the API finds by name or project.
 import { plural, t } from "@lingui/core/macro";
-import { MultiSelect } from "@mantine/core";
+import { MultiSelect, Pill } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 
-import { type ComparedRun, newestRunsQuery } from "./runs";
+import { choicesQuery, runChoices } from "@/api/choices";
+import { useChoices } from "@/components/form/choice/useChoices";
 
-const MOST_CHOSEN = 50; // each is a pill; more come from the list of runs
+import { type ComparedRun, MOST_RUNS } from "./runs";
+
+const MOST_PILLS = 12; // a thousand would fill the screen before the first curve
 
 interface Props {
-  chosen: readonly ComparedRun[];
+  /** All that are in the address. */
+  ids: readonly string[];
+  /** Of these those that are known. */
+  compared: readonly ComparedRun[];
+  /** Whether others are not there. */
+  isRead: boolean;
   onChange: (ids: readonly string[]) => void;
 }
 
-export function RunChoice({ chosen, onChange }: Props) {
-  const newest = useQuery(newestRunsQuery).data?.results ?? [];
-  if (newest.length + chosen.length === 0 || chosen.length > MOST_CHOSEN) return null;
-  const known = new Map([
-    ...newest.map(({ id, name, project }) => [id, `${name} · ${project.name}`] as const),
-    ...chosen.map(({ id, name, project }) => [id, `${name} · ${project}`] as const),
-  ]);
+export function RunChoice({ ids, compared, isRead, onChange }: Props) {
+  const newest = useQuery(choicesQuery(runChoices));
+  const choices = useChoices(runChoices);
+  const names = useMemo(() => new Map(compared.map(({ id, name, project }) => [id, textOf(name, project)])), [compared]);
+  const places = useMemo(() => new Map(ids.map((id, place) => [id, place])), [ids]);
+  if (ids.length === 0 && !newest.data?.results.length) return null;
+  const nHidden = ids.length - MOST_PILLS;
   return (
     <MultiSelect
       size="xs"
       maw={640}
       label={t`Runs from elsewhere`}
-      description={t`What MLflow's client logged; ${plural(MOST_CHOSEN, { one: "# run", other: "# runs" })} at most`}
+      description={t`What MLflow's client logged, found by name or project; ${plural(MOST_RUNS, { one: "# run", other: "# runs" })} at most`}
       searchable
       clearable
-      maxValues={MOST_CHOSEN}
-      value={chosen.map(({ id }) => id)}
+      maxValues={MOST_RUNS}
+      {...choices.field}
+      value={[...ids]}
       onChange={onChange}
-      data={[...known].map(([value, label]) => ({ value, label }))}
-      nothingFoundMessage={t`No such run among the newest`}
+      onKeyDown={(event) => {
+        // It takes away the last one, which nobody sees here
+        if (event.key === "Backspace" && event.currentTarget.value === "" && nHidden > 0) event.preventDefault();
+      }}
+      data={choices.items.map(({ id, name, project }) => ({ value: id, label: textOf(name, project.name) }))}
+      renderPill={({ value, onRemove }) => {
+        const place = places.get(String(value)) ?? 0;
+        if (place > MOST_PILLS) return null;
+        if (place === MOST_PILLS) return <Pill>{t`and ${plural(nHidden, { one: "# more", other: "# more" })}`}</Pill>;
+        return (
+          <Pill withRemoveButton onRemove={() => onRemove?.()}>
+            {names.get(String(value)) ?? (isRead ? t`not there any more` : "…")}
+          </Pill>
+        );
+      }}
+      nothingFoundMessage={t`No run's name or project contains this.`}
     />
   );
+}
+
+function textOf(name: string, project: string): string {
+  return `${name} · ${project}`;
 }

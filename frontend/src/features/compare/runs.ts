@@ -32,11 +32,6 @@ export interface ComparedRuns {
   nLeftOut: number;
 }
 
-export const newestRunsQuery = queryOptions({
-  queryKey: ["runs", {}],
-  queryFn: () => unwrap(api.GET("/api/v1/runs", {})),
-});
-
 /** Below the key of lists of runs: when something was logged to one it is stale, and the stream reports that no more than every few seconds. */
 export const comparedRunsQuery = (ids: readonly string[]) =>
   queryOptions({

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who belongs to an organisation, whom it has invited, its teams and projects, and where the user is invited to.
 import { t } from "@lingui/core/macro";
-import { Group, NativeSelect, Stack, Table, Text, Title } from "@mantine/core";
+import { Group, Stack, Table, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { isStaff, useMe, useOrganisations } from "@/api/session";
+import { organisationChoices, useChosenOrFirst } from "@/api/choices";
+import { isStaff, useMe } from "@/api/session";
 import type { Invitation, Organisation, OrganisationBrief } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 import { Page } from "@/components/layout/Page";
 import { SearchedTable } from "@/components/table/SearchedTable";
 import { Invite } from "@/features/members/Invite";
@@ -26,8 +28,7 @@ import { invitationsKey, membersKey, readInvitations, readMembers } from "@/feat
 export function MembersPage() {
   const me = useMe();
   const [parameters, setParameters] = useSearchParams();
-  const organisations = useOrganisations();
-  const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
+  const { chosen, items: organisations = [] } = useChosenOrFirst(organisationChoices(), parameters.get("organisation") ?? "");
   return (
     <Page title={t`Members`} subtitle={t`Who belongs to your organisations. People are invited, and accept.`}>
       <MyInvitations />
@@ -38,13 +39,7 @@ export function MembersPage() {
         />
       )}
       {organisations.length > 1 && (
-        <NativeSelect
-          label={t`Organisation`}
-          maw={360}
-          value={chosen?.id}
-          onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
-          data={organisations.map(({ id, name }) => ({ value: id, label: name }))}
-        />
+        <OrganisationSelect maw={360} value={chosen?.id ?? ""} onChange={(organisation) => setParameters({ organisation })} />
       )}
       {chosen && <Members key={chosen.id} organisation={chosen} />}
       {me.memberships

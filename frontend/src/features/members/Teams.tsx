@@ -12,7 +12,8 @@ import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersio
 import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { RenameCells } from "@/components/table/RenameCells";
-import { type ListQuery, SearchedTable } from "@/components/table/SearchedTable";
+import type { ListQuery } from "@/components/table/SearchedList";
+import { SearchedTable } from "@/components/table/SearchedTable";
 import { inTreeOrder, type TeamPlace } from "@/domain/teamTree";
 import classes from "@/features/members/teams.module.css";
 

@@ -3,7 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { ListQuery } from "@/components/table/SearchedTable";
+import type { ListQuery } from "@/components/table/SearchedList";
 import { everyPage } from "@/lib/cursor";
 
 export const membersKey = (organisationId: string) => ["members", organisationId];

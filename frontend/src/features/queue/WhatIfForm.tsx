@@ -2,13 +2,13 @@
 // "What if" in one line: choose what would be different, and see who would start and end when.
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, NumberInput, Paper, Stack } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { liveJobChoices } from "@/api/choices";
 import { whatIf } from "@/api/scheduler";
-import { organisationsQuery } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { JOB_STATES } from "@/domain/states/jobState";
 
@@ -16,7 +16,6 @@ import { WhatIfResult } from "./WhatIfResult";
 import { type WhatIfDraft, isComplete, KINDS, whatIfRequestOf } from "./whatIfDraft";
 
 export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
-  const organisations = useQuery(organisationsQuery).data ?? [];
   const [draft, setDraft] = useState<WhatIfDraft>({ kind: "cancel", job: "", organisation: "", n: 1 });
   const ask = useMutation({ mutationFn: () => whatIf(whatIfRequestOf(draft)) });
   const kinds = KINDS.filter(({ isForStaff }) => isStaff || !isForStaff);
@@ -55,14 +54,10 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
               />
             )}
             {kind?.needs === "organisation" && (
-              <NativeSelect
-                label={t`Organisation`}
+              <OrganisationSelect
+                placeholder={t`Choose an organisation`}
                 value={draft.organisation}
-                onChange={(event) => change({ organisation: event.currentTarget.value })}
-                data={[
-                  { value: "", label: t`Choose an organisation` },
-                  ...organisations.map(({ id, name }) => ({ value: id, label: name })),
-                ]}
+                onChange={(organisation) => change({ organisation })}
               />
             )}
             {kind?.number !== undefined && (

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
+import { Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 import { useSearchParams } from "react-router";
 
-import { isStaff, organisationsQuery, seenOrganisations, useMe } from "@/api/session";
+import { choicesQuery, organisationChoices } from "@/api/choices";
+import { isStaff, seenOrganisations, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
+import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 import { Page } from "@/components/layout/Page";
 import { QuotaTree } from "@/features/quotas/QuotaTree";
 import { Usage } from "@/features/quotas/Usage";
@@ -31,22 +33,16 @@ export function QuotasPage() {
 
 function AllQuotas() {
   const [parameters, setParameters] = useSearchParams();
-  const organisations = useQuery(organisationsQuery);
-  const chosen = parameters.get("organisation") ?? organisations.data?.[0]?.id;
+  const organisations = useQuery(choicesQuery(organisationChoices()));
+  const chosen = parameters.get("organisation") ?? organisations.data?.results[0]?.id;
   return (
     <Page title={t`Quotas`} subtitle={t`What each organisation is guaranteed, and the most that it may use at a time.`}>
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
       {organisations.isPending && <Loading />}
-      {organisations.data?.length === 0 && <EmptyState title={t`No organisations yet`} />}
+      {organisations.data?.results.length === 0 && <EmptyState title={t`No organisations yet`} />}
       {organisations.data && chosen !== undefined && (
         <>
-          <NativeSelect
-            label={t`Organisation`}
-            maw={360}
-            value={chosen}
-            onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
-            data={organisations.data.map(({ id, name }) => ({ value: id, label: name }))}
-          />
+          <OrganisationSelect maw={360} value={chosen} onChange={(organisation) => setParameters({ organisation })} />
           <Suspense fallback={<Loading label={t`Loading the page`} />}>
             <QuotaForm key={chosen} organisationId={chosen} />
           </Suspense>

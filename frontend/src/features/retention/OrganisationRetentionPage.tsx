@@ -8,7 +8,7 @@ import { type SubmitEvent, useState } from "react";
 import { Link, useParams } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { useOrganisations } from "@/api/session";
+import { organisationQuery } from "@/api/choices";
 import type { OrganisationRetention, RetentionEffect } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
@@ -30,7 +30,7 @@ import { bytes, number } from "@/lib/quantities";
 
 export function OrganisationRetentionPage() {
   const { id = "" } = useParams();
-  const name = useOrganisations().find((one) => one.id === id)?.name;
+  const name = useQuery(organisationQuery(id)).data?.name;
   const rules = useQuery(organisationRetentionQuery(id));
   return (
     <Page

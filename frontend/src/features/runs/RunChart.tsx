@@ -1,47 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // The curve of one metric of a run, read when it comes into view.
-import { t } from "@lingui/core/macro";
-import { Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useMemo } from "react";
+import { useMemo } from "react";
 
 import type { RunCurve, RunMetric } from "@/api/types";
-import { CHART_HEIGHT } from "@/components/chart/chartHeight";
+import { MetricFigure } from "@/components/chart/metric/MetricFigure";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { runCurveQuery } from "@/features/runs/queries";
-import { lazyComponent } from "@/lib/chunk";
-import type { CurvePoint } from "@/lib/curves/series";
+import { csvOf } from "@/lib/download";
+import { NO_CURVES, type CurvePoint } from "@/lib/curves/series";
 
-const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
+interface Props {
+  id: string;
+  metric: RunMetric;
+  settings: ChartSettings;
+}
 
-export function RunChart({ id, metric }: { id: string; metric: RunMetric }) {
+export function RunChart({ id, metric, settings }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
-  const curve = useQuery({ ...runCurveQuery(id, metric.key, metric.n_points), enabled: width !== null });
-  const curves = useMemo(() => new Map([[metric.key, drawn(curve.data)]]), [metric.key, curve.data]);
+  const isSeen = width !== null;
+  const curve = useQuery({ ...runCurveQuery(id, metric.key, metric.n_points), enabled: isSeen });
+  const curves = useMemo(
+    () => (curve.data === undefined ? NO_CURVES : new Map([[metric.key, drawn(curve.data)]])),
+    [metric.key, curve.data],
+  );
   return (
-    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${metric.key} by step`}>
-      <Text component="figcaption" size="sm" fw={600} truncate title={metric.key} h={28}>
-        {metric.key}
-      </Text>
-      <ProblemAlert error={curve.error} onRetry={() => void curve.refetch()} />
-      {curve.error === null && (
-        <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
-          {curve.data ? (
-            <CurveChart labels={[metric.key]} curves={curves} marks={[]} />
-          ) : (
-            <Skeleton h={CHART_HEIGHT} animate={width !== null} />
-          )}
-        </Suspense>
-      )}
-    </figure>
+    <MetricFigure
+      ref={ref}
+      name={metric.key}
+      labels={[metric.key]}
+      curves={curves}
+      settings={settings}
+      isSeen={isSeen}
+      failed={curve.error === null ? undefined : curve}
+      csv={() => csvOfCurve(curve.data)}
+    />
   );
 }
 
+/** The points that are shown, a row each, without smoothing. */
+function csvOfCurve(curve: RunCurve | undefined): string {
+  const rows = (curve?.points ?? []).map(({ step, value, at }) => [curve?.key, step, value ?? "", at] as const);
+  return csvOf([["metric", "step", "value", "at"], ...rows]);
+}
+
 /** Of several points of a step the last one; values that are not finite are gaps. */
-function drawn(curve: RunCurve | undefined): CurvePoint[] {
+function drawn({ points }: RunCurve): CurvePoint[] {
   const found = new Map<number, CurvePoint>();
-  for (const { step, at, value } of curve?.points ?? []) {
+  for (const { step, at, value } of points) {
     if (value !== null) found.set(step, { step, at, value, epoch: 0, attempt_number: 1 });
   }
   return [...found.values()];

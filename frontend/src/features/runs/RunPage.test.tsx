@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import type { Run, RunDetail } from "@/api/types";
+import type { Run, RunDetail, RunMetric } from "@/api/types";
 import { AT, VISION, job, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
@@ -23,17 +23,25 @@ const DETAIL: RunDetail = {
   ...RUN,
   params: { lr: "0.1" },
   tags: { note: "first" },
-  metrics: [
-    { key: "loss", n_points: 2, last_step: 7, last_value: 0.25 },
-    { key: "broken", n_points: 1, last_step: 0, last_value: null },
-  ],
-  artifacts: [{ path: "plots/a b.png", size_bytes: 2048 }],
+  n_metrics: 2,
+  n_artifacts: 1,
   datasets: [{ name: "iris", digest: "d1" }],
 };
 
+const METRICS: RunMetric[] = [
+  { key: "broken", n_points: 1, last_step: 0, last_value: null },
+  { key: "loss", n_points: 2, last_step: 7, last_value: 0.25 },
+];
+
 function shown(path: string, detail: RunDetail = DETAIL) {
   const curve = { key: "loss", n_points: 1, is_thinned: false, points: [{ step: 1, at: AT, value: 1 }] };
-  server.use(answers("/api/v1/runs", page([RUN])), answers("/api/v1/runs/{id}", detail), answers("/api/v1/runs/{id}/metrics", curve));
+  server.use(
+    answers("/api/v1/runs", page([RUN])),
+    answers("/api/v1/runs/{id}", detail),
+    answers("/api/v1/runs/{id}/metrics", curve),
+    answers("/api/v1/runs/{id}/metrics/names", page(METRICS)),
+    answers("/api/v1/runs/{id}/artifacts", page([{ path: "plots/a b.png", size_bytes: 2048 }])),
+  );
   return renderPage(path);
 }
 
@@ -88,8 +96,39 @@ it("shows parameters, tags, datasets, newest values and files of a run", async (
   await cell("Newest values", "0.25");
   await cell("Newest values", "not a number");
   expect(screen.getByRole("figure", { name: "Curve of loss by step" })).toBeInTheDocument();
-  const file = screen.getByRole("link", { name: "plots/a b.png" });
+  const file = await screen.findByRole("link", { name: "plots/a b.png" });
   expect(file).toHaveAttribute("href", `/api/v1/runs/${RUN.id}/artifacts/plots/a%20b.png`);
+});
+
+it("shows a thousand metrics a page at a time, reads only the curves in it, and searches on the server", async () => {
+  const many = Array.from({ length: 1000 }, (_, n): RunMetric => ({ key: `layer${String(n).padStart(3, "0")}/norm`, n_points: 1, last_step: 1, last_value: n }));
+  const read = new Set<string>();
+  const { user, router } = shown(`/runs/${RUN.id}`, { ...DETAIL, n_metrics: 1000 });
+  server.use(
+    http.get("/api/v1/runs/:id/metrics/names", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      const found = many.filter(({ key }) => key.includes(query.get("search") ?? ""));
+      const begin = Number(query.get("cursor") ?? 0);
+      const end = begin + Number(query.get("limit"));
+      const at = (cursor: number) => `http://localhost/?cursor=${String(cursor)}`;
+      return HttpResponse.json({ previous: begin > 0 ? at(begin - 12) : null, next: end < found.length ? at(end) : null, results: found.slice(begin, end) });
+    }),
+    http.get("/api/v1/runs/:id/metrics", ({ request }) => {
+      const key = new URL(request.url).searchParams.get("key") ?? "";
+      read.add(key);
+      return HttpResponse.json({ key, n_points: 1, is_thinned: false, points: [{ step: 1, at: AT, value: 1 }] });
+    }),
+  );
+  const names = () => within(screen.getByRole("table", { name: "Newest values" })).getAllByRole("rowheader").map(({ textContent }) => textContent);
+  expect(await screen.findByRole("figure", { name: "Curve of layer011/norm by step" })).toBeInTheDocument();
+  expect(screen.getByRole("heading", { name: "Metrics (1,000)" })).toBeVisible();
+  await expect.poll(() => read.size).toBe(12);
+  await user.click(screen.getByRole("button", { name: "Next" }));
+  await expect.poll(() => names()[0]).toBe("layer012/norm");
+  await user.type(screen.getByRole("searchbox", { name: "Search: Metrics" }), "777");
+  await expect.poll(names).toEqual(["layer777/norm"]);
+  expect(router.state.location.search).toBe("?metric=777");
+  await expect.poll(() => read.size).toBe(25);
 });
 
 it("deletes a run after asking, and returns to the list", async () => {

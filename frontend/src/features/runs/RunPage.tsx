@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run from elsewhere: what it was given, its curves and its files.
 import { plural, t } from "@lingui/core/macro";
-import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "react-router";
 
@@ -16,14 +15,12 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { SectionCard } from "@/components/layout/Section";
-import { RunChart } from "@/features/runs/RunChart";
-import { Files, NewestValues, Pairs } from "@/features/runs/RunParts";
+import { RunMetrics } from "@/features/runs/RunMetrics";
+import { Files, Pairs } from "@/features/runs/RunParts";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { runQuery } from "@/features/runs/queries";
 
 const BACK = <BackLink to="/runs">{t`Runs`}</BackLink>;
-const MAX_CHARTS = 24;
 
 export function RunPage() {
   const { id = "" } = useParams();
@@ -41,7 +38,7 @@ export function RunPage() {
   return (
     <Page title={name} back={BACK} actions={actions}>
       <Summary run={run.data} />
-      <Curves run={run.data} />
+      <RunMetrics run={run.data} />
       <Pairs title={t`Parameters`} pairs={run.data.params} />
       <Pairs title={t`Tags`} pairs={run.data.tags} />
       <Pairs title={t`Datasets`} pairs={Object.fromEntries(run.data.datasets.map(({ name: of, digest }) => [of, digest]))} />
@@ -77,32 +74,6 @@ function parentOf({ parent_job }: RunDetail): Fact[] {
   ];
 }
 
-function Curves({ run: { id, metrics } }: { run: RunDetail }) {
-  return (
-    <SectionCard title={t`Metrics`}>
-      {metrics.length === 0 ? (
-        <Text size="sm" c="dimmed">
-          {t`It logged no metrics.`}
-        </Text>
-      ) : (
-        <Stack>
-          <SimpleGrid cols={{ base: 1, md: metrics.length > 1 ? 2 : 1 }} spacing="md">
-            {metrics.slice(0, MAX_CHARTS).map((metric) => (
-              <RunChart key={metric.key} id={id} metric={metric} />
-            ))}
-          </SimpleGrid>
-          {metrics.length > MAX_CHARTS && (
-            <Text size="sm" c="dimmed">
-              {t`Charts of the first ${plural(MAX_CHARTS, { one: "# metric", other: "# metrics" })} of ${metrics.length}; the table has all.`}
-            </Text>
-          )}
-          <NewestValues metrics={metrics} />
-        </Stack>
-      )}
-    </SectionCard>
-  );
-}
-
 function DeleteRun({ run }: { run: RunDetail }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -118,7 +89,7 @@ function DeleteRun({ run }: { run: RunDetail }) {
     <ConfirmButton
       label={t`Delete run`}
       title={t`Delete ${run.name}?`}
-      text={t`For good: ${plural(run.metrics.length, { one: "# curve", other: "# curves" })} and ${plural(run.artifacts.length, { one: "# artifact", other: "# artifacts" })}.`}
+      text={t`For good: ${plural(run.n_metrics, { one: "# curve", other: "# curves" })} and ${plural(run.n_artifacts, { one: "# artifact", other: "# artifacts" })}.`}
       action={remove}
     />
   );

@@ -4,7 +4,9 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { RunStatus } from "@/api/types";
+import type { ListQuery } from "@/components/table/SearchedList";
 
+const CHARTS = 12; // of a page
 const MAX_POINTS = 1600; // of one answer (mlhub/tracking/api/serializers.py)
 
 export function isOver(status: RunStatus): boolean {
@@ -24,6 +26,19 @@ export function runQuery(id: string) {
     queryKey: ["run", id],
     queryFn: () => unwrap(api.GET("/api/v1/runs/{id}", { params: { path: { id } } })),
   });
+}
+
+export const runMetricsKey = (id: string) => ["run", id, "metrics"];
+
+/** By name, without their curves. */
+export function readRunMetrics(id: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/runs/{id}/metrics/names", { params: { path: { id }, query: { limit: CHARTS, ...query } } }));
+}
+
+export const runFilesKey = (id: string) => ["run", id, "artifacts"];
+
+export function readRunFiles(id: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/runs/{id}/artifacts", { params: { path: { id }, query } }));
 }
 
 /** nPoints: of the whole curve; a curve that grew is another query. */

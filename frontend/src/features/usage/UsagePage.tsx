@@ -6,12 +6,13 @@ import { Trans } from "@lingui/react/macro";
 import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { choicesQuery } from "@/api/choices";
-import { isStaff, useMe, useOrganisations } from "@/api/session";
+import { type ChoiceSource, choicesQuery, organisationChoices, useChosen } from "@/api/choices";
+import { isStaff, useMe } from "@/api/session";
 import { teamChoices } from "@/api/tenants/teams";
 import type { OrganisationBrief, UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { DownloadButton } from "@/components/form/DownloadButton";
 import { Page } from "@/components/layout/Page";
@@ -45,10 +46,12 @@ function isDimension(text: string | undefined): text is UsageDimension {
 
 export function UsagePage() {
   const { filters, filter } = useFilters(NAMES);
-  const organisations = useReachedOrganisations();
+  const reached = useReached();
+  const offered = useQuery(choicesQuery(reached)).data;
+  const named = useChosen(reached, filters.organisation ?? "");
   const view = filters.view === "budgets" ? "budgets" : "";
   const by = isDimension(filters.by) ? filters.by : "project";
-  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
+  const chosen = filters.organisation === undefined ? (offered?.results ?? []) : named === undefined ? [] : [named];
   const only = chosen.length === 1 ? chosen[0] : undefined;
   const window: UsageWindow = {
     ...(filters.organisation && { organisation: filters.organisation }),
@@ -74,7 +77,16 @@ export function UsagePage() {
         style={{ alignSelf: "start" }}
       />
       <Group gap="sm" align="end">
-        <OrganisationFilter organisations={organisations} value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
+        <SearchSelect
+          size="xs"
+          label={t`Organisation`}
+          allowDeselect={false}
+          source={reached}
+          textOf={({ name }) => name}
+          extra={[{ value: "", label: t`All` }]}
+          value={filters.organisation ?? ""}
+          onChange={(value) => filter("organisation", value, "team")}
+        />
         {view === "" && only && <TeamFilter organisationId={only.id} value={window.team} onChange={(team) => filter("team", team)} />}
         {view === "" && <ReportFilters window={window} by={by} onChange={filter} />}
       </Group>
@@ -174,28 +186,15 @@ function Row({ row, currency }: { row: UsageRow; currency: string }) {
 }
 
 /** Those whose use this person sees, as a whole or, as an outsider, in part. */
-function useReachedOrganisations(): OrganisationBrief[] {
-  const all = useOrganisations();
+function useReached(): ChoiceSource<OrganisationBrief> {
   const me = useMe();
-  return isStaff(me) ? all : me.memberships.map(({ organisation }) => organisation);
-}
-
-interface OrganisationFilterProps {
-  organisations: OrganisationBrief[];
-  value: string | undefined;
-  onChange: (value: string) => void;
-}
-
-function OrganisationFilter({ organisations, value, onChange }: OrganisationFilterProps) {
-  return (
-    <NativeSelect
-      size="xs"
-      label={t`Organisation`}
-      value={value ?? ""}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
-    />
-  );
+  if (isStaff(me)) return { ...organisationChoices(), idOf: ({ id }) => id };
+  const own = me.memberships.map(({ organisation }) => organisation);
+  return {
+    key: ["organisations", "choices", "of", me.id],
+    read: () => Promise.resolve({ previous: null, next: null, results: own }),
+    idOf: ({ id }) => id,
+  };
 }
 
 interface TeamFilterProps {

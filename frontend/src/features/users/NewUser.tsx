@@ -6,16 +6,15 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { useOrganisations } from "@/api/session";
 import type { Role } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 
 const ROLES: Role[] = ["viewer", "submitter", "member", "admin", "owner"];
 
 export function NewUser() {
   const queries = useQueryClient();
-  const organisations = useOrganisations();
   const [username, setUsername] = useState("");
   const [email, setEmail] = useState("");
   const [organisation, setOrganisation] = useState("");
@@ -74,13 +73,7 @@ export function NewUser() {
               error={problem?.of("email")}
               miw={180}
             />
-            <NativeSelect
-              label={t`Organisation`}
-              value={organisation}
-              onChange={(event) => setOrganisation(event.currentTarget.value)}
-              data={[{ value: "", label: t`None` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
-              miw={160}
-            />
+            <OrganisationSelect none={t`None`} value={organisation} onChange={setOrganisation} miw={160} />
             <NativeSelect
               label={t`Role`}
               disabled={organisation === ""}

@@ -2,36 +2,35 @@
 // An organisation's webhooks: where MLHub tells of what happened, and what came of it.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Anchor, NativeSelect, Text } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
-import { isStaff, useMe, useOrganisations } from "@/api/session";
+import { organisationChoices, useChosenOrFirst } from "@/api/choices";
+import { LEADING } from "@/api/session";
 import type { Organisation } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 import { Page } from "@/components/layout/Page";
 import { NewWebhook } from "@/features/webhooks/NewWebhook";
 import { WebhookCard } from "@/features/webhooks/WebhookCard";
 import { webhooksQuery } from "@/features/webhooks/queries";
 
 export function WebhooksPage() {
-  const me = useMe();
   const [parameters, setParameters] = useSearchParams();
-  const organisations = useOrganisations().filter(({ role }) => isStaff(me) || role === "admin" || role === "owner");
-  const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
+  const { chosen, items: organisations } = useChosenOrFirst(organisationChoices(LEADING), parameters.get("organisation") ?? "");
   return (
     <Page title={t`Webhooks`} subtitle={t`Your own programs and chat rooms are notified when something happens here.`}>
-      {chosen === undefined && (
+      {organisations?.length === 0 && (
         <EmptyState title={t`For admins of an organisation`} text={t`Ask an owner of yours for the role admin.`} />
       )}
-      {organisations.length > 1 && (
-        <NativeSelect
-          label={t`Organisation`}
+      {organisations !== undefined && organisations.length > 1 && (
+        <OrganisationSelect
+          roles={LEADING}
           maw={360}
-          value={chosen?.id}
-          onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
-          data={organisations.map(({ id, name }) => ({ value: id, label: name }))}
+          value={chosen?.id ?? ""}
+          onChange={(organisation) => setParameters({ organisation })}
         />
       )}
       {chosen && <Webhooks key={chosen.id} organisation={chosen} />}

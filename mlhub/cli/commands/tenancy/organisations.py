@@ -25,7 +25,10 @@ FIELDS = {"least": "least_days", "most": "most_days", "default": "default_days"}
 
 
 @organisation.command("ls")
-def list_organisations(context: typer.Context) -> None:
+def list_organisations(
+    context: typer.Context,
+    search: Annotated[str, typer.Option(help="Only those whose name contains this, in any case.")] = "",
+) -> None:
     """List your organisations."""
     session = session_of(context)
     columns: dict[str, Any] = {
@@ -33,7 +36,7 @@ def list_organisations(context: typer.Context) -> None:
         "NAME": lambda one: one["name"],
         "ROLE": lambda one: one["role"] or "",
     }
-    session.output.rows(list(session.api.all("/organisations")), columns)
+    session.output.rows(list(session.api.all("/organisations", **({"search": search} if search else {}))), columns)
 
 
 @organisation.command("create")

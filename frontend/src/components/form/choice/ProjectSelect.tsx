@@ -6,8 +6,8 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { choicesQuery, projectChoices, type ProjectUse, useChosen } from "@/api/choices";
-import { canWriteIn, projectsKey, useMe, useOrganisations } from "@/api/session";
+import { choicesQuery, organisationChoices, projectChoices, type ProjectUse, useChosen, useChosenOrFirst } from "@/api/choices";
+import { projectsKey, WRITING } from "@/api/session";
 import type { Project } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
@@ -47,10 +47,9 @@ export function useUsableProject(may: ProjectUse, chosen: string): Project | und
 }
 
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {
-  const me = useMe();
   const [name, setName] = useState("");
   const queries = useQueryClient();
-  const organisation = useOrganisations().find(({ id }) => canWriteIn(me, id));
+  const { chosen: organisation, items } = useChosenOrFirst(organisationChoices(WRITING), "");
   const make = useMutation({
     mutationFn: (organisationId: string) =>
       unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),
@@ -60,6 +59,7 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
     },
   });
 
+  if (items === undefined) return <Loading label={t`Loading the projects`} />;
   if (!organisation) {
     return (
       <Text size="sm" c="dimmed">

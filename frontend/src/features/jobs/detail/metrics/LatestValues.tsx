@@ -28,7 +28,7 @@ export function LatestValues({ id, names, keys }: Props) {
             const values = summary(curves[place]?.data ?? []);
             return (
               <Table.Tr key={key}>
-                <Table.Th scope="row" style={{ overflowWrap: "anywhere" }}>{key}</Table.Th>
+                <Table.Th scope="row" style={{ overflowWrap: "anywhere", whiteSpace: "normal" }}>{key}</Table.Th>
                 <Table.Td>{number(name?.last_value)}</Table.Td>
                 <Table.Td>{name?.last_step}</Table.Td>
                 <Table.Td>{number(values?.lowest)}</Table.Td>

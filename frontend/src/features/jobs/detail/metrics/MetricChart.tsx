@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chart of one group of metrics. Its curves are read when it comes into view; dragging over it reads a part exactly.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Skeleton, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
-import { Suspense, memo, useState } from "react";
+import { memo, useState } from "react";
 
-import { CHART_HEIGHT } from "@/components/chart/chartHeight";
 import type { Mark } from "@/components/chart/CurveChart";
+import { MetricFigure } from "@/components/chart/metric/MetricFigure";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { lazyComponent } from "@/lib/chunk";
-import { csvOf, saveText } from "@/lib/download";
+import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";
 import type { CurveGroup, CurvePoint, StepRange } from "@/lib/curves/series";
 
 import { MAX_POINTS, curveQuery, rangeQuery } from "./metricQueries";
 
-/** The chart library is large, and nothing else on the page waits for it. */
-const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
 const LEAST_POINTS = 400;
 
 interface Props {
   id: string;
   group: CurveGroup;
   marks: readonly Mark[];
-  /** Of the moving average, 0 (none) to below 1. */
-  smoothing: number;
-  isLog: boolean;
+  settings: ChartSettings;
 }
 
-export const MetricChart = memo(function MetricChart({ id, group, marks, smoothing, isLog }: Props) {
+export const MetricChart = memo(function MetricChart({ id, group, marks, settings }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
   const [range, setRange] = useState<StepRange | null>(null);
   const maxPoints = pointsFor(width ?? 0);
@@ -48,37 +43,24 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, smoothi
   const failed = [...whole, ...parts].find(({ error }) => error !== null);
 
   return (
-    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${group.name} by step`}>
-      <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
-        <Text size="sm" fw={600} truncate title={group.name}>
-          {group.name}
-        </Text>
-        <Button
-          size="compact-xs"
-          variant="subtle"
-          disabled={curves.size === 0}
-          aria-label={t`Save ${group.name} as CSV`}
-          onClick={() => saveText(`${group.name.replaceAll(/[^\w.-]+/g, "-")}.csv`, csvOfCurves(curves))}
-        >
-          {t`CSV`}
+    <MetricFigure
+      ref={ref}
+      name={group.name}
+      labels={group.keys}
+      curves={curves}
+      settings={settings}
+      isSeen={isSeen}
+      failed={failed}
+      csv={() => csvOfCurves(curves)}
+      marks={marks}
+      onRange={setRange}
+    >
+      {range !== null && (
+        <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
+          {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
         </Button>
-        {range !== null && (
-          <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
-            {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
-          </Button>
-        )}
-      </Group>
-      <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
-      {failed === undefined && (
-        <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
-          {curves.size > 0 ? (
-            <CurveChart labels={group.keys} curves={curves} marks={marks} smoothing={smoothing} isLog={isLog} onRange={setRange} />
-          ) : (
-            <Skeleton h={CHART_HEIGHT} animate={isSeen} />
-          )}
-        </Suspense>
       )}
-    </figure>
+    </MetricFigure>
   );
 });
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
 import { plural, t } from "@lingui/core/macro";
-import { Group, NativeSelect, Pagination, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
+import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
+import { useChartSettings } from "@/components/chart/metric/useChartSettings";
 import { groupKeys } from "@/lib/curves/series";
 
 import { LatestValues } from "./LatestValues";
@@ -13,12 +15,6 @@ import { MetricChart } from "./MetricChart";
 import type { Names } from "./metricQueries";
 
 const CHARTS = 12; // of a page
-const SMOOTHINGS = [
-  { value: "0", label: t`None` },
-  { value: "0.6", label: t`Light` },
-  { value: "0.9", label: t`Medium` },
-  { value: "0.98", label: t`Strong` },
-];
 const FEW = 6; // charts that need no search
 
 interface Props {
@@ -31,8 +27,7 @@ interface Props {
 export function MetricCurves({ id, names, attempts, isOver }: Props) {
   const [search, setSearch] = useState("");
   const [page, setPage] = useState(1);
-  const [smoothing, setSmoothing] = useState(0);
-  const [isLog, setLog] = useState(false);
+  const [settings, change] = useChartSettings();
   const marks = useMemo(() => marksOf(attempts), [attempts]);
   const keys = [...names.keys()].sort().join("\n"); // values change all the time, names seldom
   const groups = useMemo(() => groupKeys(keys === "" ? [] : keys.split("\n")), [keys]);
@@ -72,25 +67,10 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
           </Text>
         </Group>
       )}
-      <Group gap="md">
-        <NativeSelect
-          size="xs"
-          label={t`Smoothing`}
-          value={String(smoothing)}
-          onChange={(event) => setSmoothing(Number(event.currentTarget.value))}
-          data={SMOOTHINGS}
-        />
-        <Switch
-          size="xs"
-          mt="lg"
-          label={t`Logarithmic scale`}
-          checked={isLog}
-          onChange={(event) => setLog(event.currentTarget.checked)}
-        />
-      </Group>
+      <ChartSettingsFields settings={settings} onChange={change} />
       <SimpleGrid cols={{ base: 1, md: shown.length > 1 ? 2 : 1 }} spacing="md">
         {shown.map((group) => (
-          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} smoothing={smoothing} isLog={isLog} />
+          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} settings={settings} />
         ))}
       </SimpleGrid>
       {nPages > 1 && (

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One chart of metrics with its name and its CSV. Whoever shows it reads the curves once it is seen: useSeenWidth().
+import { t } from "@lingui/core/macro";
+import { Button, Group, Skeleton, Text } from "@mantine/core";
+import { type ReactNode, type Ref, Suspense } from "react";
+
+import { CHART_HEIGHT } from "@/components/chart/chartHeight";
+import type { Mark } from "@/components/chart/CurveChart";
+import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { lazyComponent } from "@/lib/chunk";
+import type { Curves, StepRange } from "@/lib/curves/series";
+import { saveText } from "@/lib/download";
+
+/** The chart library is large, and nothing else on the page waits for it. */
+const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
+
+interface Props {
+  ref: Ref<HTMLElement>;
+  name: string;
+  labels: readonly string[];
+  /** Those that were read; empty until then. */
+  curves: Curves;
+  settings: ChartSettings;
+  /** Whether it has come into view. */
+  isSeen: boolean;
+  failed: { error: Error | null; refetch: () => unknown } | undefined;
+  /** What is saved. */
+  csv: () => string;
+  marks?: readonly Mark[];
+  onRange?: (range: StepRange | null) => void;
+  /** Beside the name. */
+  children?: ReactNode;
+}
+
+const NO_MARKS: readonly Mark[] = [];
+
+export function MetricFigure({ ref, name, labels, curves, settings, isSeen, failed, csv, marks = NO_MARKS, onRange, children }: Props) {
+  return (
+    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${name} by step`}>
+      <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
+        <Text size="sm" fw={600} truncate title={name}>
+          {name}
+        </Text>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          style={{ flexShrink: 0 }}
+          disabled={curves.size === 0}
+          aria-label={t`Save ${name} as CSV`}
+          onClick={() => saveText(`${name.replaceAll(/[^\w.-]+/g, "-")}.csv`, csv())}
+        >
+          {t`CSV`}
+        </Button>
+        {children}
+      </Group>
+      <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
+      {failed === undefined && (
+        <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
+          {curves.size > 0 ? (
+            <CurveChart labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
+          ) : (
+            <Skeleton h={CHART_HEIGHT} animate={isSeen} />
+          )}
+        </Suspense>
+      )}
+    </figure>
+  );
+}
