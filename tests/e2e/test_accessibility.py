@@ -60,6 +60,14 @@ def test_every_page_keeps_the_rules_of_wcag_light_and_dark_and_fits_a_phone(cont
     assert not found, "\n".join(found)
 
 
+def test_a_faint_text_is_a_violation() -> None:
+    require_chromium()
+    with opened("empty") as (page, _):
+        show(page, "/nowhere")
+        page.evaluate("document.querySelector('h1').style.color = '#999'")
+        assert [line.split(" at ")[0] for line in violations(page, CONTRAST)] == ["color-contrast"]
+
+
 ROW = "<tr><td>Text</td><td><button>Open</button></td><td><a id='row-{at}' href='#{at}'>One of {at}</a></td></tr>"
 N_ROWS, FAR = 40, 29
 FAULTS = {  # in the last cell of a far row, by the rule that it breaks
@@ -68,9 +76,9 @@ FAULTS = {  # in the last cell of a far row, by the rule that it breaks
     "image-alt": "<img src='data:,' style='width: 30px; height: 30px'>",
     "label": "<input>",
     "link-name": "<a href='#there'></a>",
-    "aria-valid-attr-value": "<a href='#there' aria-describedby='nothing'>There</a>",
-    "aria-required-attr": "<span role='slider' tabindex='0' aria-label='Size'>5</span>",
-    "target-size": "<a href='#a' style='display: block; height: 5px; overflow: hidden'>One</a>" * 2,
+    "aria-valid-attr-value": "<button aria-expanded='perhaps'>More</button>",
+    "aria-required-attr": "<div role='slider' tabindex='0' aria-label='Size' style='height: 90px'>5</div>",
+    "target-size": "<button aria-label='One' style='width: 9px; height: 9px; padding: 0; border: 0'></button>" * 2,
 }
 
 
