@@ -11,6 +11,7 @@ import mimetypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -73,8 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif is_signed_out and path.endswith("/auth/me"):
             self._send(401, json.dumps(NOT_HERE).encode(), "application/problem+json")
         else:
-            found = answer(self.command, path, self.server.content, parse_qs(query))
-            self._send(200, json.dumps(found).encode(), "application/json")
+            self._send(200, _answered(self.command, path, self.server.content, query), "application/json")
 
     def _stay_silent(self) -> None:
         """A stream that is on its way for ever."""
@@ -97,6 +97,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Says nothing."""
+
+
+@cache
+def _answered(method: str, path: str, content: Content, query: str) -> bytes:
+    """Made once: every page asks for what the shell shows."""
+    return json.dumps(answer(method, path, content, parse_qs(query))).encode()
 
 
 @contextmanager

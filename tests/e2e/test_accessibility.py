@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}  # all that a colour scheme changes
 TRANSITION_MS = 1_000  # several times the longest of the theme
-REPEATED = [["tbody tr:nth-child(n+9)"], ["li:nth-child(n+13)"]]  # rows are alike: the first ones are looked at
+ALIKE = Path(__file__).with_name("alike.js")
+REPEATED = [["#alike"]]  # what that file has marked: of elements that are alike two are looked at
 
 
 def violations(page: Any, rules: dict[str, Any], *, within: str = "html") -> list[str]:
@@ -31,6 +33,8 @@ def violations(page: Any, rules: dict[str, Any], *, within: str = "html") -> lis
 def _violations(page: Any, rules: dict[str, Any], within: str) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
+        page.evaluate(ALIKE.read_text())
+    page.evaluate("within => markAlike(within)", within)
     run = "([rules, include, exclude]) => axe.run({include, exclude}, {runOnly: rules, resultTypes: ['violations']})"
     found = page.evaluate(run, [rules, [[within]], REPEATED])["violations"]
     return [f"{rule['id']} at {node['target']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
@@ -61,4 +65,38 @@ def test_a_faint_text_is_a_violation() -> None:
     with opened("empty") as (page, _):
         show(page, "/nowhere")
         page.evaluate("document.querySelector('h1').style.color = '#999'")
+        assert [line.split(" at ")[0] for line in violations(page, CONTRAST)] == ["color-contrast"]
+
+
+ROW = "<tr><td>Text</td><td><button>Open</button></td><td><a id='row-{at}' href='#{at}'>One of {at}</a></td></tr>"
+N_ROWS, FAR = 40, 29
+FAULTS = {  # in the last cell of a far row, by the rule that it breaks
+    "button-name": "<button></button>",
+    "color-contrast": "<p style='color: #999'>Faint</p>",
+    "image-alt": "<img src='data:,' style='width: 30px; height: 30px'>",
+    "label": "<input>",
+    "link-name": "<a href='#there'></a>",
+    "aria-valid-attr-value": "<button aria-expanded='perhaps'>More</button>",
+    "aria-required-attr": "<div role='slider' tabindex='0' aria-label='Size' style='height: 90px'>5</div>",
+    "target-size": "<button aria-label='One' style='width: 9px; height: 9px; padding: 0; border: 0'></button>" * 2,
+}
+
+
+def test_a_fault_of_one_row_among_many_is_a_violation_whichever_row_has_it() -> None:
+    require_chromium()
+    rows = "".join(ROW.format(at=at) for at in range(N_ROWS))
+    table = f"<table><tbody>{rows}</tbody></table>"
+    replace = f"content => document.querySelectorAll('main tbody tr')[{FAR}].lastElementChild.innerHTML = content"
+    with opened("empty") as (page, _):
+        show(page, "/nowhere")
+        page.evaluate("table => document.querySelector('main').insertAdjacentHTML('beforeend', table)", table)
+        assert violations(page, LEVELS) == []
+        assert page.locator("main tbody tr:not([data-alike])").count() == 2  # so the other ones are no further work
+        for rule, fault in FAULTS.items():
+            page.evaluate(replace, fault)
+            assert {line.split(" at ")[0] for line in violations(page, LEVELS)} == {rule}
+        page.add_style_tag(content="[data-mantine-color-scheme=dark] .faint { color: #444 }")
+        page.evaluate(replace, "<p class='faint'>Faint where it is dark</p>")
+        assert violations(page, LEVELS) == []
+        set_scheme(page, "dark")
         assert [line.split(" at ")[0] for line in violations(page, CONTRAST)] == ["color-contrast"]
