@@ -65,7 +65,7 @@ def test_an_invitation_is_withdrawn_by_name_address_or_id(
     speak_as(bob.alice, monkeypatch)
     assert main(["invitation", "send", "A", "charlie"]) == CommandStatus.OK
     assert main(["invitation", "withdraw", "A", "dora"]) == CommandStatus.REFUSED
-    assert main(["invitation", "withdraw", "A", ""]) == CommandStatus.REFUSED
+    assert main(["invitation", "withdraw", "A", ""]) == CommandStatus.USAGE
     assert main(["invitation", "withdraw", "A", "charlie"]) == CommandStatus.OK
     capsys.readouterr()
     assert main(["invitation", "send", "A"]) == CommandStatus.OK

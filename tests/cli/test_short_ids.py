@@ -114,5 +114,5 @@ def test_one_request_finds_a_job_among_more_than_fit_on_a_page(
     assert main(["cancel", str(first.pk)[:4]]) == CommandStatus.USAGE
     assert "more than 10 jobs" in capsys.readouterr().err
     for nothing in ("", "  "):
-        assert main(["cancel", nothing]) == CommandStatus.REFUSED
+        assert main(["cancel", nothing]) == CommandStatus.USAGE
     assert Job.objects.filter(intent="cancel").count() == 1

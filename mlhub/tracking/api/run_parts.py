@@ -21,9 +21,7 @@ class NamesPage(ByKey):
 
 
 class MetricNameFilter(django_filters.FilterSet):
-    search = django_filters.CharFilter(
-        "key", "icontains", help_text="Only those with this in their name, in any case."
-    )
+    search = django_filters.CharFilter("key", "icontains", help_text="Only those with this in their name, in any case.")
 
     class Meta:
         model = RunSeries

@@ -75,7 +75,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       spanGaps: true,
       points: { show: false },
     });
-    let highlight: ReturnType<typeof lineHighlight> | undefined;
+    const shown: { highlight?: ReturnType<typeof lineHighlight> } = {}; // from when the chart is made
     const created = new uPlot(
       {
         width: Math.max(element.clientWidth, 100),
@@ -103,16 +103,16 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
               const index = nearest(drawn, lines.length, data);
               const line = index === null ? undefined : lines[index];
               setNear(line === undefined || index === null ? "" : nearText(drawn, line, data[index + 1], xText, yText));
-              if (!fades) highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
+              if (!fades) shown.highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
             },
           ],
-          setScale: [() => highlight?.(null, { line: "", halo: "" })],
+          setScale: [() => shown.highlight?.(null, { line: "", halo: "" })],
         },
       },
       data,
       element,
     );
-    highlight = lineHighlight(created);
+    shown.highlight = lineHighlight(created);
     canvas.current?.(created.ctx.canvas);
     const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);

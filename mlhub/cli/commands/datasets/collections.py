@@ -14,7 +14,7 @@ from mlhub.cli.commands.datasets.columns import columns
 from mlhub.cli.commands.datasets.dataset_differences import diff
 from mlhub.cli.commands.datasets.references import refer, refresh, shards_in
 from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
-from mlhub.cli.commands.datasets.versions import dataset_versions, model_versions
+from mlhub.cli.commands.datasets.versions import Name, dataset_versions, model_versions
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id
@@ -22,7 +22,6 @@ from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
-Name = Annotated[str, typer.Argument(help="Name or id.")]
 New = Annotated[str, typer.Option(help="By default that of the file.")]
 dataset = typer.Typer(help="Datasets.", no_args_is_help=True)
 model = typer.Typer(help="Models: code that is uploaded, and what was trained.", no_args_is_help=True)

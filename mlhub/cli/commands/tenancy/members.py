@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.organisations import OrganisationName
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import organisation_named
@@ -16,7 +17,6 @@ from mlhub.cli.short_ids import short_id
 
 member = typer.Typer(help="Members of an organisation.", no_args_is_help=True)
 invitation = typer.Typer(help="Invitations to organisations.", no_args_is_help=True)
-OrganisationName = Annotated[str, typer.Argument(metavar="ORGANISATION", help="Name or id.")]
 Username = Annotated[str, typer.Argument(metavar="USERNAME", help="User name of a member.")]
 RoleName = Annotated[
     str, typer.Argument(metavar="ROLE", help="owner, admin, member, submitter, auditor, viewer or outsider.")

@@ -36,7 +36,8 @@ def list_organisations(
         "NAME": lambda one: one["name"],
         "ROLE": lambda one: one["role"] or "",
     }
-    session.output.rows(list(session.api.all("/organisations", **({"search": search} if search else {}))), columns)
+    query: dict[str, Any] = {"search": search} if search else {}
+    session.output.rows(list(session.api.all("/organisations", **query)), columns)
 
 
 @organisation.command("create")
