@@ -44,7 +44,7 @@ def check_study(
     check_priority(project, settings["priority"], actor=actor)
     check_variables(settings.get("environment", {}), settings.get("secrets", []))
     check_secrets(project, settings.get("secrets", []))
-    settings["epochs"] = with_training_defaults(dataset, settings)["epochs"]
+    settings["epochs"] = with_training_defaults(dataset, model, settings)["epochs"]
     for point in (space_end(space, is_last=False), space_end(space, is_last=True)):
         _check_point(project, dataset, model, settings, point)
     is_script = model.kind == Kind.SCRIPT
@@ -134,7 +134,7 @@ def _check_point(
     wanted = with_parameters(settings, dict(point))
     wanted = {name: value for name, value in wanted.items() if name not in ("name", "environment", "secrets")}
     try:
-        check_request(project, dataset, model, with_training_defaults(dataset, wanted))
+        check_request(project, dataset, model, with_training_defaults(dataset, model, wanted))
     except InvalidInputError as error:
         name = (error.field or "").removeprefix("hyperparameters.")
         error.field = f"space.{name}" if name in point else f"job.{error.field}"

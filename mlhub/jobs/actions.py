@@ -93,7 +93,7 @@ def submit_job(
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
     if kind == JobKind.TRAIN:
-        request = with_training_defaults(dataset_version, request)
+        request = with_training_defaults(dataset_version, model_version, request)
         request = check_request(project, dataset_version, model_version, request)
     elif kind == JobKind.NOTEBOOK:
         request = notebooks.check_notebook(project, request)

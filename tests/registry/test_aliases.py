@@ -59,6 +59,21 @@ def test_a_number_names_the_version_of_a_job_unless_a_model_has_that_whole_name(
     assert submitted.json()["model_version"]["model"]["name"] == f"{model.name}:2"
 
 
+def test_a_job_from_weights_builds_the_model_that_they_are_of_unless_told_otherwise(cast, version):
+    bob, model = cast.client(cast.bob), version.model
+    trained_with = {"width": 32, "dropout": 0.1, "learning_rate": 0.3, "lr_schedule": "cosine"}
+    ModelVersion.objects.filter(pk=version.pk).update(metadata={"hyperparameters": trained_with})
+    data = ready_dataset(cast.project_a, cast.bob)
+    asked = {"dataset_version": str(data.id), "project": "vision", "epochs": 1, "model": f"{model.name}:2"}
+    submitted = bob.post("/api/v1/jobs", asked, format="json").json()
+    assert submitted["hyperparameters"] == {"width": 32, "dropout": 0.1}  # and not how they were trained
+    given = {"hyperparameters": {"dropout": 0.5, "learning_rate": 0.1}}
+    submitted = bob.post("/api/v1/jobs", {**asked, **given}, format="json").json()
+    assert submitted["hyperparameters"] == {"width": 32, "dropout": 0.5, "learning_rate": 0.1}
+    from_code = bob.post("/api/v1/jobs", {**asked, "model": model.name}, format="json").json()
+    assert from_code["hyperparameters"] == {}
+
+
 def test_an_alias_names_the_version_of_an_export_and_of_a_job(cast, version):
     bob, model = cast.client(cast.bob), version.model
     bob.put(f"/api/v1/models/{model.id}/aliases/production", {"version": 2}, format="json")

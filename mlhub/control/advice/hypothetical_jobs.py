@@ -45,7 +45,7 @@ def suppose_job(
     check_versions(project, dataset_version, model_version)
     further = request.pop("datasets", {})
     check_further(project, further, model_version)
-    request = with_training_defaults(dataset_version, request)
+    request = with_training_defaults(dataset_version, model_version, request)
     request = check_request(project, dataset_version, model_version, request)
     name = request.pop("name", "") or usual_name(JobKind.TRAIN, dataset_version, model_version)
     job = Job(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to train, and on how many examples a step, by default: from the size of the dataset alone."""
+"""How long to train, and on how many examples a step, by default: from the size of the dataset alone; and, from trained
+weights, the form of the model that they are of."""
 
 from __future__ import annotations
 
@@ -8,19 +9,34 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlhub.runtime.data.validation_split import ValidationSplit
+from mlhub.runtime.model.hyperparameters import NAMES
 
 if TYPE_CHECKING:  # what benchmarks measure needs no database
     from mlhub.datasets.models import DatasetVersion
+    from mlhub.registry.models import ModelVersion
 
 LEAST_EPOCHS, MOST_EPOCHS = 10, 60
 LEAST_STEPS = 200  # fewer are not enough even for a small model
 BATCH_SIZES = ((2000, 64), (300, 32), (64, 16), (0, 4))  # from so many examples on
 
 
-def with_training_defaults(version: DatasetVersion | None, request: dict[str, Any]) -> dict[str, Any]:
-    """The request, with what was left out of epochs and batch_size. version: None without a dataset."""
-    schema = version.schema if version is not None else None
-    return {**request, **training_defaults(schema or {}, request)}
+def with_training_defaults(
+    dataset: DatasetVersion | None, model: ModelVersion, request: dict[str, Any]
+) -> dict[str, Any]:
+    """The request, with what was left out of epochs, batch_size and hyperparameters. dataset: None without one."""
+    schema = dataset.schema if dataset is not None else None
+    hyperparameters = {**_form_of_weights(model), **(request.get("hyperparameters") or {})}
+    found = {**request, **training_defaults(schema or {}, request)}
+    return {**found, "hyperparameters": hyperparameters} if hyperparameters else found
+
+
+def _form_of_weights(model: ModelVersion) -> dict[str, Any]:
+    """The hyperparameters of the model itself, such as its width, with which these weights were trained: no model of
+    another form can take them. How they were trained is not of the model: its rate, schedule and the like are not kept.
+    """
+    trained = (model.metadata or {}).get("hyperparameters") if model.source == "training" else None
+    is_read_by_us = model.kind != "script"  # a script reads its arguments, and its weights, as it likes
+    return {name: value for name, value in (trained or {}).items() if is_read_by_us and name not in NAMES}
 
 
 def training_defaults(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
