@@ -2,19 +2,21 @@
 """Plays rounds forward from a snapshot until a job starts: what the policy will do, if all goes as predicted.
 
 Unlike a prediction, which counts GPUs, a rollout places gangs, resizes and preempts as the policy does in every round.
-Nothing arrives in it.
+Nothing arrives in it. A job of unknown length ends where the first round that has it expects that (job_length.py): the
+policy goes on knowing nothing of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Launch, Plan, Preempt, Resize
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Phase
 from scheduler.models.cost import start_left_s
+from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.toolkit.policy import Policy
@@ -54,7 +56,7 @@ def roll_out(
     1. a round; its plan is carried out; 2. the clock goes to the next event: a gang has started, left or ended, or the
     policy wants to decide again. Raises ValueError as decide() does.
     """
-    cache = cache or RoundCache()
+    cache, expected = cache or RoundCache(), dict[str, float]()
     for n_rounds in range(1, MOST_ROUNDS + 1):
         if is_over():
             return Rollout(None, min(snapshot.now_s, until_s), n_rounds - 1)
@@ -64,12 +66,14 @@ def roll_out(
         speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)
         after = _carried_out(snapshot, plan)
         memory = plan.memory
-        next_s = _next_event_s(after, plan, speeds)  # 2
+        _expect(expected, snapshot, memory, speeds)
+        clock = _Clock(speeds, expected)
+        next_s = clock.next_event_s(after, plan)  # 2
         if math.isinf(next_s):
             return Rollout(None, math.inf, n_rounds)
         if next_s > until_s:
             return Rollout(None, until_s, n_rounds)
-        snapshot = _advanced(after, max(next_s, snapshot.now_s + LEAST_STEP_S), speeds)
+        snapshot = clock.advanced(after, max(next_s, snapshot.now_s + LEAST_STEP_S))
     return Rollout(None, snapshot.now_s, MOST_ROUNDS)
 
 
@@ -89,52 +93,65 @@ def _carried_out(snapshot: ClusterSnapshot, plan: Plan) -> ClusterSnapshot:
     return replace(snapshot, jobs=tuple(jobs))
 
 
-def _next_event_s(snapshot: ClusterSnapshot, plan: Plan, speeds: JobSpeeds) -> float:
-    times = [at_s for job in snapshot.jobs if (at_s := _event_s(job, snapshot.now_s, speeds)) is not None]
-    if plan.wake_at_s is not None and plan.wake_at_s > snapshot.now_s:
-        times.append(plan.wake_at_s)
-    times += [job.hold_until_s for job in snapshot.jobs if job.hold is not None and job.hold_until_s is not None]
-    return min((at_s for at_s in times if at_s > snapshot.now_s), default=math.inf)
+def _expect(expected: dict[str, float], snapshot: ClusterSnapshot, memory: RoundMemory, speeds: JobSpeeds) -> None:
+    """Adds the steps at which jobs of unknown length that are new are expected to end."""
+    new = [job.id for job in snapshot.jobs if not job.length_is_known and job.id not in expected]
+    if not new:
+        return
+    likely = with_likely_lengths(snapshot, JobLengthModel(memory.job_lengths), speeds, jobs=snapshot.jobs).by_id
+    expected.update({job_id: likely[job_id].steps_done + steps_left(likely[job_id]) for job_id in new})
 
 
-def _event_s(job: JobSnapshot, now_s: float, speeds: JobSpeeds) -> float | None:
-    """When the job has started, left or ended; None for one that waits."""
-    held = job.held
-    if held is None:
-        return None
-    since_s = now_s if job.allocated_at_s is None else job.allocated_at_s
-    if job.phase is Phase.STOPPING:
-        return max(now_s + LEAST_STEP_S, since_s + job.checkpoint_s)
-    if job.phase is Phase.STARTING:
-        return now_s + max(LEAST_STEP_S, start_left_s(job, elapsed_s=now_s - since_s))
-    return now_s + max(LEAST_STEP_S, _left_s(job, held, speeds))
+@dataclass(frozen=True)
+class _Clock:
+    """Says what happens next, and what the jobs are then. expected: the steps at which jobs of unknown length end."""
 
+    speeds: JobSpeeds
+    expected: Mapping[str, float]
 
-def _left_s(job: JobSnapshot, held: GangAllocation, speeds: JobSpeeds) -> float:
-    return steps_left(job) * speeds.step_s_on(job, held)
+    def next_event_s(self, snapshot: ClusterSnapshot, plan: Plan) -> float:
+        times = [at_s for job in snapshot.jobs if (at_s := self._event_s(job, snapshot.now_s)) is not None]
+        if plan.wake_at_s is not None and plan.wake_at_s > snapshot.now_s:
+            times.append(plan.wake_at_s)
+        times += [job.hold_until_s for job in snapshot.jobs if job.hold is not None and job.hold_until_s is not None]
+        return min((at_s for at_s in times if at_s > snapshot.now_s), default=math.inf)
 
+    def advanced(self, snapshot: ClusterSnapshot, now_s: float) -> ClusterSnapshot:
+        """The snapshot at a later instant; jobs that have ended are gone."""
+        elapsed_s = now_s - snapshot.now_s
+        jobs = [moved for job in snapshot.jobs if (moved := self._moved(job, snapshot.now_s, elapsed_s)) is not None]
+        return replace(snapshot, now_s=now_s, jobs=tuple(jobs), round_number=snapshot.round_number + 1, withdrawn=())
 
-def _advanced(snapshot: ClusterSnapshot, now_s: float, speeds: JobSpeeds) -> ClusterSnapshot:
-    """The snapshot at a later instant; jobs that have ended are gone."""
-    elapsed_s = now_s - snapshot.now_s
-    jobs = [moved for job in snapshot.jobs if (moved := _moved(job, snapshot.now_s, elapsed_s, speeds)) is not None]
-    return replace(snapshot, now_s=now_s, jobs=tuple(jobs), round_number=snapshot.round_number + 1, withdrawn=())
+    def _event_s(self, job: JobSnapshot, now_s: float) -> float | None:
+        """When the job has started, left or ended; None for one that waits."""
+        held = job.held
+        if held is None:
+            return None
+        since_s = now_s if job.allocated_at_s is None else job.allocated_at_s
+        if job.phase is Phase.STOPPING:
+            return max(now_s + LEAST_STEP_S, since_s + job.checkpoint_s)
+        if job.phase is Phase.STARTING:
+            return now_s + max(LEAST_STEP_S, start_left_s(job, elapsed_s=now_s - since_s))
+        return now_s + max(LEAST_STEP_S, self._left_s(job, held))
 
+    def _left_s(self, job: JobSnapshot, held: GangAllocation) -> float:
+        end = self.expected.get(job.id)
+        return (steps_left(job) if end is None else max(0.0, end - job.steps_done)) * self.speeds.step_s_on(job, held)
 
-def _moved(job: JobSnapshot, before_s: float, elapsed_s: float, speeds: JobSpeeds) -> JobSnapshot | None:
-    held, now_s = job.held, before_s + elapsed_s
-    if held is None:
-        return job if job.hold is None or (job.hold_until_s or math.inf) > now_s else replace(job, hold=None)
-    is_over = (_event_s(job, before_s, speeds) or math.inf) <= now_s
-    served_gpu_s = job.executed_gpu_s + elapsed_s * held.n_workers
-    if job.phase is Phase.STOPPING:
+    def _moved(self, job: JobSnapshot, before_s: float, elapsed_s: float) -> JobSnapshot | None:
+        held, now_s = job.held, before_s + elapsed_s
+        if held is None:
+            return job if job.hold is None or (job.hold_until_s or math.inf) > now_s else replace(job, hold=None)
+        is_over = (self._event_s(job, before_s) or math.inf) <= now_s
+        served_gpu_s = job.executed_gpu_s + elapsed_s * held.n_workers
+        if job.phase is Phase.STOPPING:
+            if is_over:
+                return replace(job, phase=Phase.WAITING, allocation=None, allocated_at_s=None, training_since_s=None)
+            return job
+        if job.phase is Phase.STARTING:
+            phase = Phase.RUNNING if is_over else Phase.STARTING
+            return replace(job, phase=phase, executed_gpu_s=served_gpu_s, training_since_s=now_s if is_over else None)
         if is_over:
-            return replace(job, phase=Phase.WAITING, allocation=None, allocated_at_s=None, training_since_s=None)
-        return job
-    if job.phase is Phase.STARTING:
-        phase = Phase.RUNNING if is_over else Phase.STARTING
-        return replace(job, phase=phase, executed_gpu_s=served_gpu_s, training_since_s=now_s if is_over else None)
-    if is_over:
-        return None
-    steps = job.steps_done + elapsed_s / max(speeds.step_s_on(job, held), 1e-12)
-    return replace(job, steps_done=steps, executed_gpu_s=served_gpu_s)
+            return None
+        steps = job.steps_done + elapsed_s / max(self.speeds.step_s_on(job, held), 1e-12)
+        return replace(job, steps_done=steps, executed_gpu_s=served_gpu_s)

@@ -80,6 +80,16 @@ def test_who_is_ahead_is_explained_in_the_policys_terms(policy: str, ahead: dict
     assert counsel(case, "early", policy).ahead == ()
 
 
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "mlhub"])
+def test_what_helps_is_confirmed_beside_jobs_that_report_no_steps(policy: str) -> None:
+    """Of a script that trains for long and reports nothing, a rollout expects an end, and not that it is over."""
+    script = {"length_is_known": False, "example_s": None, "executed_gpu_s": LONG_S}
+    case = cluster(gpus=4).quota("alice", max_gpus=2)
+    case = case.running(*[job(each, gpus=1, steps_total=1, **script) for each in "ab"])
+    found = counsel(case.waiting(job("late", gpus=1, length_s=100 * LONG_S)), "late", policy)
+    assert by_kind(found)["larger_quota"] == {"max_gpus": 3}
+
+
 def test_the_job_at_whose_end_it_starts_is_named() -> None:
     case = cluster(gpus=4).running(job("short", gpus=2, length_s=100.0), job("long", gpus=2, length_s=LONG_S))
     found = counsel(case.waiting(job("b", gpus=2)), "b").awaited
