@@ -170,6 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
                 status, answer = self._act(verb, address.path, query, body)
         except RefusedError as error:
             status, answer = error.status, _status(error.status, error.message, error.reason)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # an object that makes no sense was stored
+            status, answer = 500, _status(500, f"panic: {error!r}", "InternalError")
         if fault is not None and fault.kind == "drop":
             self.close_connection = True
             self.connection.close()
