@@ -70,9 +70,9 @@ def sound_node(node: NodeStatus) -> NodeStatus:
             raise ValueError(f"its {name} is no line of at most {MAX_NODE_NAME} characters")
     if not node.name or "\0" in node.message:
         raise ValueError("its name is empty, or its message holds a null character")
-    for name, most in (("n_slots", MAX_GPUS_PER_NODE), ("max_jobs_per_gpu", 2**15)):
-        if type(getattr(node, name)) is not int or not 0 <= getattr(node, name) <= most:
-            raise ValueError(f"its {name} is {getattr(node, name)!r}; it must be an integer from 0 to {most}")
+    for name, least, most in (("n_slots", 0, MAX_GPUS_PER_NODE), ("max_jobs_per_gpu", 1, 2**15)):
+        if type(getattr(node, name)) is not int or not least <= getattr(node, name) <= most:
+            raise ValueError(f"its {name} is {getattr(node, name)!r}; it must be an integer from {least} to {most}")
     for name in ("cpus", "memory_bytes", "gpu_memory_bytes"):
         if not is_number(getattr(node, name), least=0) or getattr(node, name) >= 2**63:
             raise ValueError(f"its {name} is {getattr(node, name)!r}; it must be a finite number")
