@@ -230,8 +230,9 @@ def test_several_gangs_in_a_row_without_an_answer_mean_that_the_backend_is_away(
 @pytest.mark.parametrize(
     "sick",
     [
-        {"nic_bps": 0.0}, {"nic_bps": math.nan}, {"memory_bytes": 2**70}, {"n_slots": -1}, {"cpus": math.inf}, {"max_jobs_per_gpu": 0},
+        {"nic_bps": 0.0}, {"nic_bps": math.nan}, {"memory_bytes": 2**70}, {"n_slots": -1}, {"cpus": math.inf},
         {"name": "n0"}, {"name": "x" * 300}, {"message": "\0"}, {"rack_uplink_bps": "fast"}, {"n_slots": 10**9},
+        {"max_jobs_per_gpu": 0},
     ],
 )  # fmt: skip
 def test_a_node_that_reports_nonsense_is_not_used_and_the_others_are(world: World, sick: dict[str, Any]) -> None:
