@@ -101,6 +101,14 @@ def size(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TiB"
 
 
+def metrics_text(metrics: Mapping[str, float], *, most: int | None = None) -> str:
+    """Such as "eval/accuracy 0.9, eval/loss 0.21", by name; most: so many of them. The cells of confusion are left
+    out.
+    """
+    shown = sorted((name, value) for name, value in metrics.items() if not name.startswith("eval/confusion/"))
+    return ", ".join(f"{name} {value:.4g}" for name, value in shown[:most])
+
+
 def _cell(value: Any) -> str:
     text = "" if value is None else str(value)
     return text.replace("[", r"\[")

@@ -41,10 +41,10 @@ def test_every_command_refuses_an_empty_name_in_words(blank: str, capsys: pytest
             given = ["1" if one.type.name.startswith("int") else "x" for one in arguments]
             given[place] = blank
             status = main([*words, *given])
-            told = capsys.readouterr().err
+            shown = capsys.readouterr().err
             n_refused += 1
-            if status != CommandStatus.USAGE or " is empty." not in told or f"`mlhub {' '.join(words)} " not in told:
-                wrong.append((words, argument.name, status, told))
+            if status != CommandStatus.USAGE or " is empty." not in shown or f"`mlhub {' '.join(words)} " not in shown:
+                wrong.append((words, argument.name, status, shown))
     assert wrong == []
     assert n_refused > 40
 

@@ -51,7 +51,7 @@ def test_a_person_is_invited_accepts_gets_a_role_and_is_removed(
     assert main(["member", "role", "A", "charlie", "member"]) == CommandStatus.OK
     assert bob.a.memberships.get(user=bob.charlie).role == "member"
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["member", "rm", "A", "charlie"]) == CommandStatus.USAGE  # nobody to ask
+    assert main(["member", "rm", "A", "charlie"]) == CommandStatus.USAGE  # no terminal to ask at
     assert main(["member", "rm", "A", "charlie", "--yes"]) == CommandStatus.OK
     assert main(["member", "rm", "A", "charlie", "--yes"]) == CommandStatus.REFUSED
     assert "no member called 'charlie'" in capsys.readouterr().err
@@ -65,6 +65,8 @@ def test_an_invitation_is_withdrawn_by_name_address_or_id(
     speak_as(bob.alice, monkeypatch)
     assert main(["invitation", "send", "A", "charlie"]) == CommandStatus.OK
     assert main(["invitation", "withdraw", "A", "dora"]) == CommandStatus.REFUSED
+    (waiting,) = bob.a.invitations.all()
+    assert main(["invitation", "withdraw", "A", str(waiting.pk)[-1]]) == CommandStatus.REFUSED  # a letter is no id
     assert main(["invitation", "withdraw", "A", ""]) == CommandStatus.USAGE
     assert main(["invitation", "withdraw", "A", "charlie"]) == CommandStatus.OK
     capsys.readouterr()

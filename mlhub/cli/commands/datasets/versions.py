@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.names import found, project_id
-from mlhub.cli.output import size, until
+from mlhub.cli.output import metrics_text, size, until
 from mlhub.cli.session import session_of
 from mlhub.cli.short_ids import short_id
 
@@ -40,7 +40,7 @@ def model_versions(context: typer.Context, name: Name) -> None:
             "STATE": lambda row: row["state"],
             "SOURCE": lambda row: row["source"],
             "DATASET": _dataset,
-            "METRICS": _metrics,
+            "METRICS": lambda row: metrics_text(row["metrics"] or {}, most=MOST_METRICS),
             "ALIASES": lambda row: ", ".join(f"@{alias}" for alias in row["aliases"]),
         },
     )
@@ -62,8 +62,3 @@ def _list(context: typer.Context, collection: str, name: str, columns: dict[str,
 def _dataset(row: dict[str, Any]) -> str:
     used = row["dataset_version"]
     return f"{used['dataset']['name']} v{used['number']}" if used else ""
-
-
-def _metrics(row: dict[str, Any]) -> str:
-    values = {name: value for name, value in (row["metrics"] or {}).items() if not name.startswith("eval/confusion/")}
-    return ", ".join(f"{name} {value:.4g}" for name, value in sorted(values.items())[:MOST_METRICS])

@@ -13,7 +13,7 @@ from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format, until
 from mlhub.cli.session import Session, session_of
-from mlhub.cli.short_ids import short_id
+from mlhub.cli.short_ids import is_part, short_id
 
 member = typer.Typer(help="Members of an organisation.", no_args_is_help=True)
 invitation = typer.Typer(help="Invitations to organisations.", no_args_is_help=True)
@@ -79,7 +79,7 @@ def send_invitation(
         session.output.data(made)
         return
     session.output.line(made["link"] or made["id"])
-    whom = username or email or "whoever has the link"
+    whom = username or email or "the holder of the link"
     session.output.note(f"Invited: {whom} to {organisation} as {made['role']}, until {made['expires_at'][:10]}.")
 
 
@@ -135,8 +135,8 @@ def withdraw_invitation(
     session = session_of(context)
     address = f"/organisations/{organisation_named(session.api, organisation)['id']}/invitations"
     waiting = list(session.api.all(address))
-    found = [row for row in waiting if whom in (row["username"], row["email"]) or row["id"].endswith(whom.lower())]
-    if len(found) != 1 or not whom:
+    found = [row for row in waiting if whom in (row["username"], row["email"]) or is_part(whom, row["id"])]
+    if len(found) != 1:
         raise CommandError(
             f"{'No invitation' if not found else 'More than one invitation'} of {organisation} is for {whom!r}.",
             remedy=f"`mlhub invitation ls {organisation}` lists them with their ids.",

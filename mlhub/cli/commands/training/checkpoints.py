@@ -13,7 +13,7 @@ from mlhub.cli import following, job_file
 from mlhub.cli.commands.training.jobs import JobArgument, submitted
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found
-from mlhub.cli.output import size, until
+from mlhub.cli.output import metrics_text, size, until
 from mlhub.cli.session import Session, session_of
 
 checkpoint = typer.Typer(help="Checkpoints of a job.", no_args_is_help=True)
@@ -28,7 +28,7 @@ COLUMNS = {
     "PINNED": lambda row: "yes" if row["is_pinned"] else "",
     "SIZE": lambda row: size(row["size_bytes"]),
     "WRITTEN": lambda row: until(row["at"]),
-    "METRICS": lambda row: _metrics(row["metrics"]),
+    "METRICS": lambda row: metrics_text(row["metrics"]),
 }
 
 
@@ -154,8 +154,3 @@ def _of_step(listed: list[dict[str, Any]], step: str) -> dict[str, Any]:
         steps = ", ".join([*dict.fromkeys(str(row["step"]) for row in listed)][:MOST_NAMED])
         raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.")
     return min(chosen, key=lambda row: not row["is_best"])
-
-
-def _metrics(metrics: dict[str, float]) -> str:
-    shown = {name: value for name, value in metrics.items() if not name.startswith("eval/confusion/")}
-    return ", ".join(f"{name} {value:.4g}" for name, value in sorted(shown.items()))
