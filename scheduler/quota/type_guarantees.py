@@ -119,7 +119,7 @@ class TypedBorrowingLedger(BorrowingLedger):
     def _refusal_of_type(
         self, tenant_id: str, gpus: int, gpu_type: str, books: BorrowingLedger, free: int
     ) -> Explanation:
-        """free: GPUs of the type that can be had now. A limit of borrowing comes first: nobody else can change that."""
+        """free: GPUs of the type that can be had now. A limit of borrowing comes first: others cannot change that."""
         limited = books.limited_by(tenant_id, gpus)
         whose, reason = limited or tenant_id, Reason.NOTHING_TO_BORROW_OF_TYPE
         tenants = self._tenants_above(whose)
@@ -228,7 +228,7 @@ def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
 
 
 def types_with_ledger(tenants: Iterable[TenantSnapshot]) -> tuple[str, ...]:
-    """Returns the types of which any tenant is guaranteed GPUs, or may borrow only so many. Where nobody is guaranteed
+    """Returns the types of which any tenant is guaranteed GPUs, or may borrow only so many. Where none is guaranteed
     any, a limit of lending has nothing to keep.
     """
     found = set()

@@ -34,9 +34,10 @@ def _form_of_weights(model: ModelVersion) -> dict[str, Any]:
     """The hyperparameters of the model itself, such as its width, with which these weights were trained: no model of
     another form can take them. How they were trained is not of the model: its rate, schedule and the like are not kept.
     """
-    trained = (model.metadata or {}).get("hyperparameters") if model.source == "training" else None
-    is_read_by_us = model.kind != "script"  # a script reads its arguments, and its weights, as it likes
-    return {name: value for name, value in (trained or {}).items() if is_read_by_us and name not in NAMES}
+    if model.source != "training" or model.kind == "script":  # a script reads its arguments and weights as it likes
+        return {}
+    trained = model.metadata.get("hyperparameters") or {}
+    return {name: value for name, value in trained.items() if name not in NAMES}
 
 
 def training_defaults(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ export function RunChoice({ ids, compared, isRead, onChange }: Props) {
       value={[...ids]}
       onChange={onChange}
       onKeyDown={(event) => {
-        // It takes away the last one, which nobody sees here
+        // It takes away the last one, which is hidden here
         if (event.key === "Backspace" && event.currentTarget.value === "" && nHidden > 0) event.preventDefault();
       }}
       data={choices.items.map(({ id, name, project }) => ({ value: id, label: textOf(name, project.name) }))}

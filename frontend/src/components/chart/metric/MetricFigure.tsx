@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One chart of metrics with its name and its CSV. Whoever shows it reads the curves once it is seen: useSeenWidth().
+// One chart of metrics with its name and its CSV. The parent reads the curves once it is seen: useSeenWidth().
 import { t } from "@lingui/core/macro";
 import { Button, Group, Skeleton, Text } from "@mantine/core";
 import { type ReactNode, type Ref, Suspense } from "react";
@@ -29,7 +29,7 @@ interface Props {
   csv: () => string;
   marks?: readonly Mark[];
   onRange?: (range: StepRange | null) => void;
-  /** Beside the name. */
+  /** Next to the name. */
   children?: ReactNode;
 }
 
