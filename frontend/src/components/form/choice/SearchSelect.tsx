@@ -3,7 +3,7 @@
 // drawn; until then a field that says what is chosen stands in its place.
 import { t } from "@lingui/core/macro";
 import { type SelectProps, TextInput } from "@mantine/core";
-import { Suspense } from "react";
+import { Suspense, useState } from "react";
 
 import { type ChoiceSource, useChosen } from "@/api/choices";
 import { useChoices } from "@/components/form/choice/useChoices";
@@ -34,6 +34,7 @@ interface Props<T> extends Omit<SelectProps, "data" | "value" | "onChange" | "se
 
 export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => true, extra = [], current, value, onChange, ...field }: Props<T>) {
   const chosen = useChosen(source, value, current ?? undefined);
+  const [wasFocused, setWasFocused] = useState(false);
   const choices = useChoices(source, chosen === undefined ? extra.find((one) => one.value === value)?.label : textOf(chosen));
   const option = (item: T): Option => ({ value: source.idOf(item), label: textOf(item) });
   const offered = choices.items.filter(isOffered);
@@ -42,6 +43,7 @@ export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => tru
   const known = extra.some((one) => one.value === value) || items.some((item) => source.idOf(item) === value);
   const { label, description, size, w, maw, miw, "aria-label": name } = field;
   const shown = known ? (extra.find((one) => one.value === value)?.label ?? (chosen && textOf(chosen)) ?? "") : "";
+  const offers = () => [...extra, ...(groupOf === undefined ? items.map(option) : grouped(items, groupOf, option))];
   return (
     <Suspense fallback={<TextInput {...{ label, description, size, w, maw, miw }} aria-label={name} value={shown} disabled />}>
       <Select
@@ -49,7 +51,9 @@ export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => tru
         nothingFoundMessage={t`Nothing contains this.`}
         {...field}
         {...choices.field}
-        data={groupOf === undefined ? [...extra, ...items.map(option)] : [...extra, ...grouped(items, groupOf, option)]}
+        // What is offered is part of the document while the list is closed: one field a row would be rows squared.
+        data={wasFocused ? offers() : known ? [{ value, label: shown }] : []}
+        onFocus={() => setWasFocused(true)}
         value={known ? value : null}
         onChange={(id) => onChange(id ?? "")}
         {...(choices.isLong && { description: field.description ?? t`There are more than are shown: type a part of the name.` })}
