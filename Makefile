@@ -28,16 +28,24 @@ help:  ## List these commands
 
 ##@ Set up
 .PHONY: setup frontend browser lock clean
-setup: $(VENV)/.installed  ## Create .venv with the pinned requirements
+setup: $(VENV)/.compiled  ## Create .venv with the pinned requirements
 
 $(VENV)/.installed: requirements.txt requirements-dev.txt requirements-data.txt deploy/local/setup.sh
 	@PYTHON=$(PYTHON) deploy/local/setup.sh $(VENV)
 	@touch $@
 
+# The platform's processes write no bytecode: without it each of them would compile all packages again at every start. A
+# second client of Kubernetes, for asyncio, is left out: 963 files that nothing here imports. Some packages ship templates
+# that are no Python.
+$(VENV)/.compiled: $(VENV)/.installed
+	@echo "setup: compiling"
+	@python -m compileall -qq -j 0 -x '/tests?/|/kubernetes/aio/' -i $(VENV)/.packages || true
+	@touch $@
+
 FRONTEND_SOURCES := $(shell find frontend/src frontend/public frontend/build -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/index.html)
 frontend: frontend/dist/index.html  ## Build the dashboard
 
-frontend/node_modules/.installed: frontend/package-lock.json | setup
+frontend/node_modules/.installed: frontend/package-lock.json | $(VENV)/.installed
 	@echo "dashboard: installing packages"
 	@cd frontend && npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
@@ -62,7 +70,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test test-slow lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
+.PHONY: test test-rest test-slow lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
 # Python tests by groups, a process and servers of its own each: no process collects what another runs. What is in no
 # other group is in `rest`.
 GROUP_runtime := tests/runtime
@@ -71,51 +79,53 @@ GROUP_library := tests/scheduler tests/parity tests/cli tests/docs tests/deploy 
 GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e2e %/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT := unit-runtime unit-control unit-library unit-rest
 
-# One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for.
-# First the dashboard's packages and its build, which most parts need, and what is short besides: a processor is idle until
-# that has ended. Then the rest, those that take long first: make begins with them in this order only where nothing that
-# they need is still to be made. A part prints when it has ended. unit-runtime, which waits more than it computes, and
-# e2e, which waits for a browser, are not to be alone at the end.
-FIRST := frontend imports docs
-PARTS := unit-control unit-runtime types unit-library e2e unit-rest frontend-test lint schema-check
-IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
-test: setup  ## Everything that must pass, but for test-slow and chaos-ci
-	@$(COMPILE)  # once: several parts would begin with it at the same time
-	@+$(IN_PARALLEL) $(FIRST)
+# Two more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for;
+# those that take long first, and what is short fills the end. Before the dashboard's packages are there only `types` can
+# begin, beside the compiling of packages. A part prints when it has ended.
+PARTS := types frontend unit-control unit-library unit-runtime unit-rest frontend-test e2e lint schema-check docs imports
+IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 2)) --output-sync=target
+test:  ## Everything that must pass, but for test-slow and chaos-ci
 	@+$(IN_PARALLEL) $(PARTS)
 	@echo "make test: everything passed"
 
-# Whole gangs, platforms, sandboxes and pages: what takes a processor for half a second or more.
-test-slow: setup frontend browser  ## The tests with the marker slow, which unit and e2e leave out
-	@$(COMPILE)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit-shown
-	@echo "make test-slow: everything passed"
-
-# Chaos waits for a clock as much as for a processor, and the platforms' tests are done before the Python tests are.
-test-rest: setup frontend browser  ## All that make test leaves out: test-slow, and chaos-ci beside it
-	@$(COMPILE)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e-then-chaos slow-unit-shown
+# Two processes for tests of the whole platform, each with one that all of its tests share, and as many as for `make unit` for
+# all others. The tests of a file stay together; each process has servers of its own. `make chaos` alone runs the three files
+# that take longest.
+POOL := --dist loadfile --no-loadscope-reorder
+ONLY_IN_CHAOS := chaos/test_(sandbox_processes|platform|backups)
+FILES_MARKED = $$(grep -rlE --include='test_*.py' 'mark\.($(1))' tests | grep -vE '^tests/e2e/|$(ONLY_IN_CHAOS)')
+test-rest: compiled frontend browser  ## All that make test leaves out: test-slow and chaos-ci
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-and-chaos-shown
 	@echo "make test-rest: everything passed"
 
-.PHONY: test-rest slow-e2e-then-chaos slow-e2e slow-unit-shown slow-unit
-slow-e2e-then-chaos:
-	@$(MAKE) --no-print-directory --output-sync=none slow-e2e
-	@$(MAKE) --no-print-directory --output-sync=none chaos-ci
+test-slow: compiled frontend browser  ## What takes a processor for half a second or more: gangs, platforms, sandboxes, pages (ARGS=)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit
+	@echo "make test-slow: everything passed"
 
+chaos-ci: compiled  ## The tests of faults, which all others leave out: platforms, rounds and restores killed, objects corrupted
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) $(POOL) $(or $(ARGS),$(call FILES_MARKED,chaos))
+
+.PHONY: slow-e2e slow-unit slow-and-chaos slow-and-chaos-shown
 slow-e2e:
 	@time python -m pytest -m "slow and e2e" -n 2 --dist loadfile --durations=8 $(or $(ARGS),tests/e2e)
 
-slow-unit-shown:
-	@$(MAKE) --no-print-directory --output-sync=none slow-unit
-
 slow-unit:
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "slow and not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder \
-	  $(or $(ARGS),$$(grep -rl --include='test_*.py' 'mark\.slow' tests | grep -v tests/e2e))
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "slow and not e2e and not chaos" -n $(JOBS) $(POOL) \
+	  $(or $(ARGS),$(call FILES_MARKED,slow))
 
-COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+slow-and-chaos-shown:
+	@$(MAKE) --no-print-directory --output-sync=none slow-and-chaos
+
+slow-and-chaos:
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "(slow or chaos) and not e2e" -n $(JOBS) $(POOL) --durations=12 \
+	  $(call FILES_MARKED,slow|chaos)
+
+.PHONY: compiled
+compiled: setup
+	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
 .PHONY: $(UNIT)
-$(UNIT): unit-%: setup frontend/node_modules/.installed
+$(UNIT): unit-%: compiled frontend/node_modules/.installed
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
 lint: setup frontend/node_modules/.installed scan  ## ruff (with bandit's rules), oxlint with type checks, and the scans
@@ -128,7 +138,7 @@ scan: setup frontend/node_modules/.installed  ## Known flaws of the pinned packa
 format: setup  ## Let ruff mend what it can
 	@ruff check --fix . ; ruff format .
 
-types: setup  ## mypy
+types: $(VENV)/.installed  ## mypy
 	@time mypy scheduler mlhub
 
 imports: setup  ## Who may import whom
@@ -160,13 +170,11 @@ client: setup  ## Write the typed part of mlhub.client from the schema, and its 
 schema-check: setup frontend/node_modules/.installed  ## The committed schema, types and client are those of the code
 	@time deploy/local/schema-check.sh
 
-# All groups of Python tests at once. Each process has servers of its own; the tests of a file stay together. Half of a test
-# is waiting for processes that it started, so there is one more than processors. JOBS=0: in one process. With bytecode a
-# process of the platform starts in three quarters of the time, and tests are collected in half of it.
+# All groups of Python tests at once, in one process more than there are processors. JOBS=0: in one process. With bytecode
+# a process of the platform starts in three quarters of the time, and tests are collected in half of it.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-unit: setup frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
-	@$(COMPILE)
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+unit: compiled frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" -n $(JOBS) $(POOL) $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && time npm test --silent
@@ -180,7 +188,7 @@ pictures: setup frontend browser  ## The README's pictures of the dashboard
 visual-renew: setup frontend browser  ## Take the pages as they are for references (ARGS=pattern of pages)
 	@time python -m tests.e2e.visual --renew $(ARGS)
 
-e2e: setup frontend  ## The whole platform, driven through a real browser
+e2e: compiled frontend  ## The whole platform, driven through a real browser
 	@deploy/local/chromium.sh  # no prerequisite: make begins with what waits for none, and this part is to come early
 	@time python -m pytest -m "e2e and not slow" $(or $(ARGS),tests/e2e)
 
@@ -191,11 +199,6 @@ test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes
 .PHONY: test-examples
 test-examples: setup  ## Run examples/ on a platform of its own, by the commands of its README (ARGS=names)
 	@OMP_NUM_THREADS=1 python -m tests.examples $(ARGS)
-
-chaos-ci: setup  ## The tests of faults, which all others leave out: platforms, rounds and restores killed, objects corrupted
-	@$(COMPILE)
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) --dist loadfile --no-loadscope-reorder \
-	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -vE 'chaos/test_(sandbox_processes|platform|backups)'))
 
 chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
 	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)

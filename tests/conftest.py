@@ -81,9 +81,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _put_long_files_first(items: list[pytest.Item]) -> None:
     """At the end they would leave the other processes idle."""
-    ranks = {item.path: 2 for item in items}
+    marks = ("chaos", "slow", "dist")
+    ranks = {item.path: len(marks) for item in items}
     for item in items:
-        for rank, mark in enumerate(("slow", "dist")):
+        for rank, mark in enumerate(marks):
             if item.get_closest_marker(mark) is not None:
                 ranks[item.path] = min(ranks[item.path], rank)
     items.sort(key=lambda item: ranks[item.path])

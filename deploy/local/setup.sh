@@ -21,15 +21,14 @@ torch=$!
 uv -r "$without_torch"
 wait "$torch"
 pip -r requirements.txt # what that wheel of torch needs besides
-# The platform's processes write no bytecode: without it each of them would compile all packages again at every start.
-# Those of development are left out; the tests write theirs. So is a second client of Kubernetes, for asyncio: 963 files
-# that nothing here imports.
-echo "setup: compiling"
-"$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/|/kubernetes/aio/' "$venv/lib" || true # some packages ship templates that are no Python
+# What is to be compiled, which is not done here because the dashboard's packages can be fetched meanwhile. Those of
+# development are left out: the tests write their bytecode.
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+find "$site" -mindepth 1 -maxdepth 1 ! -name '*.dist-info' ! -name __pycache__ >"$venv/.packages"
 echo "setup: installing what tests need"
 uv -r requirements-dev.txt
 # Python in other folders finds this checkout, and so does the command mlhub
-echo "$PWD" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/mlhub.pth"
+echo "$PWD" >"$site/mlhub.pth"
 cat >"$venv/bin/mlhub" <<COMMAND
 #!$(cd "$venv/bin" && pwd)/python
 import sys
