@@ -151,6 +151,10 @@ class JobClass:
             found = self._curves[sizes] = tuple([self._at(n)[2] for n in sizes])
         return found
 
+    def knows(self, sizes: tuple[int, ...]) -> bool:
+        """Returns whether curve() of these sizes was worked out before."""
+        return sizes in self._curves
+
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a cautious step at each of these sizes, at its best spread."""
         found = self._best_curves.get(sizes)
