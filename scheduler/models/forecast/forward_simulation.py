@@ -181,6 +181,10 @@ class _TypedSpeeds:
             self._steps_s[job.id, n_workers] = found
         return found
 
+    def steps_s(self, job: JobSnapshot, sizes: Sequence[int]) -> tuple[float, ...]:
+        """step_s() at each of these sizes."""
+        return self._speeds.packed_curve(job, tuple(sizes), gpu_type=self._gpu_type(job))
+
 
 class _Books:
     """What jobs of the forecast take out of quota, and give back to it."""
@@ -274,13 +278,19 @@ class _State:
         self, now_s: float, *, is_allowed: Callable[[JobSnapshot, int], bool], tenants: Collection[str] | None = None
     ) -> None:
         for job in self.line.take(lambda: self.free, is_allowed, tenants=tenants):
-            least, *larger = self._sizes(job)  # the line has asked for the least
-            fitting = [least, *(n for n in larger if n <= self.free and is_allowed(job, n))]
-            n_workers = least
-            if len(fitting) > 1:
-                n_workers = min(fitting, key=lambda n: (self._speeds.step_s(job, n), n))
+            n_workers = self._fastest(job, is_allowed)
             self.launch(job, n_workers, from_s=now_s + start_cost_s(job), now_s=now_s)
             self.free -= n_workers
+
+    def _fastest(self, job: JobSnapshot, is_allowed: Callable[[JobSnapshot, int], bool]) -> int:
+        """The fastest size that fits and is allowed, of equals the least; the line has asked for the least one."""
+        sizes = self._sizes(job)
+        if len(sizes) == 1 or sizes[1] > self.free:
+            return sizes[0]
+        for _, n in sorted(zip(self._speeds.steps_s(job, sizes), sizes, strict=True)):
+            if n == sizes[0] or (n <= self.free and is_allowed(job, n)):
+                return n
+        return sizes[0]
 
     def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
         return self._books is None or self._books.allows(job, n_workers)

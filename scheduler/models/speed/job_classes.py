@@ -122,6 +122,7 @@ class JobClass:
         "_best_curves",
         "_curves",
         "_declared_step_s",
+        "_packed_curves",
         "_times",
         "prices",
     )
@@ -134,6 +135,7 @@ class JobClass:
         self._best: dict[int, tuple[float, int, float]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self._packed_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
@@ -161,6 +163,14 @@ class JobClass:
         if found is None:
             self.prices.prepare(sizes)
             found = self._best_curves[sizes] = tuple([self._at(n)[0] for n in sizes])
+        return found
+
+    def packed_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """Returns the seconds of a step at each of these sizes, packed."""
+        found = self._packed_curves.get(sizes)
+        if found is None:
+            self.prices.prepare(sizes)
+            found = self._packed_curves[sizes] = tuple([self.times(n).step_s for n in sizes])
         return found
 
     def best(self, n_workers: int) -> tuple[float, int]:

@@ -118,6 +118,10 @@ class JobSpeeds:
         """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, gpu_type).curve(sizes)
 
+    def packed_curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
+        """Returns step_s() at each of these sizes, packed."""
+        return self._job_class(job, gpu_type).packed_curve(sizes)
+
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
         return self._job_class(job, gpu_type).best(n_workers)[1]
