@@ -77,9 +77,9 @@ class JobValues:
         self.n_trials = Counter(job.study for job in self.jobs if job.study)
         self.capacity = capacity_by_type(view.nodes)
         self.is_mixed = len(self.capacity) > 1
-        self._node_types = {node.name: node.gpu_type for node in view.nodes}
         self._types: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        self._held_types: dict[str, str] = {}
+        node_types = {node.name: node.gpu_type for node in view.nodes}
+        self._held_types = {job.id: _type_held(job, node_types) for job in (*self.running, *view.settled)}
         self._n_there: dict[str, int] = {}
         self._restart_s = {job.id: restart_cost_s(job) for job in (*self.jobs, *view.settled)}
         self._steps_left = {job.id: steps_left(job) for job in (*self.jobs, *view.settled)}
@@ -135,15 +135,7 @@ class JobValues:
 
     def held_type(self, job: JobSnapshot) -> str:
         """Returns the type of the GPUs that the job holds; "" for a waiting one."""
-        found = self._held_types.get(job.id)
-        if found is None:
-            found = ""
-            for share in job.held.shares if job.held is not None else ():
-                if share.gpus:
-                    found = self._node_types.get(share.node, "")
-                    break
-            self._held_types[job.id] = found
-        return found
+        return self._held_types.get(job.id, "")
 
     def n_there(self, job: JobSnapshot) -> int:
         """Returns the GPUs that the job holds of the type that it is valued on."""
@@ -204,14 +196,14 @@ class JobValues:
         train_F = np.array([self._steps_left[job.id] for job in jobs])[arrays.job_F] * step_F
         worth_F = self._is_worth_a_start_F(jobs, arrays, train_F)
         best_J = arrays.fastest_J(step_F, among_F=worth_F, share=self._share)
-        margin, restart_s = self.policy.margin, self._restart_s
-        change_J = np.array([restart_s[job.id] * (1 + margin if self.held_type(job) else 1) for job in jobs])
-        each = zip(pairs, arrays.size_F[best_J].tolist(), (train_F[best_J] + change_J).tolist(), strict=True)
-        for (job, t), n_gpus, left_s in each:
-            if t == self.held_type(job):
+        own_types = [self.held_type(job) for job in jobs]
+        charged_J = np.where([bool(own) for own in own_types], 1 + self.policy.margin, 1.0)
+        left_J = train_F[best_J] + np.array([self._restart_s[job.id] for job in jobs]) * charged_J
+        for (job, t), own, n, left_s in zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True):
+            if t == own:
                 options[job.id].add(t, n_held(job), self._stay_s(job))
             else:
-                options[job.id].add(t, n_gpus, left_s)
+                options[job.id].add(t, n, left_s)
 
     def _stay_s(self, job: JobSnapshot) -> float:
         return self.present_left_s(job) / (1 + self.policy.stickiness)
@@ -340,6 +332,11 @@ class JobValues:
     def _is_starved(self, job: JobSnapshot) -> bool:
         waited_s = self.view.now_s - self.waiting_since[job.id]
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
+
+
+def _type_held(job: JobSnapshot, node_types: Mapping[str, str]) -> str:
+    shares = job.held.shares if job.held is not None else ()
+    return next((node_types.get(share.node, "") for share in shares if share.gpus), "")
 
 
 def _with(sizes: tuple[int, ...], n_there: int) -> tuple[int, ...]:

@@ -42,10 +42,8 @@ class SizeArrays:
 
     def rows(self, value_F: NDArray[Any], among_F: Flags) -> list[list[Any]]:
         """Returns the values of each job, at those of its sizes that count."""
-        if not len(value_F):
-            return []
         values, found, at = value_F[among_F].tolist(), [], 0
-        for n in np.add.reduceat(among_F, self._first_J, dtype=np.int64).tolist():
+        for n in np.bincount(self.job_F[among_F], minlength=len(self._first_J)).tolist():
             found.append(values[at : at + n])
             at += n
         return found
