@@ -33,7 +33,7 @@ class SizeGangs(NamedTuple):
 
 
 class TypeGangs(NamedTuple):
-    """Names the gangs of one type of GPU. where: on axis G; place, by_size: of each gang and size, counted from there."""
+    """Names the gangs of one type of GPU. where: on axis G; place, by_size: of gangs and sizes, counted from there."""
 
     gpu_type: str
     gangs: tuple[Gang, ...]

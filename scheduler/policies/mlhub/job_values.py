@@ -127,7 +127,7 @@ class JobValues:
             self._left_s[job.id] = left_s = dict(zip(own_sizes, times, strict=True))
             if n_there:
                 left_s[n_there] = self.present_left_s(job)
-        self.is_rigid = all([len(own_sizes) == 1 for own_sizes in self.standard_sizes.values()])
+        self.is_rigid = all(len(own_sizes) == 1 for own_sizes in self.standard_sizes.values())
         self._values: dict[str, dict[int, float]] = {}
         self.weights = self._weights()
 
@@ -199,11 +199,12 @@ class JobValues:
         own_types = [self.held_type(job) for job in jobs]
         charged_J = np.where([bool(own) for own in own_types], 1 + self.policy.margin, 1.0)
         left_J = train_F[best_J] + np.array([self._restart_s[job.id] for job in jobs]) * charged_J
-        for (job, t), own, n, left_s in zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True):
+        each = zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True)
+        for (job, t), own, n_gpus, left_s in each:
             if t == own:
                 options[job.id].add(t, n_held(job), self._stay_s(job))
             else:
-                options[job.id].add(t, n, left_s)
+                options[job.id].add(t, n_gpus, left_s)
 
     def _stay_s(self, job: JobSnapshot) -> float:
         return self.present_left_s(job) / (1 + self.policy.stickiness)
