@@ -301,9 +301,10 @@ class _State:
         return books is not None and books.quota.is_guaranteed(job.tenant, n_workers) and books.allows(job, n_workers)
 
     def grow(self, now_s: float) -> None:
-        for one in sorted(self.active.values(), key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
-            larger = [n for n in self._sizes(one.job) if one.n_workers < n <= one.n_workers + self.free]
-            if not larger or now_s < one.at_s:
+        able = [one for one in self.active.values() if now_s >= one.at_s and self._larger(one)]
+        for one in sorted(able, key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
+            larger = self._larger(one)
+            if not larger:
                 continue
             steps = max(0.0, one.steps - (now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers))
             cost_s = restart_cost_s(one.job)
@@ -311,6 +312,13 @@ class _State:
             if self._train_s(one.job, best, steps) + cost_s >= self._train_s(one.job, one.n_workers, steps):
                 continue
             self._resize(one, best, steps=steps, at_s=now_s + cost_s)
+
+    def _larger(self, one: _Active) -> list[int]:
+        """The sizes that it could have with what is free."""
+        sizes = self._sizes(one.job)
+        if sizes[-1] <= one.n_workers:
+            return []
+        return [n for n in sizes if one.n_workers < n <= one.n_workers + self.free]
 
     def _resize(self, one: _Active, n_workers: int, *, steps: float, at_s: float) -> None:
         self.free -= n_workers - one.n_workers

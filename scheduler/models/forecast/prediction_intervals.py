@@ -141,7 +141,7 @@ class PredictionIntervals:
         """
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
-            seen = [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.group.value, p90_s, forecast.cause]
+            seen = [now_s, max(forecast.half_s, 1.0), forecast.spread, str(forecast.group), p90_s, forecast.cause]
             points = [*points, seen]
             if len(points) > MOST_KEPT:
                 every, points = 2 * every, points[::2]

@@ -71,7 +71,6 @@ class JobSpeeds:
         self._tables: dict[str, _Tables] = {}
         self._kinds: dict[str, _Kind] = {}
         self._by_family: dict[tuple[object, ...], _Tables] = {}
-        self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
     def tables(self, job: JobSnapshot) -> ModelTables:
         """Returns the tables of the job's model."""
@@ -139,11 +138,8 @@ class JobSpeeds:
 
         Two workers are assumed to gain until several were measured, where the job may have one (UNMEASURED_PAIR).
         """
-        key = (job.id, n_workers, gpu_type, n_nodes)
-        found = self._steps_s.get(key)
-        if found is None:
-            found = self._steps_s[key] = self._job_class(job, gpu_type).times(n_workers, n_nodes).step_s
-        return found
+        job_class = self._job_class(job, gpu_type)
+        return job_class.times(n_workers, n_nodes).step_s if n_nodes else job_class.packed_s(n_workers)
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
         """Returns step_s() without the assumption on two workers."""
