@@ -70,6 +70,7 @@ class JobSpeeds:
         self._types = self.topology.gpu_types()
         self._tables: dict[str, _Tables] = {}
         self._kinds: dict[str, _Kind] = {}
+        self._steps_s: dict[tuple[str, int, str, int], float] = {}
         self._by_family: dict[tuple[object, ...], _Tables] = {}
 
     def tables(self, job: JobSnapshot) -> ModelTables:
@@ -138,8 +139,13 @@ class JobSpeeds:
 
         Two workers are assumed to gain until several were measured, where the job may have one (UNMEASURED_PAIR).
         """
-        job_class = self._job_class(job, gpu_type)
-        return job_class.times(n_workers, n_nodes).step_s if n_nodes else job_class.packed_s(n_workers)
+        key = (job.id, n_workers, gpu_type, n_nodes)
+        found = self._steps_s.get(key)
+        if found is None:
+            job_class = self._job_class(job, gpu_type)
+            found = job_class.times(n_workers, n_nodes).step_s if n_nodes else job_class.packed_s(n_workers)
+            self._steps_s[key] = found
+        return found
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
         """Returns step_s() without the assumption on two workers."""
