@@ -317,7 +317,7 @@ class Ledger:
         host: HostResources = NOTHING,
     ) -> None:
         """Takes a job out of the books."""
-        back = NOTHING.without(host)
+        back = NOTHING if self.hosts is None else NOTHING.without(host)
         self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared, user=user, gpu_type=gpu_type, host=back)
 
     def _above(self, tenant: TenantSnapshot) -> str:

@@ -39,7 +39,9 @@ def admit(
     limits = limits or GpuHourLimits(snapshot)
     standing = {} if limits else cluster.standing.under(snapshot.tenants)
     new = [job for job in snapshot.jobs if standing.get(job.id) is not job] if standing else snapshot.jobs
-    check(snapshot, new)
+    checked = snapshot.racks, snapshot.tenants
+    check(snapshot, new, is_known_cluster=checked == cluster.checked)
+    cluster.checked = checked
     notable = snapshot.jobs if notable is None else notable
     state = _initial_state(snapshot, memory.resizing, cluster, limits, notable)  # 1
     staying = _settle(state, new, memory.resizing, cluster)  # 2
@@ -95,7 +97,7 @@ def _settle(
 
     new: all but those that an earlier round found able to run; they still are.
     """
-    runnable = set[Needs]()
+    runnable = set[Needs]() if state.limits else cluster.standing.runnable
     staying: list[tuple[JobSnapshot, GangAllocation]] = []
     for job in new:
         held = job.held

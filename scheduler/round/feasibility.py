@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot
-from scheduler.api.topology import NodeSnapshot
+from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.round.standing_jobs import StandingJobs
 
@@ -13,11 +13,13 @@ from scheduler.round.standing_jobs import StandingJobs
 class EmptyCluster:
     """Holds the cluster without jobs. GPU types are counted once; answers for jobs with equal needs are kept.
 
-    standing: jobs that waited in earlier rounds.
+    standing: jobs that waited in earlier rounds. checked: the racks and tenants that were found sound with these nodes
+    last; None = the nodes were not looked at yet.
     """
 
     def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
         self.nodes = nodes
+        self.checked: tuple[tuple[RackSnapshot, ...], tuple[TenantSnapshot, ...]] | None = None
         self._free = free = FreeResources(nodes)
         self._n_gpus: dict[str, int] = {}  # by type
         self._n_schedulable: dict[str, int] = {}  # of nodes that accept new jobs

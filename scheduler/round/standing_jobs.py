@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, TenantSnapshot
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Needs, Phase, TenantSnapshot
+
+MAX_NEEDS = 20_000
 
 
 class StandingJobs:
@@ -13,17 +15,20 @@ class StandingJobs:
     never changes: what was found of one holds for as long as it is the same object and the tenants, with their limits,
     are the same.
 
-    At most twice as many are kept as the newest round has jobs.
+    runnable: needs of jobs that were found able to run; another job with the same needs is, too.
+
+    At most twice as many jobs are kept as the newest round has, and MAX_NEEDS needs.
     """
 
     def __init__(self) -> None:
         self._tenants: tuple[TenantSnapshot, ...] = ()
         self._jobs: dict[str, JobSnapshot] = {}
+        self.runnable: set[Needs] = set()
 
     def under(self, tenants: tuple[TenantSnapshot, ...]) -> Mapping[str, JobSnapshot]:
         """Returns the jobs by id that were candidates under these tenants."""
         if tenants != self._tenants:
-            self._tenants, self._jobs = tenants, {}
+            self._tenants, self._jobs, self.runnable = tenants, {}, set()
         return self._jobs
 
     def add(self, snapshot: ClusterSnapshot, candidates: Iterable[JobSnapshot]) -> None:
@@ -32,6 +37,8 @@ class StandingJobs:
         if len(self._jobs) > 2 * len(snapshot.jobs):
             there = {job.id for job in snapshot.jobs}
             self._jobs = {job_id: job for job_id, job in self._jobs.items() if job_id in there}
+        if len(self.runnable) > MAX_NEEDS:
+            self.runnable.clear()
 
 
 class NotableJobs:

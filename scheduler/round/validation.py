@@ -11,10 +11,13 @@ from scheduler.api.snapshot import RULES_BY_TYPE, ClusterSnapshot, JobSnapshot, 
 from scheduler.api.topology import NodeSnapshot
 
 
-def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -> None:
+def check(
+    snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None, *, is_known_cluster: bool = False
+) -> None:
     """Checks a snapshot. Raises ValueError for one that no round can work with.
 
-    new: the jobs that were not checked before; None = all.
+    new: the jobs that were not checked before; None = all. is_known_cluster: the same nodes, racks and tenants were
+    checked before.
 
     Ids and names are unique; numbers are finite and not negative, those of measurements and quotas too; nodes are in
     racks that exist; links have a bandwidth above 0 (it may be infinite).
@@ -24,9 +27,10 @@ def check(snapshot: ClusterSnapshot, new: Sequence[JobSnapshot] | None = None) -
     _check_ids(snapshot)
     _check_jobs(snapshot.jobs if new is None else new)
     _check_measurements(snapshot.jobs if new is None else new)
-    _check_nodes(snapshot)
-    for tenant in snapshot.tenants:
-        _check_tenant(tenant)
+    if not is_known_cluster:
+        _check_nodes(snapshot)
+        for tenant in snapshot.tenants:
+            _check_tenant(tenant)
 
 
 def _check_ids(snapshot: ClusterSnapshot) -> None:

@@ -5,7 +5,8 @@ Scores count by how much the prediction was like the one that is asked for. In f
 others together as so many: conformal prediction within a category (Mondrian; Vovk, Gammerman and Shafer, 2005, 4.5),
 where one seen rarely borrows from the rest. And the less, the longer or shorter the predicted time was: localised
 conformal prediction (Guan, 2023), since a short job is overtaken, preempted or demoted less than a long one. Where few
-are like it, what the models say themselves has the more weight. Axes: S scores, Q predictions that are asked for.
+are like it, what the models say themselves has the more weight. Axes: S scores, Q predictions that are asked for, P
+predicted times of these.
 """
 
 from __future__ import annotations
@@ -63,8 +64,10 @@ class CensoredScores:
 
     def _weights_for(self, asked: Sequence[tuple[str, float]]) -> Floats:
         """A score counts 1 / e for every factor of e between the predicted times. Shape (Q, S)."""
-        away_QS = np.abs(self._log_S - np.array([log_s for _, log_s in asked])[:, None])
-        weight_QS: Floats = self._weight_S * np.exp(-away_QS * self._is_known_S)
+        places = {log_s: place for place, log_s in enumerate(dict.fromkeys([log_s for _, log_s in asked]))}
+        away_PS = np.abs(self._log_S - np.array(list(places))[:, None])
+        weight_PS = self._weight_S * np.exp(-away_PS * self._is_known_S)
+        weight_QS: Floats = weight_PS[[places[log_s] for _, log_s in asked]]
         is_other_QS = np.array([self._others(cause) for cause, _ in asked])
         others = [float(weight_S @ is_other_S) for weight_S, is_other_S in zip(weight_QS, is_other_QS, strict=True)]
         surplus_Q = np.array([1 - self._pooled / each if each > self._pooled else 0.0 for each in others])

@@ -181,6 +181,10 @@ class _TypedSpeeds:
             self._steps_s[job.id, n_workers] = found
         return found
 
+    def steps_s(self, job: JobSnapshot, sizes: Sequence[int]) -> tuple[float, ...]:
+        """step_s() at each of these sizes."""
+        return self._speeds.packed_curve(job, tuple(sizes), gpu_type=self._gpu_type(job))
+
 
 class _Books:
     """What jobs of the forecast take out of quota, and give back to it."""
@@ -274,13 +278,19 @@ class _State:
         self, now_s: float, *, is_allowed: Callable[[JobSnapshot, int], bool], tenants: Collection[str] | None = None
     ) -> None:
         for job in self.line.take(lambda: self.free, is_allowed, tenants=tenants):
-            least, *larger = self._sizes(job)  # the line has asked for the least
-            fitting = [least, *(n for n in larger if n <= self.free and is_allowed(job, n))]
-            n_workers = least
-            if len(fitting) > 1:
-                n_workers = min(fitting, key=lambda n: (self._speeds.step_s(job, n), n))
+            n_workers = self._fastest(job, is_allowed)
             self.launch(job, n_workers, from_s=now_s + start_cost_s(job), now_s=now_s)
             self.free -= n_workers
+
+    def _fastest(self, job: JobSnapshot, is_allowed: Callable[[JobSnapshot, int], bool]) -> int:
+        """The fastest size that fits and is allowed, of equals the least; the line has asked for the least one."""
+        sizes = self._sizes(job)
+        if len(sizes) == 1 or sizes[1] > self.free:
+            return sizes[0]
+        for _, n in sorted(zip(self._speeds.steps_s(job, sizes), sizes, strict=True)):
+            if n == sizes[0] or (n <= self.free and is_allowed(job, n)):
+                return n
+        return sizes[0]
 
     def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
         return self._books is None or self._books.allows(job, n_workers)
@@ -291,9 +301,10 @@ class _State:
         return books is not None and books.quota.is_guaranteed(job.tenant, n_workers) and books.allows(job, n_workers)
 
     def grow(self, now_s: float) -> None:
-        for one in sorted(self.active.values(), key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
-            larger = [n for n in self._sizes(one.job) if one.n_workers < n <= one.n_workers + self.free]
-            if not larger or now_s < one.at_s:
+        able = [one for one in self.active.values() if now_s >= one.at_s and self._larger(one)]
+        for one in sorted(able, key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
+            larger = self._larger(one)
+            if not larger:
                 continue
             steps = max(0.0, one.steps - (now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers))
             cost_s = restart_cost_s(one.job)
@@ -301,6 +312,13 @@ class _State:
             if self._train_s(one.job, best, steps) + cost_s >= self._train_s(one.job, one.n_workers, steps):
                 continue
             self._resize(one, best, steps=steps, at_s=now_s + cost_s)
+
+    def _larger(self, one: _Active) -> list[int]:
+        """The sizes that it could have with what is free."""
+        sizes = self._sizes(one.job)
+        if sizes[-1] <= one.n_workers:
+            return []
+        return [n for n in sizes if one.n_workers < n <= one.n_workers + self.free]
 
     def _resize(self, one: _Active, n_workers: int, *, steps: float, at_s: float) -> None:
         self.free -= n_workers - one.n_workers

@@ -56,14 +56,17 @@ class TimeForecast:
     """Holds the predicted seconds until a job starts or ends, the P50 (half_s), and its spread: the logarithm of the
     P90 (most_s) over it, at least LEAST_SPREAD.
 
-    cause: for which the job waits; "" where it does not.
+    cause: for which the job waits; "" where it does not. cell, part: the cell of the predicted time, and the part of
+    it that lies below.
     """
 
-    __slots__ = ("cause", "group", "half_s", "spread")
+    __slots__ = ("cause", "cell", "group", "half_s", "part", "spread")
 
     def __init__(self, half_s: float, most_s: float, group: ForecastGroup, cause: str = "") -> None:
         self.half_s, self.group, self.cause = half_s, group, cause
-        self.spread = max(LEAST_SPREAD, math.log(max(most_s, 1.0) / max(half_s, 1.0)))
+        least_s = max(half_s, 1.0)
+        self.spread = max(LEAST_SPREAD, math.log(max(most_s, 1.0) / least_s))
+        self.cell, self.part = divmod(math.log(least_s) / CELL, 1.0)
 
 
 class PredictionIntervals:
@@ -86,7 +89,7 @@ class PredictionIntervals:
         self._unfinished: dict[str, list[tuple[int, list[Any]]]] = {group: [] for group in ForecastGroup}
         self._closed_at_s = 0.0
         self._scores: dict[str, CensoredScores] = {}
-        self._found: dict[tuple[str, str, float], list[float]] = {}
+        self._found: dict[str, dict[_Cell, list[float]]] = {group: {} for group in ForecastGroup}
 
     @property
     def known(self) -> Collection[str]:
@@ -100,29 +103,28 @@ class PredictionIntervals:
         self._outlive(now_s)
         self._unfinished, self._closed_at_s = self._open_points(), now_s
         self._scores.clear()
-        self._found.clear()
         for group in ForecastGroup:
+            self._found[group].clear()
             self._ended[group] = self._ended[group][-MOST_ENDED:]
             self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
 
     def prepare(self, forecasts: Iterable[TimeForecast]) -> None:
         """Looks up at once what is going to be asked for of these forecasts."""
-        wanted: dict[str, dict[_Cell, None]] = {}  # by group
+        wanted: dict[str, dict[_Cell, None]] = {group: {} for group in ForecastGroup if self._has_learnt(group)}
         for one in forecasts:
-            if self._has_learnt(one.group):
-                cell = _cell_of(one.half_s)[0]
-                cells = wanted.setdefault(one.group, {})
-                cells[one.cause, cell] = cells[one.cause, cell + 1.0] = None
+            cells = wanted.get(one.group)
+            if cells is not None:
+                cells[one.cause, one.cell] = cells[one.cause, one.cell + 1.0] = None
         for group, cells in wanted.items():
-            self._look_up(group, [cell for cell in cells if (group, *cell) not in self._found])
+            self._look_up(group, [cell for cell in cells if cell not in self._found[group]])
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.
 
         These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
-        spread, half_s, group = forecast.spread, forecast.half_s, forecast.group
-        high, middle = self._quantiles(group, forecast.cause, half_s)
+        spread, half_s = forecast.spread, forecast.half_s
+        high, middle = self._quantiles(forecast)
         p90_s = max(half_s, 1.0) * _spread_factor(high * spread)
         return min(half_s * _spread_factor(middle * spread) if middle else half_s, p90_s), p90_s
 
@@ -139,7 +141,7 @@ class PredictionIntervals:
         """
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
-            seen = [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.group.value, p90_s, forecast.cause]
+            seen = [now_s, max(forecast.half_s, 1.0), forecast.spread, str(forecast.group), p90_s, forecast.cause]
             points = [*points, seen]
             if len(points) > MOST_KEPT:
                 every, points = 2 * every, points[::2]
@@ -198,38 +200,36 @@ class PredictionIntervals:
             points, now_s = self._unfinished[group], self._closed_at_s
             stride = 1 + len(points) // MOST_OPEN
             is_first = group in _FIRST
-            scores: list[Score] = list(self._ended[group])
-            for every, (at_s, half_s, spread, _, _, cause) in points[::stride]:
-                weight = stride * (1.0 if is_first else float(every))
-                scores.append((_score(at_s, half_s, spread, now_s), weight, 0.0, cause, half_s))
+            scores: list[Score] = [
+                (_score(at_s, half_s, spread, now_s), stride * (1.0 if is_first else every), 0.0, cause, half_s)
+                for every, (at_s, half_s, spread, _, _, cause) in points[::stride]
+            ]
+            scores = [*self._ended[group], *scores]
             per_job = 1.0 if is_first else PER_JOB
             self._scores[group] = CensoredScores(scores, prior=PRIOR_JOBS * per_job, pooled=POOLED_JOBS * per_job)
         return self._scores[group]
 
-    def _quantiles(self, group: str, cause: str, half_s: float) -> tuple[float, float]:
+    def _quantiles(self, forecast: TimeForecast) -> tuple[float, float]:
         """Where nine of ten scores lie, and half of them; the models' own, 1 and 0, until a job has ended.
 
         They are looked up at predicted times that are a factor of exp(CELL) apart; between two of these they lie
         between theirs, so that predictions that differ a little keep their order.
         """
+        group, cause, cell, part = forecast.group, forecast.cause, forecast.cell, forecast.part
         if not self._has_learnt(group):
             return 1.0, 0.0
-        cell, part = _cell_of(half_s)
-        high, middle = self._at(group, cause, cell)
-        next_high, next_middle = self._at(group, cause, cell + 1.0)
+        found = self._found[group]
+        if (cause, cell) not in found or (cause, cell + 1.0) not in found:
+            self._look_up(group, [(cause, cell), (cause, cell + 1.0)])
+        (high, middle), (next_high, next_middle) = found[cause, cell], found[cause, cell + 1.0]
         return high + part * (next_high - high), middle + part * (next_middle - middle)
-
-    def _at(self, group: str, cause: str, cell: float) -> list[float]:
-        if (group, cause, cell) not in self._found:
-            self._look_up(group, [(cause, cell)])
-        return self._found[group, cause, cell]
 
     def _look_up(self, group: str, cells: Sequence[_Cell]) -> None:
         if not cells:
             return
         asked = [(cause, cell * CELL) for cause, cell in cells]
         found = self._scores_of(group).quantiles(asked, (1 - self._alpha[group], 0.5))
-        self._found.update({(group, *cell): each for cell, each in zip(cells, found, strict=True)})
+        self._found[group].update(zip(cells, found, strict=True))
 
     def _has_learnt(self, group: str) -> bool:
         return bool(self._n_jobs[group] and self._ended[group])
@@ -241,11 +241,6 @@ def _with_unknown_seconds(memory: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**memory, "format": FORMAT} | {
         group: {**each, "ended": [[*score, 0.0] for score in each.get("ended", ())]} for group, each in scores.items()
     }
-
-
-def _cell_of(half_s: float) -> tuple[float, float]:
-    """The cell of a predicted time, and the part of it that lies below."""
-    return divmod(math.log(max(half_s, 1.0)) / CELL, 1.0)
 
 
 def _spread_factor(exponent: float) -> float:

@@ -122,6 +122,7 @@ class JobClass:
         "_best_curves",
         "_curves",
         "_declared_step_s",
+        "_packed_curves",
         "_times",
         "prices",
     )
@@ -131,9 +132,10 @@ class JobClass:
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
         self._times: dict[StepTimes, tuple[list[float], list[float], list[float]]] = {}  # the fields of LayoutTimes
-        self._best: dict[int, tuple[float, int, float]] = {}
+        self._best: dict[int, tuple[float, int, float, float]] = {}  # see _at()
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self._packed_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
@@ -151,6 +153,10 @@ class JobClass:
             found = self._curves[sizes] = tuple([self._at(n)[2] for n in sizes])
         return found
 
+    def knows(self, sizes: tuple[int, ...]) -> bool:
+        """Returns whether curve() of these sizes was worked out before."""
+        return sizes in self._curves
+
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a cautious step at each of these sizes, at its best spread."""
         found = self._best_curves.get(sizes)
@@ -159,15 +165,27 @@ class JobClass:
             found = self._best_curves[sizes] = tuple([self._at(n)[0] for n in sizes])
         return found
 
+    def packed_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
+        """Returns the seconds of a step at each of these sizes, packed."""
+        found = self._packed_curves.get(sizes)
+        if found is None:
+            self.prices.prepare(sizes)
+            found = self._packed_curves[sizes] = tuple([self._at(n)[3] for n in sizes])
+        return found
+
+    def packed_s(self, n_workers: int) -> float:
+        """Returns the seconds of a step of n workers, packed."""
+        return self._at(n_workers)[3]
+
     def best(self, n_workers: int) -> tuple[float, int]:
         """Returns the seconds of a cautious step at the best spread, and that spread: packed, unless another one gains
         clearly.
         """
-        step_s, n_nodes, _ = self._at(n_workers)
+        step_s, n_nodes, _, _ = self._at(n_workers)
         return step_s, n_nodes
 
-    def _at(self, n_workers: int) -> tuple[float, int, float]:
-        """best(), and the seconds of a step there."""
+    def _at(self, n_workers: int) -> tuple[float, int, float, float]:
+        """best(), and the seconds of a step there, and packed."""
         found = self._best.get(n_workers)
         if found is None:
             priced = self.prices.block_of((n_workers, 0))
@@ -200,5 +218,5 @@ class JobClass:
                 if cautious_s[g] < bound_s:
                     bound_s = best_s = cautious_s[g]
                     best, n_nodes = g, k
-            self._best[n_workers] = best_s, n_nodes, steps_s[best]
+            self._best[n_workers] = best_s, n_nodes, steps_s[best], steps_s[packed]
         return found

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -70,8 +70,8 @@ class JobSpeeds:
         self._types = self.topology.gpu_types()
         self._tables: dict[str, _Tables] = {}
         self._kinds: dict[str, _Kind] = {}
-        self._by_family: dict[tuple[object, ...], _Tables] = {}
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
+        self._by_family: dict[tuple[object, ...], _Tables] = {}
 
     def tables(self, job: JobSnapshot) -> ModelTables:
         """Returns the tables of the job's model."""
@@ -93,40 +93,34 @@ class JobSpeeds:
         """Returns the job's speed model."""
         return self.tables(job).model
 
-    def prepare(
-        self,
-        jobs: Iterable[JobSnapshot],
-        sizes: Mapping[str, tuple[int, ...]],
-        *,
-        types: Mapping[str, str] | None = None,
-    ) -> None:
-        """Works out at once what is going to be asked for of these jobs, each at its sizes; like jobs together.
-
-        types: GPU type by job; None = the type that speeds are quoted for.
+    def classes(
+        self, jobs: Sequence[JobSnapshot], sizes: Sequence[tuple[int, ...]], *, types: Sequence[str]
+    ) -> list[JobClass]:
+        """Returns the classes of these jobs, each on one type of GPU ("" = the one that its speed is quoted for), and
+        works out at once what is going to be asked of them, each at its sizes; like jobs together.
         """
-        asked: dict[GangPrices, set[tuple[int, ...]]] = {}  # mostly the same sizes for many jobs
+        found = list(map(self._job_class, jobs, types))
+        asked: dict[GangPrices, set[int]] = {}
         adaptive: dict[GangPrices, list[tuple[JobSnapshot, JobClass]]] = {}
-        for job in jobs:
-            job_class = self._job_class(job, types[job.id] if types is not None else "")
-            asked.setdefault(job_class.prices, set()).add(sizes[job.id])
+        for job, own_sizes, job_class in zip(jobs, sizes, found, strict=True):
+            if job_class.knows(own_sizes):
+                continue
+            asked.setdefault(job_class.prices, set()).update(own_sizes)
             if adapts_batch(job) and not job.noise_ahead:
                 adaptive.setdefault(job_class.prices, []).append((job, job_class))
-        wanted = {prices: set[int]().union(*many) for prices, many in asked.items()}
-        price_together(wanted, self.cluster)
+        price_together(asked, self.cluster)
         for prices, each in adaptive.items():
-            for priced in dict.fromkeys(prices.block_of((n, 0)) for n in wanted[prices]):
+            for priced in dict.fromkeys(prices.block_of((n, 0)) for n in asked[prices]):
                 _declare_together([(job, one) for job, one in each if one.lacks(priced)], priced)
+        return found
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, gpu_type).curve(sizes)
 
-    def curves(
-        self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = ""
-    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Returns curve() and, at each of these sizes, best_step_s()."""
-        job_class = self._job_class(job, gpu_type)
-        return job_class.curve(sizes), job_class.best_curve(sizes)
+    def packed_curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
+        """Returns step_s() at each of these sizes, packed."""
+        return self._job_class(job, gpu_type).packed_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
@@ -148,7 +142,9 @@ class JobSpeeds:
         key = (job.id, n_workers, gpu_type, n_nodes)
         found = self._steps_s.get(key)
         if found is None:
-            found = self._steps_s[key] = self._job_class(job, gpu_type).times(n_workers, n_nodes).step_s
+            job_class = self._job_class(job, gpu_type)
+            found = job_class.times(n_workers, n_nodes).step_s if n_nodes else job_class.packed_s(n_workers)
+            self._steps_s[key] = found
         return found
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:

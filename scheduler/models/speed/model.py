@@ -174,7 +174,7 @@ class SpeedModel:
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Returns the seconds of one forward and backward pass over so many examples on each worker."""
         crowding = self._crowding.get(shape_of(layout, mode), 1.0)
-        return self._unmeasured_compute_s(examples, layout.gpu_type) * crowding
+        return self._unmeasured_compute_s(examples, self._type_factor(layout.gpu_type)) * crowding
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
@@ -251,7 +251,7 @@ class SpeedModel:
     def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
         """Returns step_s_B() of each gang in one mode (an index of axis M), shape (G, B)."""
         examples_GB = batch_GB / candidates.size_G[:, None] / passes_GB
-        compute_GB = self._unmeasured_compute_s(examples_GB, candidates.gpu_type)
+        compute_GB = self._candidates_compute_s(examples_GB, candidates)
         sync_G1 = self._sync_s_GM(candidates)[np.arange(len(mode_G)), mode_G][:, None]
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
         exposed_GB = np.where(mode_G[:, None] == 0, hidden_GB, sync_G1)
@@ -261,9 +261,14 @@ class SpeedModel:
                 step_GB[g] = self.step_s_B(*candidates.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
         return step_GB
 
-    def _unmeasured_compute_s(self, examples: Floats, gpu_type: str) -> Floats:
-        """compute_s() of a shape that was not measured."""
-        line = self._on_line(examples) * self._type_factor(gpu_type)
+    def _candidates_compute_s(self, examples: Floats, candidates: CandidateLayouts) -> Floats:
+        """compute_s() of the candidates as if none was measured, shape (G,) or (G, B) as examples."""
+        factor_G = np.array([self._type_factor(one.gpu_type) for one in candidates.types])[candidates.type_G]
+        return self._unmeasured_compute_s(examples, factor_G if examples.ndim == 1 else factor_G[:, None])
+
+    def _unmeasured_compute_s(self, examples: Floats, factor: float | Floats) -> Floats:
+        """compute_s() of a shape that was not measured, on a type with this factor."""
+        line = self._on_line(examples) * factor
         return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
 
     def _sync_s_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
@@ -339,7 +344,7 @@ def step_s_PGM(  # noqa: N802 (arrays wear their axes)
     """
     examples_PG = batch_PG / candidates.size_G / passes_PG
     each = zip(models, examples_PG, strict=True)
-    compute_PG = np.array([model._unmeasured_compute_s(of_P, candidates.gpu_type) for model, of_P in each])
+    compute_PG = np.array([model._candidates_compute_s(of_P, candidates) for model, of_P in each])
     exposed_PGM = _sync_s_PGM(models, candidates)
     ring_PG = exposed_PGM[:, :, 0]
     exposed_PGM[:, :, 0] = np.maximum(ALWAYS_EXPOSED * ring_PG, ring_PG - HIDING * compute_PG)
@@ -355,8 +360,9 @@ def error_PGM(models: Sequence[SpeedModel], candidates: CandidateLayouts) -> Flo
     """Returns error() of several models for each gang in each mode, shape (P, G, M)."""
     found_PGM = np.empty((len(models), *candidates.exists_GM.shape))
     for p, model in enumerate(models):
-        found_PGM[p] = model._unmeasured_error(Mode.PARAMETER_SERVER, candidates.gpu_type)
-        found_PGM[p, :, 0] = model._unmeasured_error(Mode.ALL_REDUCE, candidates.gpu_type)
+        for one in candidates.types:
+            found_PGM[p, one.where] = model._unmeasured_error(Mode.PARAMETER_SERVER, one.gpu_type)
+            found_PGM[p, one.where, 0] = model._unmeasured_error(Mode.ALL_REDUCE, one.gpu_type)
         for shape in model._exposed.keys() & candidates.index.keys():
             found_PGM[(p, *candidates.index[shape])] = MEASURED_ERROR
     return found_PGM

@@ -6,7 +6,7 @@ Axes: P prices (a model, a mode and batches each), G gangs, M modes, B batch siz
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes
         model = tables.model  # prices do not refer to the tables that hold them: what is dropped is freed at once
 
         def price(gangs: tuple[Gang, ...]) -> StepTimes:
-            return priced([(job, model)], cluster.candidates(gpu_type, gangs), cluster)[0]
+            return priced([(job, model)], cluster.candidates(((gpu_type, gangs),)), cluster)[0][0]
 
         found = tables.gang_prices.store(
             key, GangPrices(job, model, gpu_type, price, lambda n: cluster.topology.spreads(gpu_type, n))
@@ -46,31 +46,33 @@ def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes
 
 
 def price_together(wanted: _Wanted, cluster: ClusterStepTimes) -> None:
-    """Prices all that is wanted and not there yet: at once what is on one type of GPU, in modes that may be chosen
-    alike.
+    """Prices all that is wanted and not there yet: at once what may be run in the same modes, on all types of GPU.
 
-    Each of them gets all the sizes that any of them lacks: they would be asked for soon. wanted: sizes.
+    On each type each of them gets all the sizes that any of them lacks: they would be asked for soon. wanted: sizes.
     """
-    groups: dict[tuple[str, Mode | None, bool], tuple[list[GangPrices], set[int]]] = {}
+    groups: dict[tuple[Mode | None, bool], tuple[dict[Hashable, dict[str, GangPrices]], dict[str, set[int]]]] = {}
     for prices, sizes in wanted.items():
         missing = prices.missing(sizes)
         if missing:
-            key = (prices.gpu_type, prices.job.mode, adapts_batch(prices.job))
-            many, all_sizes = groups.setdefault(key, ([], set()))
-            many.append(prices)
-            all_sizes |= missing
-    for (gpu_type, _, _), (many, all_sizes) in groups.items():
-        gangs = many[0].gangs_of(all_sizes)
-        candidates = cluster.candidates(gpu_type, gangs)
-        found = priced([(prices.job, prices.model) for prices in many], candidates, cluster)
-        for prices, times in zip(many, found, strict=True):
-            prices.add(times)
+            alike, all_sizes = groups.setdefault((prices.job.mode, adapts_batch(prices.job)), ({}, {}))
+            alike.setdefault((prices.model, batch_key(prices.job)), {})[prices.gpu_type] = prices
+            all_sizes.setdefault(prices.gpu_type, set()).update(missing)
+    for alike, all_sizes in groups.values():
+        by_type = {t: prices for each in alike.values() for t, prices in each.items()}
+        candidates = cluster.candidates(tuple([(t, by_type[t].gangs_of(all_sizes[t])) for t in sorted(all_sizes)]))
+        jobs = [next(iter(each.values())) for each in alike.values()]
+        found = priced([(prices.job, prices.model) for prices in jobs], candidates, cluster)
+        for each, times in zip(alike.values(), found, strict=True):
+            for one, of_type in zip(candidates.types, times, strict=True):
+                if one.gpu_type in each:
+                    each[one.gpu_type].add(of_type)
 
 
 def priced(
     each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: CandidateLayouts, cluster: ClusterStepTimes
-) -> list[StepTimes]:
-    """Returns the step times of the candidate gangs, each in the mode that is best at the smallest batch.
+) -> list[list[StepTimes]]:
+    """Returns, of each model and type, the step times of the candidate gangs, each in the mode that is best at the
+    smallest batch.
 
     each: jobs, all with the same pinned mode, and all or none with a batch that is chosen; and their models.
     """
@@ -95,7 +97,10 @@ def priced(
             ]
         )
     rows = zip(caution_PG, step_PGB, size_PGB, strict=True)
-    return [StepTimes(gangs, candidates.place, candidates.by_size, *of_P) for of_P in rows]
+    return [
+        [StepTimes(one.gangs, one.place, one.by_size, *[of_G[one.where] for of_G in of_P]) for one in candidates.types]
+        for of_P in rows
+    ]
 
 
 def _best_mode_PG(step_PGM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802

@@ -19,7 +19,7 @@ from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
 from scheduler.models.goodput import BatchSchedule, adapts_batch, batches_of
 from scheduler.models.layout import ClusterTopology
-from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
+from scheduler.models.speed.candidate_layouts import AskedGangs, CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, learn_gpu_factors, levels_of
 from scheduler.models.speed.job_classes import GangPrices, JobClass
@@ -81,7 +81,7 @@ class ClusterStepTimes:
         self.fixed_s = BoundedTable[str, tuple[JobSnapshot, float]](MAX_JOBS)
         self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
         self.orders: dict[str, StandingOrder] = {}
-        self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
+        self._candidates = BoundedTable[AskedGangs, CandidateLayouts](MAX_ENTRIES)
         self._batches = BoundedTable[tuple[Hashable, tuple[Gang, ...]], tuple[Floats, Floats]](MAX_BATCHES)
         self._models = models
         self._gpu_factors = NO_FACTORS
@@ -118,12 +118,10 @@ class ClusterStepTimes:
         found.round_number = self._n_rounds
         return found
 
-    def candidates(self, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
-        """Returns all modes of these gangs on nodes of that type, from the table where they are known."""
-        found = self._candidates.get((gpu_type, gangs))
-        if found is None:
-            found = self._candidates.store((gpu_type, gangs), candidate_layouts(self.topology, gpu_type, gangs))
-        return found
+    def candidates(self, asked: AskedGangs) -> CandidateLayouts:
+        """Returns all modes of these gangs on nodes of their types, from the table where they are known."""
+        found = self._candidates.get(asked)
+        return self._candidates.store(asked, candidate_layouts(self.topology, asked)) if found is None else found
 
     def gang_batches(self, job: JobSnapshot, gangs: tuple[Gang, ...]) -> tuple[Floats, Floats]:
         """Returns the batches that such a job may use on each of these gangs, and their passes, shape (G, B)."""

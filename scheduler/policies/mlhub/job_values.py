@@ -8,15 +8,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+import numpy as np
+
+from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.progress import remaining_s, steps_left
+from scheduler.models.speed.job_classes import JobClass
+from scheduler.policies.mlhub.size_arrays import Flags, SizeArrays, flat
 from scheduler.policies.toolkit.gpu_types import TypeOptions, assign_types, capacity_by_type
 from scheduler.policies.toolkit.policy import View, by_submission, longest_run_first, n_held
 from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
 from scheduler.quota.budget import Budget
-
-_Standard = tuple[tuple[int, ...], tuple[float, ...]]  # sizes, ascending, and the seconds of a step at each
 
 
 class Parameters(Protocol):
@@ -60,6 +63,8 @@ class JobValues:
 
     n_gpus: that the policy may grant. guests: running jobs that stay where they are. cooling_until_s: by job that has
     just changed. settled: these, and those that are near their end, which are left as they are.
+
+    Axes of arrays: J jobs, or pairs of a job and a type; F pairs of one of these and a size (size_arrays.py).
     """
 
     def __init__(
@@ -72,11 +77,9 @@ class JobValues:
         self.n_trials = Counter(job.study for job in self.jobs if job.study)
         self.capacity = capacity_by_type(view.nodes)
         self.is_mixed = len(self.capacity) > 1
-        self._node_types = {node.name: node.gpu_type for node in view.nodes}
-        self._options: dict[tuple[str, str], SpeedCurve] = {}
-        self._standard: dict[tuple[str, str], _Standard] = {}
         self._types: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        self._held_types: dict[str, str] = {}
+        node_types = {node.name: node.gpu_type for node in view.nodes}
+        self._held_types = {job.id: _type_held(job, node_types) for job in (*self.running, *view.settled)}
         self._n_there: dict[str, int] = {}
         self._restart_s = {job.id: restart_cost_s(job) for job in (*self.jobs, *view.settled)}
         self._steps_left = {job.id: steps_left(job) for job in (*self.jobs, *view.settled)}
@@ -100,44 +103,39 @@ class JobValues:
         self.starved = [job for job in self.waiting if self._is_starved(job)]
 
     def _value_jobs(self, changed: Sequence[JobSnapshot]) -> None:
-        """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs."""
-        self._prepare(changed)
-        for job in changed:
-            gpu_type = self.gpu_type[job.id]
-            self.standard_sizes[job.id] = sizes = self._standard_sizes(job, gpu_type)[0]
-            self.sizes[job.id] = _with(sizes, self._n_there[job.id])
-            self._left_s[job.id] = self._times(job)
-            self.curves[job.id] = self._curve(job, gpu_type)
-        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
+        """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs.
+
+        Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
+        there, and one back.
+        """
+        types = [self.gpu_type[job.id] for job in changed]
+        all_sizes = list(map(self._all_sizes, changed, types))
+        classes = self.view.speeds.classes(changed, all_sizes, types=types)
+        arrays = SizeArrays(all_sizes)
+        left_F = np.array([self._steps_left[job.id] for job in changed])[arrays.job_F]
+        trial_F = np.array([2 * self._restart_s[job.id] for job in changed])[arrays.job_F]
+        train_F = left_F * flat(map(JobClass.curve, classes, all_sizes))
+        time_F = np.minimum(left_F * flat(map(JobClass.best_curve, classes, all_sizes)), train_F + trial_F)
+        worth_F = self._is_worth_a_start_F(changed, arrays, train_F)
+        sizes = all_sizes if worth_F.all() else map(tuple, arrays.rows(arrays.size_F, worth_F))
+        each = zip(changed, sizes, arrays.rows(train_F, worth_F), arrays.rows(time_F, worth_F), strict=True)
+        for job, own_sizes, trains_s, times in each:
+            n_there = self._n_there[job.id] = self._count_there(job)
+            self.standard_sizes[job.id] = own_sizes
+            self.sizes[job.id] = _with(own_sizes, n_there)
+            self.curves[job.id] = SpeedCurve(own_sizes, trains_s)
+            self._left_s[job.id] = left_s = dict(zip(own_sizes, times, strict=True))
+            if n_there:
+                left_s[n_there] = self.present_left_s(job)
+        self.is_rigid = all(len(own_sizes) == 1 for own_sizes in self.standard_sizes.values())
         self._values: dict[str, dict[int, float]] = {}
         self.weights = self._weights()
-
-    def _prepare(self, changed: Sequence[JobSnapshot]) -> None:
-        """Prices what the jobs may get on their types; where there are several types, that is there (_assigned) but for
-        odd sizes that are held.
-        """
-        possible = dict[str, tuple[int, ...]]()
-        for job in changed:
-            n_there = self._n_there[job.id] = self._count_there(job)
-            sizes = self._all_sizes(job, self.gpu_type[job.id])
-            if not self.is_mixed or (n_there and n_there not in sizes):
-                possible[job.id] = _with(sizes, n_there)
-        unpriced = [job for job in changed if job.id in possible]
-        self.view.speeds.prepare(unpriced, possible, types=self.gpu_type if self.is_mixed else None)
 
     # GPU types
 
     def held_type(self, job: JobSnapshot) -> str:
         """Returns the type of the GPUs that the job holds; "" for a waiting one."""
-        found = self._held_types.get(job.id)
-        if found is None:
-            found = ""
-            for share in job.held.shares if job.held is not None else ():
-                if share.gpus:
-                    found = self._node_types.get(share.node, "")
-                    break
-            self._held_types[job.id] = found
-        return found
+        return self._held_types.get(job.id, "")
 
     def n_there(self, job: JobSnapshot) -> int:
         """Returns the GPUs that the job holds of the type that it is valued on."""
@@ -159,21 +157,25 @@ class JobValues:
     def revalue_on(self, gpu_types: Mapping[str, str]) -> None:
         """Values jobs on other types than those that they were assigned to."""
         changed = [job for job in self.jobs if gpu_types.get(job.id, self.gpu_type[job.id]) != self.gpu_type[job.id]]
-        self.gpu_type |= gpu_types
-        self._value_jobs(changed)
+        if changed:
+            self.gpu_type |= gpu_types
+            self._value_jobs(changed)
 
     def worth_on(self, job: JobSnapshot, gpu_type: str) -> float:
         """Returns the speed of the job on its least GPUs of that type, in parts of its remaining work a second."""
-        return 1.0 / max(self._curve(job, gpu_type).left_s[0], 1e-9)
+        sizes = self._all_sizes(job, gpu_type)
+        return 1.0 / max(self._steps_left[job.id] * self.view.speeds.curve(job, sizes, gpu_type=gpu_type)[0], 1e-9)
 
     def _assigned(self, pinned: Collection[str]) -> dict[str, str]:
         """A type for each job. pinned: running jobs that keep theirs. Starting jobs count where they are."""
-        settled = [job for job in self.view.settled if n_held(job)]
-        types = {job.id: self._allowed_types(job, is_pinned=job.id in pinned) for job in self.jobs}
-        types |= {job.id: self._allowed_types(job, is_pinned=True) for job in settled}
-        self._prepare_options([*self.jobs, *settled], types)
-        options = [self._type_options(job, types[job.id]) for job in (*self.jobs, *settled)]
-        found = assign_types(options, capacity=self.capacity)
+        options = {job.id: TypeOptions(job.id, job.submitted_at_s, {}, {}) for job in self.jobs}
+        self._add_options(options, pinned)
+        for job in self.view.settled:
+            if n_held(job):
+                options[job.id] = TypeOptions(job.id, job.submitted_at_s, {}, {})
+                for t in self._allowed_types(job, is_pinned=True):
+                    options[job.id].add(t, n_held(job), self._stay_s(job))
+        found = assign_types(options.values(), capacity=self.capacity)
         standard = self.view.speeds.standard_type
         return {job.id: found.get(job.id) or self.held_type(job) or standard(job) for job in self.jobs}
 
@@ -181,60 +183,42 @@ class JobValues:
         types = self.types_of(job)
         return [t for t in types if t == self.held_type(job)] if is_pinned else types
 
-    def _prepare_options(self, jobs: Sequence[JobSnapshot], types: Mapping[str, Sequence[str]]) -> None:
-        """Prices the jobs on all their types at once, at all sizes that they may have there."""
-        for gpu_type in self.capacity:
-            there = [job for job in jobs if gpu_type in types[job.id]]
-            sizes = {job.id: self._all_sizes(job, gpu_type) for job in there}
-            self.view.speeds.prepare(there, sizes, types={job.id: gpu_type for job in there})
+    def _add_options(self, options: Mapping[str, TypeOptions], pinned: Collection[str]) -> None:
+        """The fastest size within an equal share of the GPUs, or the least one, on each type that a job may use.
 
-    def _type_options(self, job: JobSnapshot, types: Iterable[str]) -> TypeOptions:
-        """A change of type is charged like one of size; on the present type its restart is saved."""
-        own = self.held_type(job)
-        change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
-        left = self._steps_left[job.id]
-        n_gpus, left_s = {}, {}
-        for t in types:
+        A change of type is charged like one of size; on the present type its restart is saved.
+        """
+        pairs = [(job, t) for job in self.jobs for t in self._allowed_types(job, is_pinned=job.id in pinned)]
+        jobs, types = [job for job, _ in pairs], [t for _, t in pairs]
+        sizes = list(map(self._all_sizes, jobs, types))
+        arrays = SizeArrays(sizes)
+        step_F = flat(map(JobClass.curve, self.view.speeds.classes(jobs, sizes, types=types), sizes))
+        train_F = np.array([self._steps_left[job.id] for job in jobs])[arrays.job_F] * step_F
+        worth_F = self._is_worth_a_start_F(jobs, arrays, train_F)
+        best_J = arrays.fastest_J(step_F, among_F=worth_F, share=self._share)
+        own_types = [self.held_type(job) for job in jobs]
+        charged_J = np.where([bool(own) for own in own_types], 1 + self.policy.margin, 1.0)
+        left_J = train_F[best_J] + np.array([self._restart_s[job.id] for job in jobs]) * charged_J
+        each = zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True)
+        for (job, t), own, n_gpus, left_s in each:
             if t == own:
-                n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
+                options[job.id].add(t, n_held(job), self._stay_s(job))
             else:
-                n_gpus[t], step_s = self._fastest(job, t)
-                left_s[t] = left * step_s + change_s
-        return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
+                options[job.id].add(t, n_gpus, left_s)
+
+    def _stay_s(self, job: JobSnapshot) -> float:
+        return self.present_left_s(job) / (1 + self.policy.stickiness)
 
     # sizes and times
 
-    def _fastest(self, job: JobSnapshot, gpu_type: str) -> tuple[int, float]:
-        """The fastest size within an equal share of the GPUs, or the least size, and its step time."""
-        sizes, steps_s = self._standard_sizes(job, gpu_type)
-        best, best_s, share = sizes[0], steps_s[0], self._share
-        for n, step_s in zip(sizes, steps_s, strict=True):
-            if n > share:
-                break
-            if step_s < best_s:
-                best, best_s = n, step_s
-        return best, best_s
-
-    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> _Standard:
-        """Those of _all_sizes() that are worth a start, and their step times; the others count for nothing.
+    def _is_worth_a_start_F(self, jobs: Sequence[JobSnapshot], arrays: SizeArrays, train_F: Floats) -> Flags:  # noqa: N802
+        """Which sizes are worth a start; the others count for nothing.
 
         All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
-        longer than that.
+        longer than that. train_F: the seconds of its training.
         """
-        found = self._standard.get((job.id, gpu_type))
-        if found is None:
-            sizes = self._all_sizes(job, gpu_type)
-            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
-            least_s = 0.0 if n_held(job) or len(sizes) == 1 else self.policy.least_training * start_cost_s(job)
-            found = sizes, steps_s
-            if least_s:
-                left = self._steps_left[job.id]
-                each = zip(sizes, steps_s, strict=True)
-                worth = [(n, step_s) for n, step_s in each if n == sizes[0] or left * step_s >= least_s]
-                if len(worth) < len(sizes):
-                    found = tuple([n for n, _ in worth]), tuple([step_s for _, step_s in worth])
-            self._standard[job.id, gpu_type] = found
-        return found
+        least_J = [0.0 if n_held(job) else self.policy.least_training * start_cost_s(job) for job in jobs]
+        return arrays.is_least_F | (train_F >= np.array(least_J)[arrays.job_F])
 
     def _all_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
@@ -266,30 +250,6 @@ class JobValues:
         if found is None:
             step_s = self.view.speeds.present_step_s(job)
             found = self._present_left_s[job.id] = self._steps_left[job.id] * step_s
-        return found
-
-    def _times(self, job: JobSnapshot) -> dict[int, float]:
-        """Remaining times by size.
-
-        Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
-        there, and one back.
-        """
-        job_id, speeds = job.id, self.view.speeds
-        sizes, left, gpu_type = self.sizes[job_id], self._steps_left[job_id], self.gpu_type[job_id]
-        trial_s = 2 * self._restart_s[job_id]
-        times = {}
-        for n, step_s, cautious_s in zip(sizes, *speeds.curves(job, sizes, gpu_type=gpu_type), strict=True):
-            longer_s, most_s = left * cautious_s, left * step_s + trial_s
-            times[n] = most_s if most_s < longer_s else longer_s
-        if self.n_there(job):
-            times[n_held(job)] = self.present_left_s(job)
-        return times
-
-    def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
-        found = self._options.get((job.id, gpu_type))
-        if found is None:
-            (sizes, steps_s), left = self._standard_sizes(job, gpu_type), self._steps_left[job.id]
-            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
         return found
 
     # prices and values
@@ -334,31 +294,30 @@ class JobValues:
 
     def values(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
         """Returns value() of each of these sizes."""
-        found = self._values.get(job.id)
-        if found is None:
-            found = self._values[job.id] = self._values_of(job, self._left_s[job.id])
+        if not self._values:
+            found_of = self._values_of(self.jobs, [self._left_s[job.id] for job in self.jobs])
+            self._values = {job.id: own for job, own in zip(self.jobs, found_of, strict=True)}
+        found = self._values[job.id]
         try:
             return [found[n] for n in sizes]
         except KeyError:  # a size that is none of its own, as a reason asks for
-            found |= self._values_of(job, {n: self.left_s(job, n) for n in sizes})
+            found |= self._values_of([job], [{n: self.left_s(job, n) for n in sizes}])[0]
             return [found[n] for n in sizes]
 
-    def _values_of(self, job: JobSnapshot, left_s: Mapping[int, float]) -> dict[int, float]:
-        """By size; left_s: the remaining times."""
-        weight, found = self.weights[job.id], {}
+    def _values_of(self, jobs: Sequence[JobSnapshot], left_s: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
+        """Of each job by size; left_s: the remaining times."""
         if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
-            return dict.fromkeys(left_s, weight / max(self.curves[job.id].left_s[0], 1e-9))
-        n_there, is_running, policy = self._n_there[job.id], n_held(job) > 0, self.policy
-        cost_s = self.restart_s(job) * (1 + policy.margin) if is_running else 0.0
-        for n, each_s in left_s.items():
-            train_s = max(each_s, 1e-9)
-            worth = weight / train_s
-            if n == n_there:
-                worth *= 1 + policy.stickiness
-            elif is_running:
-                worth *= 1 - cost_s / max(min(policy.horizon_s, train_s + cost_s), cost_s + 1e-9)
-            found[n] = worth
-        return found
+            worths = [self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9) for job in jobs]
+            return [dict.fromkeys(own, worth) for own, worth in zip(left_s, worths, strict=True)]
+        policy, arrays = self.policy, SizeArrays(left_s)
+        cost_J = np.array([self._restart_s[job.id] * (1 + policy.margin) if n_held(job) else 0.0 for job in jobs])
+        n_there_F = np.array([self._n_there[job.id] for job in jobs])[arrays.job_F]
+        cost_F, train_F = cost_J[arrays.job_F], np.maximum(flat(own.values() for own in left_s), 1e-9)
+        changed_F = 1 - cost_F / np.maximum(np.minimum(policy.horizon_s, train_F + cost_F), cost_F + 1e-9)
+        worth_F = np.array([self.weights[job.id] for job in jobs])[arrays.job_F] / train_F
+        worth_F *= np.where(arrays.size_F == n_there_F, 1 + policy.stickiness, changed_F)
+        rows = arrays.rows(worth_F, np.ones(len(worth_F), dtype=np.bool_))
+        return [dict(zip(own, row, strict=True)) for own, row in zip(left_s, rows, strict=True)]
 
     # jobs that are left alone
 
@@ -376,9 +335,14 @@ class JobValues:
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
 
 
+def _type_held(job: JobSnapshot, node_types: Mapping[str, str]) -> str:
+    shares = job.held.shares if job.held is not None else ()
+    return next((node_types.get(share.node, "") for share in shares if share.gpus), "")
+
+
 def _with(sizes: tuple[int, ...], n_there: int) -> tuple[int, ...]:
     """n_there: 0 for none."""
-    return tuple(sorted({*sizes, n_there})) if n_there else sizes
+    return tuple(sorted((*sizes, n_there))) if n_there and n_there not in sizes else sizes
 
 
 @lru_cache(maxsize=1 << 12)

@@ -101,8 +101,8 @@ class Mlhub:
         reasons = SizeReasons(values, plan, budget)
         notes = {job.id: (reasons.why(job),) for job in values.jobs}
         granted = [job for job in values.jobs if plan[job.id]]
-        types = {job.id: budget.gpu_type(job) for job in granted}
-        values.view.speeds.prepare(granted, {job.id: (plan[job.id],) for job in granted}, types=types)
+        types = [budget.gpu_type(job) for job in granted]
+        values.view.speeds.classes(granted, [(plan[job.id],) for job in granted], types=types)
         return Proposal(
             tuple(self._grant(job, values, budget, notes[job.id]) for job in line if plan[job.id]),
             tuple(job.id for job in line),

@@ -11,7 +11,7 @@ replayed traces by less than 2 %, in both directions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import NamedTuple
 
 from scheduler.api.topology import NodeSnapshot
@@ -25,8 +25,12 @@ class TypeOptions(NamedTuple):
 
     job: str
     submitted_at_s: float
-    n_gpus: Mapping[str, int]
-    left_s: Mapping[str, float]
+    n_gpus: MutableMapping[str, int]
+    left_s: MutableMapping[str, float]
+
+    def add(self, gpu_type: str, n_gpus: int, left_s: float) -> None:
+        """Adds what it would take on a type."""
+        self.n_gpus[gpu_type], self.left_s[gpu_type] = n_gpus, left_s
 
     @property
     def least_gpu_s(self) -> float:

@@ -10,6 +10,7 @@ Prices that are exact without further arrivals (the maximum principle) let long 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,15 +32,7 @@ class SpeedCurve(NamedTuple):
         """Returns the seconds with at most share GPUs, times the least size: what an equal share of the cluster
         gives.
         """
-        return self.sizes[0] * self.best_within(share)[1]
-
-    def best_within(self, share: float) -> tuple[int, float]:
-        """Returns the fastest size of at most share GPUs, or the least size, and its remaining seconds."""
-        best, best_s, most = self.sizes[0], self.left_s[0], max(share, self.sizes[0])
-        for n, left_s in zip(self.sizes, self.left_s, strict=True):
-            if n <= most and left_s < best_s:
-                best, best_s = n, left_s
-        return best, best_s
+        return self.sizes[0] * min(self.left_s[: bisect_right(self.sizes, share) or 1])
 
 
 def prices(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:

@@ -83,6 +83,30 @@ def test_a_number_that_became_bad_is_refused() -> None:
         decided(replace(SNAPSHOT, jobs=(replace(JOBS[0], steps_done=float("nan")), *JOBS[1:])), cache)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"racks": (RackSnapshot("r0", 0.0),)}, "rack 'r0' has uplink_bps"),
+        ({"tenants": (TenantSnapshot("alice", weight=-1.0),)}, "tenant 'alice' has weight"),
+        ({"nodes": (replace(NODES[0], cpus=-1.0),)}, "node 'n0' has cpus"),
+    ],
+)
+def test_a_cluster_that_became_bad_is_refused_in_every_round(changes: dict[str, Any], message: str) -> None:
+    cache = RoundCache()
+    decided(SNAPSHOT, cache)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            decided(replace(SNAPSHOT, **changes), cache)
+    assert decided(SNAPSHOT, cache) == decided(SNAPSHOT, RoundCache())
+
+
+def test_a_quota_that_was_cut_counts_for_new_jobs_with_the_needs_of_earlier_ones() -> None:
+    new = tuple(replace(job, id=f"new-{job.id}") for job in JOBS)
+    cut = replace(SNAPSHOT, jobs=new, tenants=(TenantSnapshot("alice", max_gpus=3),))
+    assert reasons(after_a_round(cut)) == {Reason.LARGER_THAN_QUOTA}
+    assert Reason.LARGER_THAN_QUOTA not in reasons(after_a_round(replace(SNAPSHOT, jobs=new)))
+
+
 def test_jobs_that_left_are_forgotten() -> None:
     cache = RoundCache()
     decided(SNAPSHOT, cache)

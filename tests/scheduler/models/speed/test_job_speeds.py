@@ -50,7 +50,7 @@ def one_by_one_s(job: JobSnapshot, n_workers: int, n_nodes: int) -> float:
 def test_the_table_says_what_the_model_says_one_by_one(observations, mode, free) -> None:
     job = replace(JOB, observations=observations, mode=mode, **free)
     speeds = JobSpeeds(NODES, RACKS)
-    speeds.prepare([job], {job.id: (1, 2, 3, 4, 6, 8, 16)})
+    speeds.classes([job], [(1, 2, 3, 4, 6, 8, 16)], types=[""])
     for n_workers in (1, 2, 3, 4, 6, 8, 12, 16):
         for n_nodes in (0, *speeds.topology.spreads("v100", n_workers)):
             found = speeds.plain_step_s(job, n_workers, gpu_type="v100", n_nodes=n_nodes)
@@ -79,7 +79,9 @@ def test_two_workers_get_the_benefit_of_the_doubt_only_until_several_were_measur
     assert speeds.step_s(tried, 2) == speeds.plain_step_s(tried, 2, gpu_type="v100")
 
 
-def test_many_jobs_prepared_at_once_have_the_speeds_that_each_has_alone() -> None:
+def test_many_jobs_priced_at_once_on_several_types_have_the_speeds_that_each_has_alone() -> None:
+    """The types differ in GPUs a node and in nodes, the jobs in the sizes and types that are asked for."""
+    slow = tuple(NodeSnapshot(f"s{i}", f"r{i}", "k80", 8, 64.0, 1 << 38, 10e9) for i in range(2))
     free_batch = {"max_batch_size": 4096, "max_local_batch": 256, "noise_scale": 900.0}
     jobs = [
         replace(JOB, id=f"{name}-{mode}-{n_free}", family=name, observations=seen_so_far, mode=mode, **choice)
@@ -87,12 +89,15 @@ def test_many_jobs_prepared_at_once_have_the_speeds_that_each_has_alone() -> Non
         for mode in (None, *Mode)
         for n_free, choice in enumerate(({}, free_batch))
     ]
-    sizes = {job.id: (1, 2, 3, 4, 8) if job.family == "new" else (4, 8, 16) for job in jobs}
-    together = JobSpeeds(NODES, RACKS)
-    together.prepare(jobs, sizes)
-    for job in jobs:
-        alone = JobSpeeds(NODES, RACKS)
+    pairs = [(job, t) for job in jobs for t in ("k80", "v100") if (job.family, t) != ("alone", "k80")]
+    sizes = [(1, 2, 3, 4, 8) if job.family == "new" else (4, 8, 16) for job, _ in pairs]
+    together = JobSpeeds((*NODES, *slow), RACKS, jobs=jobs)
+    classes = together.classes([job for job, _ in pairs], sizes, types=[t for _, t in pairs])
+    for (job, gpu_type), own_sizes, job_class in zip(pairs, sizes, classes, strict=True):
+        alone = JobSpeeds((*NODES, *slow), RACKS, jobs=jobs)
+        assert job_class.curve(own_sizes) == alone.curve(job, own_sizes, gpu_type=gpu_type)
+        assert job_class.packed_curve(own_sizes) == alone.packed_curve(job, own_sizes, gpu_type=gpu_type)
         for n in (1, 2, 4, 8, 16, 32):
-            assert together.step_s(job, n) == alone.step_s(job, n)
-            assert together.best_step_s(job, n) == alone.best_step_s(job, n)
-            assert together.best_spread(job, n) == alone.best_spread(job, n)
+            assert together.step_s(job, n, gpu_type=gpu_type) == alone.step_s(job, n, gpu_type=gpu_type)
+            assert together.best_step_s(job, n, gpu_type=gpu_type) == alone.best_step_s(job, n, gpu_type=gpu_type)
+            assert together.best_spread(job, n, gpu_type=gpu_type) == alone.best_spread(job, n, gpu_type=gpu_type)
