@@ -7,7 +7,6 @@ import base64
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +21,6 @@ from mlhub.storage.models import Blob, ResumableUpload
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
 from tests.datasets import files
-from tests.storage.bucket_server import bucket_server
 
 pytestmark = pytest.mark.django_db
 UPLOADS = "/api/v1/uploads"
@@ -30,18 +28,6 @@ PIECE = "application/offset+octet-stream"
 CONTENT = files.csv(200)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 HALF = len(CONTENT) // 2
-
-
-@pytest.fixture(params=["disk", "bucket"])
-def store(request: pytest.FixtureRequest, settings: Any, tmp_path: Any, monkeypatch: Any) -> Iterator[str]:
-    if request.param == "disk":
-        yield "disk"
-        return
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mlhub")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
-    with bucket_server(tmp_path / "s3") as server:
-        settings.STORE, settings.STORE_ENDPOINT = "s3://blobs/mlhub", server.url
-        yield "bucket"
 
 
 def metadata(**values: str) -> str:
