@@ -80,7 +80,8 @@ class Joiner:
     def end_unfinished(self, *, prefix: str, is_ours: Callable[[str], bool], older_than_s: float) -> int:
         """Aborts multipart uploads of whoever died, so that their parts cost nothing; returns how many.
 
-        is_ours: by its key, since others may write to the bucket as well. Where the bucket does not let us list them, its lifecycle rule has to.
+        is_ours: by its key, since others may write to the bucket as well. Where the bucket does not let us list them,
+        its lifecycle rule has to.
         """
         before, n_ended = datetime.now(UTC) - timedelta(seconds=older_than_s), 0
         try:
