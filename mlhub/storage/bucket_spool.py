@@ -146,8 +146,8 @@ class BucketSpool:
 
     def discard(self, upload_id: UUID) -> None:
         with self._reaching():
-            for found in self._listed(f"{self._prefix}/{upload_id}"):
-                obstore.delete(self._store, str(found["path"]))
+            paths = [str(found["path"]) for found in self._listed(f"{self._prefix}/{upload_id}")]
+            obstore.delete(self._store, paths)  # several at a time: a large upload has a thousand
 
     def older_than(self, seconds: float) -> Iterator[UUID]:
         newest: dict[UUID, float] = {}

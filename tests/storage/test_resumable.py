@@ -57,7 +57,9 @@ def use(client: Any, project: Any, address: str, name: str = "d") -> Any:
     return client.post("/api/v1/datasets", body, format="multipart")
 
 
-def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(cast, store, django_capture_on_commit_callbacks):
+def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(
+    cast, store, settings, django_capture_on_commit_callbacks
+):
     bob = cast.client(cast.bob)
     answer = begin(bob, cast.project_a)
     assert (answer.status_code, answer["Upload-Offset"], answer["Tus-Resumable"]) == (201, "0", "1.0.0")
@@ -77,6 +79,8 @@ def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(cast, store, 
         assert file.read() == CONTENT
     assert (ResumableUpload.objects.count(), used_bytes(cast.a)) == (0, len(CONTENT))
     assert blob_store().spool().size(address.rpartition("/")[2]) == 0
+    staging = settings.BLOB_ROOT / "staging"
+    assert not staging.exists() if store == "bucket" else not list(staging.iterdir())
     assert use(bob, cast.project_a, address, "e").status_code == 404
 
 
