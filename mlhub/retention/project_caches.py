@@ -29,9 +29,10 @@ def sweep_caches() -> int:
     if is_restored_lately(timezone.now()):
         return 0
     try:
-        found = {_project_of(path.name) for path in settings.PROJECT_CACHE_ROOT.iterdir()} - {None}
+        names = [path.name for path in settings.PROJECT_CACHE_ROOT.iterdir()]
     except FileNotFoundError:  # no pod ran here
         return 0
+    found = {project_id for name in names if (project_id := _project_of(name)) is not None}
     gone = found.difference(Project.objects.filter(pk__in=found).values_list("pk", flat=True))
     for project_id in gone:
         remove_cache(project_id)

@@ -47,11 +47,11 @@ class PieceReader:
         """Raises StoreAwayError, also for a piece that was written again."""
         with self._reaching():
             found = obstore.get(self._store, piece.key, options={"if_match": piece.etag})
-            return memoryview(found.bytes())  # type: ignore[arg-type]  # it has the protocol of buffers
+            return memoryview(found.bytes())
 
     def read_range(self, piece: Piece, start: int, n_bytes: int) -> memoryview:
         with self._reaching():
-            return memoryview(obstore.get_range(self._store, piece.key, start=start, length=n_bytes))  # type: ignore[arg-type]
+            return memoryview(obstore.get_range(self._store, piece.key, start=start, length=n_bytes))
 
     def read_all(self, pieces: Sequence[Piece]) -> Iterator[memoryview]:
         """In their order; some are read ahead."""
