@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-    from _typeshed import ReadableBuffer
-
 NICENESS = 10
 BUFFER_BYTES = 2**20  # with those of hashlib.file_digest, a quarter of it, a file takes 1.6 times the processor
 
@@ -25,13 +23,13 @@ def sha256_of(path: Path) -> _Hash:
     return sha256_of_chunks(_chunks_of(path))
 
 
-def sha256_of_chunks(chunks: Iterable[ReadableBuffer]) -> _Hash:
+def sha256_of_chunks(chunks: Iterable[bytes | memoryview]) -> _Hash:
     """Returns once all of them came. The thread is one of its own, since niceness cannot be taken back."""
     with ThreadPoolExecutor(1, thread_name_prefix="sha256", initializer=_step_back) as pool:
         return pool.submit(_hashed, chunks).result()
 
 
-def _hashed(chunks: Iterable[ReadableBuffer]) -> _Hash:
+def _hashed(chunks: Iterable[bytes | memoryview]) -> _Hash:
     found = hashlib.sha256()
     for chunk in chunks:
         found.update(chunk)  # without the interpreter's lock, and so is reading
