@@ -21,7 +21,7 @@ import structlog
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mlhub.storage.bucket_spool import Piece, SpooledBytes
+from mlhub.storage.bucket_spool import SpooledBytes, StoredPiece
 
 logger = structlog.stdlib.get_logger(__name__)
 LEAST_PART_BYTES = 5 * 2**20  # S3's own, for all parts but the last
@@ -95,7 +95,7 @@ class Joiner:
             logger.warning("storage.unfinished_not_listed", error=str(error))
         return n_ended
 
-    def _store(self, upload: dict[str, Any], spooled: SpooledBytes, number: int, pieces: Sequence[Piece]) -> str:
+    def _store(self, upload: dict[str, Any], spooled: SpooledBytes, number: int, pieces: Sequence[StoredPiece]) -> str:
         if len(pieces) > 1:
             with self._memory:
                 put = self._s3.upload_part(**upload, PartNumber=number, Body=_content(spooled, pieces))
@@ -119,10 +119,10 @@ class Joiner:
             return None
 
 
-def in_parts(pieces: Sequence[Piece], *, least_bytes: int) -> list[list[Piece]]:
+def in_parts(pieces: Sequence[StoredPiece], *, least_bytes: int) -> list[list[StoredPiece]]:
     """Neighbours together until they are large enough for a part; the last one may be smaller."""
-    parts: list[list[Piece]] = []
-    part: list[Piece] = []
+    parts: list[list[StoredPiece]] = []
+    part: list[StoredPiece] = []
     for piece in pieces:
         part.append(piece)
         if sum(each.size_bytes for each in part) >= least_bytes:
@@ -131,7 +131,7 @@ def in_parts(pieces: Sequence[Piece], *, least_bytes: int) -> list[list[Piece]]:
     return [*parts, part] if part else parts
 
 
-def _content(spooled: SpooledBytes, pieces: Sequence[Piece]) -> bytes:
+def _content(spooled: SpooledBytes, pieces: Sequence[StoredPiece]) -> bytes:
     return b"".join(spooled.reader.read(piece) for piece in pieces)
 
 

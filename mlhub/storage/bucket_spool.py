@@ -29,7 +29,7 @@ N_AHEAD = 3  # pieces that are read while one is hashed
 LOOK_BYTES = 256 * 2**10  # of each read by who looks for the file's format
 
 
-class Piece(NamedTuple):
+class StoredPiece(NamedTuple):
     """An object of an upload, as it was when it was listed."""
 
     key: str
@@ -43,17 +43,17 @@ class PieceReader:
     def __init__(self, store: S3Store, reaching: Callable[[], AbstractContextManager[None]]) -> None:
         self._store, self._reaching = store, reaching
 
-    def read(self, piece: Piece) -> memoryview:
+    def read(self, piece: StoredPiece) -> memoryview:
         """Raises StoreAwayError, also for a piece that was written again."""
         with self._reaching():
             found = obstore.get(self._store, piece.key, options={"if_match": piece.etag})
             return memoryview(found.bytes())
 
-    def read_range(self, piece: Piece, start: int, n_bytes: int) -> memoryview:
+    def read_range(self, piece: StoredPiece, start: int, n_bytes: int) -> memoryview:
         with self._reaching():
             return memoryview(obstore.get_range(self._store, piece.key, start=start, length=n_bytes))
 
-    def read_all(self, pieces: Sequence[Piece]) -> Iterator[memoryview]:
+    def read_all(self, pieces: Sequence[StoredPiece]) -> Iterator[memoryview]:
         """In their order; some are read ahead."""
         with ThreadPoolExecutor(N_AHEAD, thread_name_prefix="pieces") as pool:
             waiting: deque[Future[memoryview]] = deque()
@@ -72,7 +72,7 @@ class PieceReader:
 class SpooledBytes(StagedBytes):
     """The pieces of whole uploads, one after the other, where they are: nothing is copied to this machine's disk."""
 
-    def __init__(self, pieces: Sequence[Piece], reader: PieceReader) -> None:
+    def __init__(self, pieces: Sequence[StoredPiece], reader: PieceReader) -> None:
         self.pieces, self.reader = pieces, reader
         self.size_bytes = sum(piece.size_bytes for piece in pieces)
         self._sha256 = ""
@@ -93,7 +93,7 @@ class SpooledBytes(StagedBytes):
 class _PiecesFile(io.RawIOBase):
     """Each read asks for a range of one piece."""
 
-    def __init__(self, pieces: Sequence[Piece], reader: PieceReader) -> None:
+    def __init__(self, pieces: Sequence[StoredPiece], reader: PieceReader) -> None:
         self._pieces, self._reader, self._at = pieces, reader, 0
 
     def readable(self) -> bool:
@@ -158,11 +158,11 @@ class BucketSpool:
         before = time.time() - seconds
         yield from (upload_id for upload_id, at in newest.items() if at < before)
 
-    def _pieces(self, upload_id: UUID) -> list[Piece]:
+    def _pieces(self, upload_id: UUID) -> list[StoredPiece]:
         """Up to the first gap; what dead tries left is not among them."""
         with self._reaching():
             by_offset = {
-                int(str(found["path"]).rpartition("/")[2]): Piece(
+                int(str(found["path"]).rpartition("/")[2]): StoredPiece(
                     str(found["path"]), int(found["size"]), str(found["e_tag"])
                 )
                 for found in self._listed(f"{self._prefix}/{upload_id}")

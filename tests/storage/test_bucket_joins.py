@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from mlhub.storage.bucket_joins import LEAST_PART_BYTES, in_parts
-from mlhub.storage.bucket_spool import Piece, SpooledBytes
+from mlhub.storage.bucket_spool import SpooledBytes, StoredPiece
 from mlhub.storage.buckets import BucketStore, StoreAwayError
 from tests.storage.bucket_server import BucketServer, bucket_server
 
@@ -106,7 +106,7 @@ def test_a_bucket_that_does_not_list_unfinished_uploads_is_swept_as_far_as_it_ca
 
 def test_parts_are_large_enough_and_in_order():
     sizes = [3, 3, 10, 1, 2, 1]
-    pieces = [Piece(str(i), size, "") for i, size in enumerate(sizes)]
+    pieces = [StoredPiece(str(i), size, "") for i, size in enumerate(sizes)]
     parts = in_parts(pieces, least_bytes=5)
     assert [[piece.size_bytes for piece in part] for part in parts] == [[3, 3], [10], [1, 2, 1]]
     assert in_parts([], least_bytes=5) == []
