@@ -27,7 +27,7 @@ from obstore.store import S3Store
 from mlhub.core.errors import UnavailableError
 from mlhub.storage.bucket_spool import BucketSpool, SpooledBytes
 from mlhub.storage.spools import UPLOADS, Spool
-from mlhub.storage.staging import SHA256, StagedBytes, Staging, Stored, copy_into, sweep
+from mlhub.storage.staging import READ, SHA256, StagedBytes, Staging, Stored, copy_into, sweep
 
 if TYPE_CHECKING:
     from mlhub.storage.bucket_joins import Joiner
@@ -91,7 +91,7 @@ class BucketStore:
     @contextlib.contextmanager
     def local_file(self, sha256: str) -> Iterator[Path]:
         self.staging.mkdir(parents=True, exist_ok=True)
-        with self.open(sha256) as source, tempfile.TemporaryDirectory(dir=self.staging, prefix="read-") as folder:
+        with self.open(sha256) as source, tempfile.TemporaryDirectory(dir=self.staging, prefix=READ) as folder:
             path = Path(folder) / sha256
             with path.open("wb") as target:
                 while chunk := source.read(READ_AHEAD_BYTES):

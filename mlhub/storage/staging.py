@@ -27,6 +27,7 @@ CHUNK_BYTES = 2**20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS)
 RETRY_AFTER_S = 60
+READ = "read-"  # begins the names of folders with a blob that is read from a bucket
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -163,7 +164,10 @@ def sweep(folder: Path, *, older_than_s: float) -> int:
     stale = [path for path in folder.glob("staged-*") if age_of_file_s(path) > older_than_s]
     for path in stale:
         path.unlink(missing_ok=True)
-    return len(stale)
+    read = [path for path in folder.glob(f"{READ}*") if age_of_file_s(path) > older_than_s]
+    for path in read:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(stale) + len(read)
 
 
 def age_of_file_s(path: Path) -> float:
