@@ -111,6 +111,13 @@ class _PiecesFile(io.RawIOBase):
         self._at = max(0, base + offset)
         return self._at
 
+    def readall(self) -> bytes:
+        """The base class asks for 8 KiB at a time."""
+        found, buffer = bytearray(), bytearray(LOOK_BYTES)
+        while n_bytes := self.readinto(buffer):
+            found += buffer[:n_bytes]
+        return bytes(found)
+
     def readinto(self, buffer: Any) -> int:
         begin = 0
         for piece in self._pieces:

@@ -186,6 +186,11 @@ class _Ranges(io.RawIOBase):
         self._at = max(0, base + offset)
         return self._at
 
+    def readall(self) -> bytes:
+        """All that is left by one request; the base class asks for 8 KiB at a time."""
+        buffer = bytearray(max(0, self._size - self._at))
+        return bytes(buffer[: self.readinto(buffer)])
+
     def readinto(self, buffer: Any) -> int:
         n_bytes = min(len(buffer), self._size - self._at)
         if n_bytes <= 0:

@@ -187,6 +187,13 @@ def test_a_large_blob_goes_up_in_parts_and_appears_whole(
     assert bucket.uri(sha256) == ""
 
 
+def test_a_blob_that_is_read_whole_costs_one_range(bucket: BucketStore, server: BucketServer) -> None:
+    bucket.write(io.BytesIO(CONTENT), limit_bytes=10**6)
+    with bucket.open(SHA256) as file:
+        assert file.read() == CONTENT
+    assert [verb for verb, path in server.requests if path.endswith(SHA256)] == ["PUT", "HEAD", "GET"]
+
+
 def test_who_has_the_address_reads_the_blob_without_credentials(bucket: BucketStore, server: BucketServer) -> None:
     bucket.write(io.BytesIO(CONTENT), limit_bytes=10**6)
     address = bucket.lend(SHA256)
