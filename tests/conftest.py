@@ -134,4 +134,5 @@ def _state_in_a_temporary_folder(request: pytest.FixtureRequest) -> None:
     settings.MLHUB_HOME = tmp_path
     settings.BLOB_ROOT = tmp_path / "blobs"
     settings.CHECKPOINT_ROOT = tmp_path / "checkpoints"
+    settings.PROJECT_CACHE_ROOT = tmp_path / "cache"
     settings.SANDBOX_ROOT = tmp_path / "sandbox"

@@ -21,7 +21,7 @@ from mlhub.events.actions import append
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
-from mlhub.storage.stores import Staging
+from mlhub.storage.stores import StagedBytes
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
@@ -37,7 +37,7 @@ def upload_dataset(
     *,
     name: str,
     description: str = "",
-    staging: Staging,
+    staging: StagedBytes,
     filename: str,
     format: str | None = None,
     actor: User,
@@ -78,7 +78,7 @@ def create_dataset(project: Project, *, name: str, description: str, actor: User
 def upload_version(
     dataset: Dataset,
     *,
-    staging: Staging,
+    staging: StagedBytes,
     filename: str,
     format: str | None = None,
     actor: User,
@@ -161,10 +161,10 @@ def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
 
 
 def _add_version(
-    dataset: Dataset, *, staging: Staging, filename: str, format: str | None, options: dict[str, Any], actor: User
+    dataset: Dataset, *, staging: StagedBytes, filename: str, format: str | None, options: dict[str, Any], actor: User
 ) -> DatasetVersion:
     sha256, size_bytes = staging.finish()
-    kind = format or guess(filename, staging.path)
+    kind = format or guess(filename, staging.open)
     options = checked_options(kind, options)
     files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
     version = create_version(dataset, format=kind, options=options, files=files, actor=actor)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import struct
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -26,16 +26,19 @@ SIZE_FOLLOWS = 0x8  # a flag: the size stands behind the bytes
 UNKNOWN_SIZE = 0xFFFFFFFF
 
 
-def guess(filename: str, path: Path) -> str:
-    """The name of a format of wire/formats.py. Raises InvalidInputError if neither name nor content shows it."""
+def guess(filename: str, opened: Callable[[], BinaryIO]) -> str:
+    """The name of a format of wire/formats.py. opened: gives the file, each time anew.
+
+    Raises InvalidInputError if neither name nor content shows it.
+    """
     by_name = by_suffix(Path(filename).suffix)
-    if by_name == "json_lines" and _are_texts(path):
+    if by_name == "json_lines" and _are_texts(opened):
         return "text_lines"
-    if by_name in ARCHIVES and _are_clips(path):
+    if by_name in ARCHIVES and _are_clips(opened):
         return "audio_folder"
     if by_name is not None:
         return by_name
-    with path.open("rb") as file:
+    with opened() as file:
         by_content = by_first_bytes(file.read(8))
     if by_content is None:
         raise InvalidInputError(
@@ -43,12 +46,12 @@ def guess(filename: str, path: Path) -> str:
             field="format",
             remedy=f"Give the format: {', '.join(FORMATS)}. A script reads files of any kind: {ANY_KIND}.",
         )
-    return "audio_folder" if by_content in ARCHIVES and _are_clips(path) else by_content
+    return "audio_folder" if by_content in ARCHIVES and _are_clips(opened) else by_content
 
 
-def _are_texts(path: Path) -> bool:
+def _are_texts(opened: Callable[[], BinaryIO]) -> bool:
     """Whether the first object of JSON lines has a text, and besides at most a label and a part."""
-    with path.open("rb") as file:
+    with opened() as file:
         line = file.readline(FIRST_LINE_BYTES)
     try:
         found = json.loads(line)
@@ -57,9 +60,9 @@ def _are_texts(path: Path) -> bool:
     return isinstance(found, dict) and isinstance(found.get("text"), str) and found.keys() <= TEXT_FIELDS
 
 
-def _are_clips(path: Path) -> bool:
+def _are_clips(opened: Callable[[], BinaryIO]) -> bool:
     """Whether the first files of an archive are of audio, and none is a picture or belongs to shards."""
-    with path.open("rb") as file:
+    with opened() as file:
         head = file.read(len(ZIP))
         file.seek(0)
         try:

@@ -33,7 +33,7 @@ from mlhub.metrics.points.point_store import PointBatch
 from mlhub.metrics.profiling.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
 from mlhub.storage import actions as storage
-from mlhub.storage.stores import Staging
+from mlhub.storage.stores import StagedBytes
 from mlhub.tenants.sign_in.authentication import hash_token
 from mlhub.wire.exits import Cause
 from mlhub.wire.profiles import PHASE as PROFILE_PHASE
@@ -131,7 +131,7 @@ def _locked_cursor(attempt: Attempt) -> StreamCursor:
     return cursor
 
 
-def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str) -> bool:
+def store_artifact(attempt: Attempt, *, name: str, staging: StagedBytes, sha256: str) -> bool:
     """A result file; True when it is new. It counts against the organisation's storage quota.
 
     Raises InvalidInputError when the bytes have another hash or the attempt has too many files, QuotaExceededError.
@@ -166,9 +166,10 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
     return True
 
 
-def _metadata(staging: Staging, size_bytes: int) -> dict[str, Any]:
+def _metadata(staging: StagedBytes, size_bytes: int) -> dict[str, Any]:
     try:
-        found = json.loads(staging.path.read_bytes()) if size_bytes <= MAX_METADATA_BYTES else None
+        with staging.open() as file:
+            found = json.load(file) if size_bytes <= MAX_METADATA_BYTES else None
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -23,7 +23,7 @@ from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
@@ -38,7 +38,7 @@ def upload_model(
     *,
     name: str,
     description: str = "",
-    staging: Staging,
+    staging: StagedBytes,
     filename: str,
     kind: str = Kind.PACKAGE,
     entry: str | None = None,
@@ -69,7 +69,7 @@ def upload_model(
 def upload_version(
     model: Model,
     *,
-    staging: Staging,
+    staging: StagedBytes,
     filename: str,
     kind: str = Kind.PACKAGE,
     entry: str | None = None,
@@ -240,7 +240,7 @@ def register_checkpoint(
     *,
     code_version: ModelVersion,
     dataset_version: DatasetVersion | None,
-    staging: Staging,
+    staging: StagedBytes,
     metadata: dict[str, Any],
     metrics: dict[str, Any],
     created_by: User,
@@ -293,17 +293,17 @@ def _line_of(code_version: ModelVersion, project: Project, created_by: User | No
 
 
 def _add_version(
-    model: Model, project: Project, *, staging: Staging, filename: str, kind: str, entry: str | None, actor: User
+    model: Model, project: Project, *, staging: StagedBytes, filename: str, kind: str, entry: str | None, actor: User
 ) -> ModelVersion:
     store, written_as = blob_store(), Kind(kind)
     staging.finish()
-    is_single_file = not is_zip(filename, staging.path)
+    is_single_file = not is_zip(filename, staging)
     found_entry = entry_of(
         entry,
         kind=written_as,
         filename=filename,
         is_single_file=is_single_file,
-        is_code=not (is_single_file and is_made_elsewhere(filename, staging.path)),
+        is_code=not (is_single_file and is_made_elsewhere(filename, staging)),
     )
     with store.stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as wrapped:
         package = as_zip(staging, wrapped, filename=filename)

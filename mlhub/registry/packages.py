@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from mlhub.core.errors import InvalidInputError
 from mlhub.registry.models import Kind
 from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
-from mlhub.storage.stores import CHUNK_BYTES, Staging
+from mlhub.storage.stores import CHUNK_BYTES, StagedBytes, Staging
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest date a zip can carry
@@ -21,16 +21,16 @@ MAX_SOURCE_BYTES = 4 * 2**20
 IMPORTED = "ONNX (.onnx), Keras (.keras, .h5), Torch7 (.t7), or a zip with Caffe's .prototxt and .caffemodel"
 
 
-def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
+def as_zip(staging: StagedBytes, into: Staging, *, filename: str) -> StagedBytes:
     """The staging that holds a zip: the upload itself, or `into` with the upload's one Python file inside.
 
     The same file gives the same zip, byte for byte. Raises InvalidInputError when the upload is neither.
     """
     staging.finish()
-    if is_zip(filename, staging.path):
+    if is_zip(filename, staging):
         return staging
-    if is_made_elsewhere(filename, staging.path):
-        _store(staging.path, into, name=Path(filename).name)
+    if is_made_elsewhere(filename, staging):
+        _store(staging, into, name=Path(filename).name)
         return into
     if Path(filename).suffix != ".py":
         raise InvalidInputError(
@@ -45,18 +45,18 @@ def as_zip(staging: Staging, into: Staging, *, filename: str) -> Staging:
             remedy="Send code only, as a zip when it is several files.",
         )
     zipped = io.BytesIO()
-    with zipfile.ZipFile(zipped, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(Path(filename).name, EPOCH), staging.path.read_bytes())
+    with zipfile.ZipFile(zipped, "w") as archive, staging.open() as source:
+        archive.writestr(zipfile.ZipInfo(Path(filename).name, EPOCH), source.read())
     into.write(zipped.getvalue())
     return into
 
 
-def is_made_elsewhere(filename: str, path: Path) -> bool:
+def is_made_elsewhere(filename: str, staging: StagedBytes) -> bool:
     """By its first bytes, which is all that is looked at here: the sandbox reads it."""
     if Path(filename).suffix == ".py":
         return False
-    with path.open("rb") as file:
-        return kind_of_head(file.read(HEAD_BYTES), size_bytes=path.stat().st_size) is not None
+    with staging.open() as file:
+        return kind_of_head(file.read(HEAD_BYTES), size_bytes=staging.size_bytes) is not None
 
 
 class _Sink:
@@ -73,22 +73,22 @@ class _Sink:
         """Nothing is held back."""
 
 
-def _store(path: Path, into: Staging, *, name: str) -> None:
+def _store(staging: StagedBytes, into: Staging, *, name: str) -> None:
     """A zip with the file, not packed: weights hardly pack."""
     info = zipfile.ZipInfo(name, EPOCH)
     with (
-        path.open("rb") as source,
+        staging.open() as source,
         zipfile.ZipFile(_Sink(into), "w") as archive,  # type: ignore[call-overload]
         archive.open(info, "w", force_zip64=True) as member,
     ):
         shutil.copyfileobj(source, member, CHUNK_BYTES)
 
 
-def is_zip(filename: str, path: Path) -> bool:
+def is_zip(filename: str, staging: StagedBytes) -> bool:
     """Decides by its name or its first bytes; only validation proves that the zip is sound."""
     if Path(filename).suffix.lower() == ".zip":
         return True
-    with path.open("rb") as file:
+    with staging.open() as file:
         return file.read(4) == b"PK\x03\x04"
 
 

@@ -37,6 +37,7 @@ from mlhub.registry.actions import OWNER_KIND as MODEL
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.models import OrganisationDeletion
 from mlhub.retention.organisation_deletions import record_deletion
+from mlhub.retention.project_caches import remove_cache
 from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
 from mlhub.storage.models import Blob, Holding, ResumableUpload
@@ -174,12 +175,13 @@ def _remove_uploads(deletion: OrganisationDeletion) -> int:
 
 
 def _remove_projects(deletion: OrganisationDeletion) -> int:
-    """With the last of their checkpoints, which nobody would know of any more."""
+    """With the last of their checkpoints, and what pods prepared of their data, which nobody would know of any more."""
     project = Project.objects.filter(organisation=deletion.organisation_id).first()
     if project is None:
         return 0
     for job_id in DeletedJob.objects.filter(project=project).values_list("pk", flat=True):
         _remove_checkpoints(job_id)
+    remove_cache(project.pk)
     Project.objects.filter(pk=project.pk).delete()
     return 1
 

@@ -19,6 +19,7 @@ from mlhub.metrics.detached import remove_piece
 from mlhub.retention.erasure import erase
 from mlhub.retention.models import OrganisationDeletion
 from mlhub.retention.organisation_deletions import ERASE
+from mlhub.retention.project_caches import sweep_caches
 from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -40,6 +41,8 @@ def remove_expired(batch: int = BATCH) -> dict[str, int]:
             before = cutoff(kind, now=now)
             while before is not None and time.monotonic() < until and (n := rule(before, now, batch)):
                 removed[kind] = removed.get(kind, 0) + n
+        if is_mine and (n := sweep_caches()):
+            removed["project_caches"] = n
     if removed:
         logger.info("retention.removed", **removed)
     return removed

@@ -252,6 +252,7 @@ STORE_ENDPOINT = env("MLHUB_STORE_ENDPOINT", default="")
 STORE_POD_ENDPOINT = env("MLHUB_STORE_POD_ENDPOINT", default="")
 CHECKPOINT_ROOT = Path(env("MLHUB_CHECKPOINT_ROOT", default=str(MLHUB_HOME / "checkpoints")))
 SANDBOX_ROOT = MLHUB_HOME / "sandbox"
+PROJECT_CACHE_ROOT = MLHUB_HOME / "cache"  # of the local backend: a folder for each project
 # uploads of several organisations are run even where the sandbox cannot keep them apart
 ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)

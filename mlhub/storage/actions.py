@@ -21,7 +21,7 @@ from mlhub.core.errors import ConflictError, QuotaExceededError
 from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding, ResumableUpload
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tenants.actions.limits.quotas import Owner, raised_by, rules_above, within
 from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import quota_of_user
@@ -101,7 +101,7 @@ def reserve(place: StoragePlace, *, size_bytes: int, user: User | None = None) -
 
 
 def keep(
-    staging: Staging,
+    staging: StagedBytes,
     *,
     place: StoragePlace,
     owner_kind: str,

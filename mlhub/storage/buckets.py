@@ -8,6 +8,7 @@ the machine's own role.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import re
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import urlparse
 
 import obstore
@@ -24,9 +25,12 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from mlhub.core.errors import UnavailableError
-from mlhub.storage.bucket_spool import BucketSpool
+from mlhub.storage.bucket_spool import BucketSpool, SpooledBytes
 from mlhub.storage.spools import UPLOADS, Spool
-from mlhub.storage.staging import SHA256, Staging, Stored, copy_into, sweep
+from mlhub.storage.staging import READ, SHA256, StagedBytes, Staging, Stored, copy_into, sweep
+
+if TYPE_CHECKING:
+    from mlhub.storage.bucket_joins import Joiner
 
 READ_AHEAD_BYTES = 4 * 2**20
 PART_BYTES = 16 * 2**20
@@ -42,7 +46,7 @@ class StoreAwayError(UnavailableError):
 
 
 class BucketStore:
-    """Staging is on this machine's disk; a blob is there once all of it is, and never half.
+    """Staging of what comes in one request is on this machine's disk. A blob is there once all of it is, never half.
 
     endpoint: "" = Amazon's. pod_endpoint: where pods reach the same bucket; "" = they do not, and the web brings them
     what they read.
@@ -50,6 +54,7 @@ class BucketStore:
 
     def __init__(self, address: str, *, staging: Path, endpoint: str = "", pod_endpoint: str = "") -> None:
         self.bucket, self.prefix = parse_address(address)
+        self._endpoint = endpoint
         self.staging = staging
         self._store = _connect(self.bucket, endpoint)
         self._for_pods = _connect(self.bucket, pod_endpoint) if pod_endpoint else None
@@ -57,11 +62,16 @@ class BucketStore:
     def stage(self, *, limit_bytes: int) -> Staging:
         return Staging(self.staging, limit_bytes=limit_bytes)
 
-    def keep(self, staging: Staging) -> Stored:
+    def keep(self, staging: StagedBytes) -> Stored:
         stored = staging.finish()
-        with _reaching(), staging.path.open("rb") as file:
-            # written even when it is there: the fresh time keeps the collector away until it is held
-            obstore.put(self._store, self._key(stored.sha256), file, chunk_size=PART_BYTES)
+        key = self._key(stored.sha256)
+        # written even when it is there: the fresh time keeps the collector away until it is held
+        if isinstance(staging, SpooledBytes):
+            with _joining():
+                self._joiner.join(staging, key)
+            return stored
+        with _reaching(), staging.open() as file:
+            obstore.put(self._store, key, file, chunk_size=PART_BYTES)
         return stored
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
@@ -81,7 +91,7 @@ class BucketStore:
     @contextlib.contextmanager
     def local_file(self, sha256: str) -> Iterator[Path]:
         self.staging.mkdir(parents=True, exist_ok=True)
-        with self.open(sha256) as source, tempfile.TemporaryDirectory(dir=self.staging, prefix="read-") as folder:
+        with self.open(sha256) as source, tempfile.TemporaryDirectory(dir=self.staging, prefix=READ) as folder:
             path = Path(folder) / sha256
             with path.open("wb") as target:
                 while chunk := source.read(READ_AHEAD_BYTES):
@@ -126,8 +136,18 @@ class BucketStore:
         return BucketSpool(self._store, prefix=prefix, reaching=_reaching)
 
     def sweep_staging(self, *, older_than_s: float) -> int:
-        """Of this machine's disk. Uploads that broke off in the bucket are for its own lifecycle rule."""
-        return sweep(self.staging, older_than_s=older_than_s)
+        """Of this machine's disk, and multipart uploads in the bucket that nobody ended."""
+        swept = sweep(self.staging, older_than_s=older_than_s)
+        with _joining():
+            return swept + self._joiner.end_unfinished(
+                prefix=f"{self.prefix}/" if self.prefix else "", is_ours=self._is_blob, older_than_s=older_than_s
+            )
+
+    @functools.cached_property
+    def _joiner(self) -> Joiner:
+        from mlhub.storage.bucket_joins import Joiner  # its client takes time and memory: only who joins pays for it
+
+        return Joiner(self.bucket, endpoint=self._endpoint)
 
     def _head(self, sha256: str) -> Any:
         try:
@@ -135,6 +155,10 @@ class BucketStore:
                 return obstore.head(self._store, self._key(sha256))
         except FileNotFoundError:
             return None
+
+    def _is_blob(self, key: str) -> bool:
+        name = key.rpartition("/")[2]
+        return bool(SHA256.fullmatch(name)) and key == self._key(name)
 
     def _key(self, sha256: str) -> str:
         if not SHA256.fullmatch(sha256):
@@ -161,6 +185,11 @@ class _Ranges(io.RawIOBase):
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
+
+    def readall(self) -> bytes:
+        """All that is left by one request; the base class asks for 8 KiB at a time."""
+        buffer = bytearray(max(0, self._size - self._at))
+        return bytes(buffer[: self.readinto(buffer)])
 
     def readinto(self, buffer: Any) -> int:
         n_bytes = min(len(buffer), self._size - self._at)
@@ -203,8 +232,23 @@ def _reaching() -> Iterator[None]:
     try:
         yield
     except BaseError as error:
-        raise StoreAwayError(
-            f"The object store cannot be used: {str(error)[:500]}",
-            remedy="Try again; if it lasts, an administrator should look at MLHUB_STORE and its credentials.",
-            retry_after_s=RETRY_AFTER_S,
-        ) from error
+        raise _away(error) from error
+
+
+@contextlib.contextmanager
+def _joining() -> Iterator[None]:
+    """The same for the client that joins."""
+    from mlhub.storage.bucket_joins import JoinError
+
+    try:
+        yield
+    except JoinError as error:
+        raise _away(error) from error
+
+
+def _away(error: Exception) -> StoreAwayError:
+    return StoreAwayError(
+        f"The object store cannot be used: {str(error)[:500]}",
+        remedy="Try again; if it lasts, an administrator should look at MLHUB_STORE and its credentials.",
+        retry_after_s=RETRY_AFTER_S,
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,18 +19,30 @@ BUFFER_BYTES = 2**20  # with those of hashlib.file_digest, a quarter of it, a fi
 
 
 def sha256_of(path: Path) -> _Hash:
-    """Returns once the whole file is read. The thread is one of its own, since niceness cannot be taken back."""
+    """Returns once the whole file is read."""
+    return sha256_of_chunks(_chunks_of(path))
+
+
+def sha256_of_chunks(chunks: Iterable[bytes | memoryview]) -> _Hash:
+    """Returns once all of them came. The thread is one of its own, since niceness cannot be taken back."""
     with ThreadPoolExecutor(1, thread_name_prefix="sha256", initializer=_step_back) as pool:
-        return pool.submit(_read, path).result()
+        return pool.submit(_hashed, chunks).result()
 
 
-def _read(path: Path) -> _Hash:
-    found, buffer = hashlib.sha256(), bytearray(BUFFER_BYTES)
+def _hashed(chunks: Iterable[bytes | memoryview]) -> _Hash:
+    found = hashlib.sha256()
+    for chunk in chunks:
+        found.update(chunk)  # without the interpreter's lock, and so is reading
+    return found
+
+
+def _chunks_of(path: Path) -> Iterator[memoryview]:
+    """Each is good until the next one is asked for."""
+    buffer = bytearray(BUFFER_BYTES)
     view = memoryview(buffer)
     with path.open("rb", buffering=0) as file:
         while n_read := file.readinto(buffer):
-            found.update(view[:n_read])  # without the interpreter's lock, and so is reading
-    return found
+            yield view[:n_read]
 
 
 def _step_back() -> None:

@@ -26,7 +26,7 @@ from mlhub.core.ids import new_id
 from mlhub.storage import actions
 from mlhub.storage.models import CompletedUpload, ResumableUpload, UploadPart
 from mlhub.storage.resumable import require_few, taken
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tenants.models import Project, User
 
 MAX_PARTS = 10_000  # as of S3
@@ -117,7 +117,7 @@ def _count(part: UploadPart) -> None:
 
 
 @contextmanager
-def joined(upload: ResumableUpload, named: Mapping[int, str]) -> Iterator[Staging]:
+def joined(upload: ResumableUpload, named: Mapping[int, str]) -> Iterator[StagedBytes]:
     """The staged bytes of all parts in their order. The upload is gone if the block, which runs in a transaction,
     succeeds. named: the SHA-256 of each part as put_part returned it. Raises InvalidInputError."""
     stored = dict(upload.parts.values_list("number", "sha256"))

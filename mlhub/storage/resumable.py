@@ -24,7 +24,7 @@ from mlhub.core.installation import is_restored_lately
 from mlhub.storage import actions
 from mlhub.storage.models import ResumableUpload, UploadPart
 from mlhub.storage.spools import BytesMissingError
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
@@ -140,7 +140,7 @@ def remove(upload: ResumableUpload) -> None:
 
 
 @contextmanager
-def consumed(upload_id: UUID, *, project: Project, actor: User) -> Iterator[tuple[Staging, str]]:
+def consumed(upload_id: UUID, *, project: Project, actor: User) -> Iterator[tuple[StagedBytes, str]]:
     """The staged bytes and the filename of a whole upload, which is gone if the block succeeds and stays if it fails.
 
     The block runs in a transaction. Raises NotFoundError, ConflictError while a byte is missing, InvalidInputError for
@@ -159,11 +159,11 @@ def consumed(upload_id: UUID, *, project: Project, actor: User) -> Iterator[tupl
 
 
 @contextmanager
-def taken(upload: ResumableUpload) -> Iterator[Staging]:
+def taken(upload: ResumableUpload) -> Iterator[StagedBytes]:
     """The staged bytes of a whole upload, as of consumed(); who may use it for what, the caller has looked at."""
     ids = [upload.pk, *_parts_of(upload)]
-    with blob_store().stage(limit_bytes=upload.length_bytes) as staging:
-        blob_store().spool().fill(staging, _parts_of(upload) or [upload.pk])
+    of = _parts_of(upload) or [upload.pk]
+    with blob_store().spool().gather(of, limit_bytes=upload.length_bytes) as staging:
         if staging.finish().size_bytes != upload.length_bytes:
             raise _lost(upload)
         if not upload.length_bytes:

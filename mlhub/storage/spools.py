@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from mlhub.storage.staging import CHUNK_BYTES, Staging, age_of_file_s, copy_into, room_on_disk, sync_folder
+from mlhub.storage.staging import (
+    CHUNK_BYTES,
+    StagedBytes,
+    Staging,
+    age_of_file_s,
+    copy_into,
+    room_on_disk,
+    sync_folder,
+)
 
 UPLOADS = "uploads"  # the folder below the blobs'
 
@@ -36,8 +44,8 @@ class Spool(Protocol):
     def size(self, upload_id: UUID) -> int:
         """How many bytes there are without a gap; what a try that died has written may be among them."""
 
-    def fill(self, staging: Staging, upload_ids: Sequence[UUID]) -> None:
-        """Gives the staging the bytes of these uploads, one after the other; they stay in the spool."""
+    def gather(self, upload_ids: Sequence[UUID], *, limit_bytes: int) -> StagedBytes:
+        """The bytes of these uploads, one after the other; they stay in the spool."""
 
     def discard(self, upload_id: UUID) -> None:
         """Removes its bytes, if there are any."""
@@ -47,10 +55,10 @@ class Spool(Protocol):
 
 
 class DiskSpool:
-    """A file for each upload."""
+    """A file for each upload. staging: a folder of the same file system."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, staging: Path) -> None:
+        self.folder, self.staging = folder, staging
 
     def append(self, upload_id: UUID, content: bytes, *, offset: int) -> None:
         with room_on_disk():
@@ -72,14 +80,20 @@ class DiskSpool:
         except FileNotFoundError:
             return 0
 
-    def fill(self, staging: Staging, upload_ids: Sequence[UUID]) -> None:
+    def gather(self, upload_ids: Sequence[UUID], *, limit_bytes: int) -> Staging:
         paths = [path for path in map(self._path, upload_ids) if path.exists()]  # empty ones have none
-        if len(paths) == 1:
-            staging.adopt(paths[0])
-            return
-        for path in paths:
-            with path.open("rb") as file:
-                copy_into(staging, file)
+        staging = Staging(self.staging, limit_bytes=limit_bytes)
+        try:
+            if len(paths) == 1:
+                staging.adopt(paths[0])
+                return staging
+            for path in paths:
+                with path.open("rb") as file:
+                    copy_into(staging, file)
+        except BaseException:
+            staging.discard()
+            raise
+        return staging
 
     def discard(self, upload_id: UUID) -> None:
         self._path(upload_id).unlink(missing_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes on their way into a store: in a file of their own on this machine's disk, hashed as they come."""
+"""Bytes on their way into a store; here in a file of their own on this machine's disk, hashed as they come."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,7 @@ CHUNK_BYTES = 2**20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS)
 RETRY_AFTER_S = 60
+READ = "read-"  # begins the names of folders with a blob that is read from a bucket
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -34,11 +36,34 @@ class Stored(NamedTuple):
     size_bytes: int
 
 
-class Staging:
-    """Bytes on their way in, in a file of their own: hashed as they come, removed unless they are stored.
+class StagedBytes(ABC):
+    """Bytes on their way in. A context manager: what was not stored when it ends is removed."""
 
-    A context manager: what was not stored when it ends is removed.
-    """
+    size_bytes: int
+
+    @abstractmethod
+    def finish(self) -> Stored:
+        """The name and the size, once the bytes are safe. May be called again."""
+
+    @abstractmethod
+    def open(self) -> BinaryIO:
+        """The bytes as a file that can be sought in, once finish() has returned."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Removes the bytes if they were not stored."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+
+class Staging(StagedBytes):
+    """Bytes in a file of their own: hashed as they come."""
 
     def __init__(self, folder: Path, *, limit_bytes: int) -> None:
         with room_on_disk():
@@ -87,7 +112,6 @@ class Staging:
                     os.fsync(copied.fileno())  # the source is removed once this is registered
 
     def finish(self) -> Stored:
-        """The name and the size, once the bytes are safe on the disk. May be called again."""
         if not self._file.closed:
             with room_on_disk():
                 self._file.flush()
@@ -95,19 +119,13 @@ class Staging:
             self._file.close()
         return Stored(self._hash.hexdigest(), self.size_bytes)
 
+    def open(self) -> BinaryIO:
+        return self.path.open("rb")
+
     def discard(self) -> None:
-        """Removes the bytes if they were not stored."""
         with contextlib.suppress(OSError):  # what is buffered is not wanted any more
             self._file.close()
         self.path.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.discard()
 
 
 @contextlib.contextmanager
@@ -146,7 +164,10 @@ def sweep(folder: Path, *, older_than_s: float) -> int:
     stale = [path for path in folder.glob("staged-*") if age_of_file_s(path) > older_than_s]
     for path in stale:
         path.unlink(missing_ok=True)
-    return len(stale)
+    read = [path for path in folder.glob(f"{READ}*") if age_of_file_s(path) > older_than_s]
+    for path in read:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(stale) + len(read)
 
 
 def age_of_file_s(path: Path) -> float:

@@ -22,6 +22,7 @@ from mlhub.storage.spools import UPLOADS, DiskSpool, Spool
 from mlhub.storage.staging import (
     CHUNK_BYTES,
     SHA256,
+    StagedBytes,
     Staging,
     Stored,
     age_of_file_s,
@@ -31,7 +32,7 @@ from mlhub.storage.staging import (
     sync_folder,
 )
 
-__all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "Staging", "Stored", "blob_store"]
+__all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "StagedBytes", "Staging", "Stored", "blob_store"]
 
 
 class BlobStore(Protocol):
@@ -40,7 +41,7 @@ class BlobStore(Protocol):
     def stage(self, *, limit_bytes: int) -> Staging:
         """A place to write an upload to."""
 
-    def keep(self, staging: Staging) -> Stored:
+    def keep(self, staging: StagedBytes) -> Stored:
         """Gives the staged bytes their name, at once or not at all. The same bytes stored twice are one blob."""
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
@@ -88,7 +89,8 @@ class DiskStore:
     def stage(self, *, limit_bytes: int) -> Staging:
         return Staging(self.staging, limit_bytes=limit_bytes)
 
-    def keep(self, staging: Staging) -> Stored:
+    def keep(self, staging: StagedBytes) -> Stored:
+        assert isinstance(staging, Staging)  # its own, or of its spool
         stored = staging.finish()
         target = self.path(stored.sha256)
         with room_on_disk():
@@ -148,7 +150,7 @@ class DiskStore:
                 yield path.name
 
     def spool(self) -> Spool:
-        return DiskSpool(self.root / UPLOADS)
+        return DiskSpool(self.root / UPLOADS, staging=self.staging)
 
     def sweep_staging(self, *, older_than_s: float) -> int:
         return sweep(self.staging, older_than_s=older_than_s)

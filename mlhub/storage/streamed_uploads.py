@@ -4,6 +4,9 @@
 Django reads a request's whole body before it calls the view, and forgets it when the connection ends. Clients of tus
 send by default all that is left of a file in one PATCH. Here its body is handed to Django in pieces, each as a PATCH of
 its own at the right offset; the client gets the last answer. A piece whose connection ended is handed on, too.
+
+Pieces are as large as a part of S3's multipart uploads must be, where a client sends so much at a time: a bucket then
+copies them, and no byte passes through this process again (bucket_joins.py).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ PIECE_TYPE = "application/offset+octet-stream"
 FIRST_PIECE_BYTES = 64 * 2**10
 SILENT_S = 120.0
 PIECE_BYTES = 8 * 2**20
+LEAST_PIECE_BYTES = 5 * 2**20  # what would be left of a request is sent with the piece before if it is less
 IS_CONTINUED = "mlhub.is_continued"  # in the scope of all pieces but a request's first
 OVERRIDE = b"x-http-method-override"
 OVERRIDDEN = (b"PATCH", b"DELETE", b"HEAD")
@@ -43,19 +47,24 @@ class SplitUploads:
         if not _is_split(scope):
             await self._application(scope, receive, send)
             return
-        await self._in_pieces(scope, _Body(receive), send)
+        await self._in_pieces(scope, _Body(receive, _header(scope, b"content-length")), send)
 
     async def _in_pieces(self, scope: Scope, body: _Body, send: Send) -> None:
         """1. A piece is gathered. 2. It is answered. 3. Unless that is a refusal or the end, the next one follows at
         the offset of that answer; after a POST, at the address that it names. The answer to a POST stays 201."""
         first: _Answer | None = None
-        asked = scope
+        asked, begun = scope, b""
         while True:
-            # until the application has looked at who asks, little is kept in memory
-            piece = await body.next_piece(self._piece_bytes if first else min(FIRST_PIECE_BYTES, self._piece_bytes))
+            if first is None:  # until the application has looked at who asks, little is kept in memory
+                piece = await body.next_piece(min(FIRST_PIECE_BYTES, self._piece_bytes))
+                if scope["method"] == "PATCH" and not body.is_at_end:
+                    piece, begun = b"", piece  # asks only; what has come begins the next piece
+            else:
+                n_bytes = self._length_of_next(body, len(begun))
+                piece, begun = begun + await body.next_piece(n_bytes - len(begun)), b""
             answer = await self._answer(_of_piece(asked, piece, is_continued=first is not None), piece)
             first = first or answer
-            if body.is_at_end or not answer.is_success:
+            if not answer.is_success or (body.is_at_end and not begun):
                 break
             asked = _continued(scope, first, offset=answer.header(b"upload-offset"))
         if answer.is_success and first is not answer and scope["method"] == "POST":
@@ -64,6 +73,11 @@ class SplitUploads:
         if not body.is_cut:
             for message in answer.messages:
                 await send(message)
+
+    def _length_of_next(self, body: _Body, n_begun: int) -> int:
+        left = None if body.left is None else n_begun + body.left
+        whole = self._piece_bytes + min(LEAST_PIECE_BYTES, self._piece_bytes)
+        return left if left is not None and left < whole else self._piece_bytes
 
     async def _answer(self, scope: Scope, piece: bytes) -> _Answer:
         messages: list[AsgiMessage] = []
@@ -83,10 +97,14 @@ class SplitUploads:
 
 
 class _Body:
-    """The body of a request, in pieces. is_cut: the connection ended before the body did, or was silent for long."""
+    """The body of a request, in pieces. is_cut: the connection ended before the body did, or was silent for long.
 
-    def __init__(self, receive: Receive) -> None:
+    left: how many bytes are to come; None: its length was not given.
+    """
+
+    def __init__(self, receive: Receive, length: bytes) -> None:
         self._receive = receive
+        self.left = int(length) if length.isdigit() else None
         self.is_at_end = self.is_cut = False
 
     async def next_piece(self, n_bytes: int) -> bytes:
@@ -99,8 +117,11 @@ class _Body:
             if message["type"] == "http.disconnect":
                 self.is_at_end = self.is_cut = True
             else:
-                gathered += message.get("body", b"")
-                self.is_at_end = not message.get("more_body", False)
+                content = message.get("body", b"")
+                gathered += content
+                self.left = None if self.left is None else max(0, self.left - len(content))
+                # servers may say that nothing follows in a message of its own, for which nobody has to wait
+                self.is_at_end = not message.get("more_body", False) or self.left == 0
         return bytes(gathered)
 
 

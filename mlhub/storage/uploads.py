@@ -13,7 +13,7 @@ from django.core.files.uploadhandler import FileUploadHandler
 from rest_framework.parsers import MultiPartParser
 
 from mlhub.storage.resumable import consumed
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, Staging, blob_store
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -74,7 +74,7 @@ class UploadMixin(_View):
 
 
 @contextmanager
-def uploaded(body: dict[str, Any], *, project: Project, actor: User) -> Iterator[tuple[Staging, str]]:
+def uploaded(body: dict[str, Any], *, project: Project, actor: User) -> Iterator[tuple[StagedBytes, str]]:
     """Takes `file` or `upload` out of a validated body: its staged bytes, and its filename.
 
     A resumable upload is used up if the block succeeds. Raises what resumable.consumed raises.

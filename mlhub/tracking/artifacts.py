@@ -19,7 +19,7 @@ from mlhub.metrics.actions import store_artifact
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tracking.access import Caller
 from mlhub.tracking.actions import OWNER_KIND, locked
 from mlhub.tracking.job_runs import live_attempt
@@ -42,7 +42,7 @@ class FileEntry:
     size_bytes: int = 0
 
 
-def store(caller: Caller, target: FileOwner, *, path: str, staging: Staging) -> None:
+def store(caller: Caller, target: FileOwner, *, path: str, staging: StagedBytes) -> None:
     """Keeps the bytes as the file of that path; a former one of the path is replaced.
 
     Raises InvalidInputError, QuotaExceededError, NotAllowedError, ConflictError for a job that does not run, a run

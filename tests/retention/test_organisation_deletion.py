@@ -85,6 +85,9 @@ def test_all_of_it_goes_and_what_others_hold_by_content_stays(cast: Cast, settin
     folder = settings.CHECKPOINT_ROOT / str(Job.objects.get(name="ended").pk)
     folder.mkdir(parents=True)
     (folder / "weights").write_bytes(b"w")
+    prepared = [settings.PROJECT_CACHE_ROOT / str(project.pk) for project in (cast.project_a, cast.project_b)]
+    for cache in prepared:
+        (cache / "unpacked").mkdir(parents=True)
     archived(cast)
     shown = cast.client(cast.alice).get(address(cast)).json()
     assert shown["refusals"] == []
@@ -114,6 +117,7 @@ def test_all_of_it_goes_and_what_others_hold_by_content_stays(cast: Cast, settin
     assert list(Blob.objects.values_list("sha256", flat=True)) == [shared]
     assert (blob_store().exists(own), blob_store().exists(shared)) == (False, True)
     assert not folder.exists()
+    assert [cache.exists() for cache in prepared] == [False, True]
     assert User.objects.filter(username="bob").exists()
     events = Event.objects.filter(organisation=None, kind__startswith="organisation.").order_by("id")
     assert list(events.values_list("kind", "actor__username")) == [

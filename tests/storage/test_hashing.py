@@ -17,18 +17,22 @@ def niceness() -> int:
 
 
 @pytest.mark.parametrize("n_bytes", [0, 1, hashing.BUFFER_BYTES, hashing.BUFFER_BYTES + 7])
-def test_a_file_is_hashed_behind_all_that_the_process_does_besides(n_bytes, tmp_path, monkeypatch):
-    path, content, found = tmp_path / "file", os.urandom(n_bytes), []
+def test_a_file_of_any_length_is_hashed(n_bytes, tmp_path):
+    path, content = tmp_path / "file", os.urandom(n_bytes)
     path.write_bytes(content)
-    read, before = hashing._read, niceness()
-
-    def noted(path):
-        found.append(niceness())
-        return read(path)
-
-    monkeypatch.setattr(hashing, "_read", noted)
     assert hashing.sha256_of(path).hexdigest() == hashlib.sha256(content).hexdigest()
-    assert found == [min(19, before + hashing.NICENESS)]
-    assert niceness() == before
     with pytest.raises(FileNotFoundError):
         hashing.sha256_of(tmp_path / "none")
+
+
+def test_hashing_stands_behind_all_that_the_process_does_besides():
+    found, before = [], niceness()
+
+    def chunks():
+        for chunk in (b"a", b"bc"):
+            found.append(niceness())
+            yield chunk
+
+    assert hashing.sha256_of_chunks(chunks()).hexdigest() == hashlib.sha256(b"abc").hexdigest()
+    assert found == [min(19, before + hashing.NICENESS)] * 2
+    assert niceness() == before

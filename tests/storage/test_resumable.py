@@ -7,7 +7,6 @@ import base64
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +21,6 @@ from mlhub.storage.models import Blob, ResumableUpload
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
 from tests.datasets import files
-from tests.storage.bucket_server import bucket_server
 
 pytestmark = pytest.mark.django_db
 UPLOADS = "/api/v1/uploads"
@@ -30,18 +28,6 @@ PIECE = "application/offset+octet-stream"
 CONTENT = files.csv(200)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 HALF = len(CONTENT) // 2
-
-
-@pytest.fixture(params=["disk", "bucket"])
-def store(request: pytest.FixtureRequest, settings: Any, tmp_path: Any, monkeypatch: Any) -> Iterator[str]:
-    if request.param == "disk":
-        yield "disk"
-        return
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mlhub")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
-    with bucket_server(tmp_path / "s3") as server:
-        settings.STORE, settings.STORE_ENDPOINT = "s3://blobs/mlhub", server.url
-        yield "bucket"
 
 
 def metadata(**values: str) -> str:
@@ -71,7 +57,9 @@ def use(client: Any, project: Any, address: str, name: str = "d") -> Any:
     return client.post("/api/v1/datasets", body, format="multipart")
 
 
-def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(cast, store, django_capture_on_commit_callbacks):
+def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(
+    cast, store, settings, django_capture_on_commit_callbacks
+):
     bob = cast.client(cast.bob)
     answer = begin(bob, cast.project_a)
     assert (answer.status_code, answer["Upload-Offset"], answer["Tus-Resumable"]) == (201, "0", "1.0.0")
@@ -91,6 +79,8 @@ def test_a_file_in_pieces_becomes_a_dataset_and_the_upload_is_gone(cast, store, 
         assert file.read() == CONTENT
     assert (ResumableUpload.objects.count(), used_bytes(cast.a)) == (0, len(CONTENT))
     assert blob_store().spool().size(address.rpartition("/")[2]) == 0
+    staging = settings.BLOB_ROOT / "staging"
+    assert not staging.exists() if store == "bucket" else not list(staging.iterdir())
     assert use(bob, cast.project_a, address, "e").status_code == 404
 
 

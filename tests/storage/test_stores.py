@@ -164,6 +164,17 @@ def test_a_disk_is_read_in_place_and_never_written_again(tmp_path: Path) -> None
 # of a bucket alone
 
 
+def test_a_blob_that_a_dead_process_was_reading_is_swept_once_it_is_old(bucket: BucketStore) -> None:
+    bucket.write(io.BytesIO(CONTENT), limit_bytes=10**6)
+    for age_s, is_swept in ((60, False), (7200, True)):
+        with bucket.local_file(SHA256) as path:
+            begun = path.parent.stat().st_mtime - age_s
+            os.utime(path.parent, (begun, begun))
+            assert bucket.sweep_staging(older_than_s=3600) == is_swept
+            assert path.exists() != is_swept
+            path.parent.mkdir(exist_ok=True)  # its own context removes it as well
+
+
 def test_a_large_blob_goes_up_in_parts_and_appears_whole(
     bucket: BucketStore, server: BucketServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +185,13 @@ def test_a_large_blob_goes_up_in_parts_and_appears_whole(
     assert bucket.verify(sha256)
     assert sum(verb == "PUT" for verb, _ in server.requests) == 3
     assert bucket.uri(sha256) == ""
+
+
+def test_a_blob_that_is_read_whole_costs_one_range(bucket: BucketStore, server: BucketServer) -> None:
+    bucket.write(io.BytesIO(CONTENT), limit_bytes=10**6)
+    with bucket.open(SHA256) as file:
+        assert file.read() == CONTENT
+    assert [verb for verb, path in server.requests if path.endswith(SHA256)] == ["PUT", "HEAD", "GET"]
 
 
 def test_who_has_the_address_reads_the_blob_without_credentials(bucket: BucketStore, server: BucketServer) -> None:

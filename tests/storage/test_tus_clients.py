@@ -21,7 +21,7 @@ from tusclient.client import TusClient
 
 from mlhub.storage.models import ResumableUpload
 from mlhub.storage.resumable import begin
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import blob_store
 from mlhub.storage.streamed_uploads import PIECE_BYTES, PIECE_TYPE
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
@@ -54,16 +54,17 @@ def proxy(people: Cast) -> Iterator[CuttingProxy]:
 
 
 def arrived() -> str:
-    """The SHA-256 of the only upload there is."""
-    upload = ResumableUpload.objects.get()
+    """The SHA-256 of the only upload there is, under which the store keeps it then."""
+    upload, store = ResumableUpload.objects.get(), blob_store()
     assert upload.is_whole
-    with Staging(blob_store().root / "staging", limit_bytes=upload.length_bytes) as staging:
-        blob_store().spool().fill(staging, [upload.pk])
-        return staging.finish().sha256
+    with store.spool().gather([upload.pk], limit_bytes=upload.length_bytes) as staging:
+        found = store.keep(staging).sha256
+    assert store.verify(found)
+    return found
 
 
 @pytest.mark.slow
-def test_tuspy_sends_a_file_in_one_request_through_fifty_cuts(people, token, proxy, tmp_path):
+def test_tuspy_sends_a_file_in_one_request_through_fifty_cuts(store, people, token, proxy, tmp_path):
     path = tmp_path / "data.bin"
     path.write_bytes(CONTENT)
     client = TusClient(f"{proxy.url}/api/v1/uploads", headers={"Authorization": f"Bearer {token}"})
