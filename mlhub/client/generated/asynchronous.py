@@ -4485,6 +4485,24 @@ class AsyncRunsOperations:
         """
         return await self._transport.download(path_of("/runs/{id}/artifacts/{path}", id=id, path=path), to=to)
 
+    def list_datasets(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunDataset]:
+        """The datasets that the run names as its inputs, by name.
+
+        GET /runs/{id}/datasets
+
+        search: Only those whose name contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport,
+            r.RunDataset,
+            path_of("/runs/{id}/datasets", id=id),
+            query={"search": search},
+            size=page_size,
+        )
+
     async def metrics(self, id: Ref, /, *, key: str, max_points: int | None = None) -> r.RunCurve:
         """One metric's curve.
 
@@ -4514,6 +4532,32 @@ class AsyncRunsOperations:
             path_of("/runs/{id}/metrics/names", id=id),
             query={"search": search},
             size=page_size,
+        )
+
+    def list_params(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunEntry]:
+        """The run's parameters, by name.
+
+        GET /runs/{id}/params
+
+        search: Only those whose name or value contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport, r.RunEntry, path_of("/runs/{id}/params", id=id), query={"search": search}, size=page_size
+        )
+
+    def list_tags(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> AsyncPages[r.RunEntry]:
+        """The run's tags, by name.
+
+        GET /runs/{id}/tags
+
+        search: Only those whose name or value contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport, r.RunEntry, path_of("/runs/{id}/tags", id=id), query={"search": search}, size=page_size
         )
 
     async def compare(self, *, runs: Sequence[str]) -> r.ComparedRuns:
