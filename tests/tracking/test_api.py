@@ -195,6 +195,30 @@ def test_metrics_and_files_and_runs_are_searched_by_a_part_of_their_names(cast: 
     assert [row["name"] for row in client.get("/api/v1/runs", {"search": "FIR"}).json()["results"]] == ["first"]
 
 
+def test_runs_are_found_by_words_of_their_names_owners_and_ids_and_by_parameters_and_tags(cast: Cast, run: Run) -> None:
+    other = actions.create_run(Caller(cast.alice), cast.project_a, name="second try", started_ms=1)
+    actions.log_batch(Caller(cast.alice), other, LogBatch([], [Entry("lr", "0.15")], [Entry("stage", "Draft=1")]))
+    foreign = actions.create_run(Caller(cast.charlie), cast.project_b, name="first of others", started_ms=1)
+    actions.log_batch(Caller(cast.charlie), foreign, LogBatch([], [Entry("lr", "0.1")]))
+
+    def found(text: str) -> list[str]:
+        answer = cast.client(cast.bob).get("/api/v1/runs", {"search": text})
+        assert answer.status_code == 200, answer.content
+        return [row["name"] for row in answer.json()["results"]]
+
+    assert found("TRY sec") == ["second try"]
+    assert found("alice") == ["second try"]
+    assert found(str(run.pk).upper()) == ["first"]
+    assert found("vision") == ["second try", "first"]
+    assert found("lr=0.1") == ["first"], "a part of a value is another value"
+    assert found("lr=") == ["second try", "first"]
+    assert found("stage=draft=1") == ["second try"]
+    assert found("LR=0.1") == found("0.1") == found("l=0.1") == found("lr=0.1 note=y") == []
+    assert found("lr=0.1 note=x") == ["first"]
+    refused = cast.client(cast.bob).get("/api/v1/runs", {"search": "a " * 9})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "search")
+
+
 def test_strangers_see_nothing_of_it(cast: Cast, run: Run) -> None:
     client = cast.client(cast.charlie)
     assert client.get("/api/v1/runs").json()["results"] == []
