@@ -12,6 +12,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
+import { WhenSeen } from "@/components/layout/WhenSeen";
 import { lazyComponent } from "@/lib/chunk";
 
 import { CurvesSection, countOf } from "./CurvesSection";
@@ -104,9 +105,11 @@ export function ComparePage() {
                 <DifferenceSection before={first} after={second} />
               </Suspense>
             )}
-            <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
-              <PicturesSection compared={compared} baseline={baseline} />
-            </Suspense>
+            <WhenSeen height={PICTURES_HEIGHT}>
+              <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
+                <PicturesSection compared={compared} baseline={baseline} />
+              </Suspense>
+            </WhenSeen>
           </>
         )}
       </QueryResult>

@@ -4,7 +4,7 @@
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, useMemo, useRef } from "react";
+import { type CSSProperties, type ReactNode, memo, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import { Icon } from "@/components/display/Icon";
@@ -37,9 +37,9 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
   const [same, setSame] = useSetting("same", "");
   const values = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => namesOf(values, same !== "1"), [values, same]);
-  const rows = compared.map((row, place) => ({ row, place, values: values[place] ?? NO_VALUES }));
+  const rows = useMemo(() => compared.map((row, place) => ({ row, place, values: values[place] ?? NO_VALUES })), [compared, values]);
   const pinned = rows.find(({ row }) => row.id === baseline);
-  const others = rows.filter((each) => each !== pinned);
+  const others = useMemo(() => rows.filter((each) => each !== pinned), [rows, pinned]);
   // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: others.length,
@@ -48,11 +48,14 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
     overscan: 10,
   });
   const column_px = pinned === undefined ? COLUMN_PX : COMPARED_COLUMN_PX;
-  // the least width is that of all rows, so that their columns line up
-  const tracks = {
-    gridTemplateColumns: `minmax(${NAME_PX}px, 2fr) ${STATE_PX}px ${columns.map(() => `minmax(${column_px}px, 1fr)`).join(" ")}`,
-    minWidth: NAME_PX + STATE_PX + column_px * columns.length,
-  };
+  const tracks = useMemo(
+    // the least width is that of all rows, so that their columns line up
+    () => ({
+      gridTemplateColumns: `minmax(${NAME_PX}px, 2fr) ${STATE_PX}px ${columns.map(() => `minmax(${column_px}px, 1fr)`).join(" ")}`,
+      minWidth: NAME_PX + STATE_PX + column_px * columns.length,
+    }),
+    [columns, column_px],
+  );
   return (
     <>
       <Group gap="sm">
@@ -82,7 +85,7 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
               </div>
             ))}
           </div>
-          {pinned !== undefined && <Row {...pinned} columns={columns} baseline={undefined} isPinned onPin={() => onBaseline("")} rowIndex={2} style={tracks} />}
+          {pinned !== undefined && <Row {...pinned} columns={columns} baseline={undefined} isPinned onBaseline={onBaseline} rowIndex={2} tracks={tracks} />}
         </div>
         <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => {
@@ -95,10 +98,11 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
                 columns={columns}
                 baseline={pinned?.values}
                 isPinned={false}
-                onPin={() => onBaseline(other.row.id)}
+                onBaseline={onBaseline}
                 rowIndex={index + (pinned === undefined ? 2 : 3)}
                 dataIndex={index}
-                style={{ position: "absolute", transform: `translateY(${start}px)`, ...tracks }}
+                start={start}
+                tracks={tracks}
               />
             );
           })}
@@ -119,13 +123,18 @@ interface RowProps {
   /** The values that its own are compared with. */
   baseline: Settings | undefined;
   isPinned: boolean;
-  onPin: () => void;
+  /** With its id, or "" where it is pinned already. */
+  onBaseline: (id: string) => void;
   rowIndex: number;
   dataIndex?: number;
-  style: CSSProperties;
+  /** How far below the first one it is; left out: where it stands. */
+  start?: number;
+  tracks: CSSProperties;
 }
 
-function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex, dataIndex, style }: RowProps) {
+/** While one scrolls, rows that stay in view are not made again. */
+const Row = memo(function Row({ row, place, values, columns, baseline, isPinned, onBaseline, rowIndex, dataIndex, start, tracks }: RowProps) {
+  const style: CSSProperties = start === undefined ? tracks : { position: "absolute", transform: `translateY(${start}px)`, ...tracks };
   return (
     <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
       <div role="rowheader" className={classes.cell} data-name title={row.name}>
@@ -135,7 +144,7 @@ function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex,
           color={isPinned ? undefined : "gray"}
           aria-label={t`Baseline: ${row.name}`}
           aria-pressed={isPinned}
-          onClick={onPin}
+          onClick={() => onBaseline(isPinned ? "" : row.id)}
         >
           <Icon name="pin" size={14} />
         </ActionIcon>
@@ -152,7 +161,7 @@ function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex,
       ))}
     </div>
   );
-}
+});
 
 function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }) {
   const text = shown(value);
