@@ -22135,7 +22135,7 @@ export interface operations {
                 parent_job?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
-                /** @description Only those whose name, or whose project's, contains this, in any case. */
+                /** @description Only those of which each word is in the name, project or owner, or begins the id, in any case; of a word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name. */
                 search?: string;
                 /**
                  * @description Only those of this status.

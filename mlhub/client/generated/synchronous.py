@@ -4396,7 +4396,8 @@ class RunsOperations:
         organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
         project: Only those of this project, by id or name.
-        search: Only those whose name, or whose project's, contains this, in any case.
+        search: Only those of which each word is in the name, project or owner, or begins the id, in any case; of a
+        word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
