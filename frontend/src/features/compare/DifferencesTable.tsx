@@ -4,7 +4,7 @@
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, memo, useMemo, useRef } from "react";
+import { type CSSProperties, type ReactNode, type RefObject, memo, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import { Icon } from "@/components/display/Icon";
@@ -56,6 +56,7 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
     }),
     [columns, column_px],
   );
+  const inView = useColumnsInView(box, columns.length, column_px);
   return (
     <>
       <Group gap="sm">
@@ -76,16 +77,20 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
               : t`Compared with ${pinned.row.name}`}
         </Text>
       </Group>
-      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} tabIndex={0}>
+      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} aria-colcount={columns.length + 2} tabIndex={0}>
         <div role="rowgroup" className={classes.top} style={{ minWidth: tracks.minWidth }}>
           <div role="row" className={classes.head} style={tracks}>
-            {[compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`, t`State`, ...columns].map((name, at) => (
-              <div key={name} role="columnheader" className={classes.cell} data-name={at === 0 || undefined} title={name}>
-                {name}
+            <div role="columnheader" className={classes.cell} data-name>
+              {compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`}
+            </div>
+            <div role="columnheader" className={classes.cell}>{t`State`}</div>
+            {inView.map((at) => (
+              <div key={at} role="columnheader" className={classes.cell} title={columns[at]} {...placeOf(at)}>
+                {columns[at]}
               </div>
             ))}
           </div>
-          {pinned !== undefined && <Row {...pinned} columns={columns} baseline={undefined} isPinned onBaseline={onBaseline} rowIndex={2} tracks={tracks} />}
+          {pinned !== undefined && <Row {...pinned} columns={columns} inView={inView} baseline={undefined} isPinned onBaseline={onBaseline} rowIndex={2} tracks={tracks} />}
         </div>
         <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => {
@@ -96,6 +101,7 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
                 key={key}
                 {...other}
                 columns={columns}
+                inView={inView}
                 baseline={pinned?.values}
                 isPinned={false}
                 onBaseline={onBaseline}
@@ -113,6 +119,31 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
 }
 
 const NO_VALUES: Settings = new Map();
+const MOST_COLUMNS = 16; // of more only those in view are made
+
+/** The places of the columns that are in view, or nearly; of a few all. The same list until others are. */
+function useColumnsInView(box: RefObject<HTMLDivElement | null>, n: number, column_px: number): readonly number[] {
+  const isMany = n > MOST_COLUMNS;
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
+  const virtualizer = useVirtualizer({
+    horizontal: true,
+    enabled: isMany,
+    count: n,
+    getScrollElement: () => box.current,
+    estimateSize: () => column_px,
+    paddingStart: NAME_PX + STATE_PX,
+    overscan: 3,
+  });
+  const items = virtualizer.getVirtualItems();
+  const [first, end] = isMany ? [items[0]?.index ?? 0, (items.at(-1)?.index ?? -1) + 1] : [0, n];
+  useEffect(() => virtualizer.measure(), [virtualizer, column_px]);
+  return useMemo(() => Array.from({ length: end - first }, (_, index) => first + index), [first, end]);
+}
+
+/** Where a column stands in each row: before it are the name and the state. */
+function placeOf(at: number) {
+  return { "aria-colindex": at + 3, style: { gridColumn: at + 3, gridRow: 1 } };
+}
 
 interface RowProps {
   row: Compared;
@@ -120,6 +151,8 @@ interface RowProps {
   place: number;
   values: Settings;
   columns: readonly string[];
+  /** Places of those columns that are made. */
+  inView: readonly number[];
   /** The values that its own are compared with. */
   baseline: Settings | undefined;
   isPinned: boolean;
@@ -133,7 +166,7 @@ interface RowProps {
 }
 
 /** While one scrolls, rows that stay in view are not made again. */
-const Row = memo(function Row({ row, place, values, columns, baseline, isPinned, onBaseline, rowIndex, dataIndex, start, tracks }: RowProps) {
+const Row = memo(function Row({ row, place, values, columns, inView, baseline, isPinned, onBaseline, rowIndex, dataIndex, start, tracks }: RowProps) {
   const style: CSSProperties = start === undefined ? tracks : { position: "absolute", transform: `translateY(${start}px)`, ...tracks };
   return (
     <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
@@ -156,20 +189,22 @@ const Row = memo(function Row({ row, place, values, columns, baseline, isPinned,
       <div role="cell" className={classes.cell}>
         {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}
       </div>
-      {columns.map((name) => (
-        <Cell key={name} value={values.get(name) ?? null} baseline={baseline && (baseline.get(name) ?? null)} />
-      ))}
+      {inView.map((at) => {
+        const name = columns[at] ?? "";
+        return <Cell key={at} at={at} value={values.get(name) ?? null} baseline={baseline && (baseline.get(name) ?? null)} />;
+      })}
     </div>
   );
 });
 
-function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }) {
+function Cell({ at, value, baseline }: { at: number; value: Value; baseline: Value | undefined }) {
   const text = shown(value);
-  if (baseline === undefined) return cell(text, text);
+  if (baseline === undefined) return cell(at, text, text);
   const difference = differenceOf(value, baseline);
   const isOther = value !== baseline;
   const title = isOther ? t`${text}; the baseline has ${shown(baseline)}` : text;
   return cell(
+    at,
     title,
     <>
       <span data-same={!isOther || undefined}>{text}</span>{" "}
@@ -179,9 +214,9 @@ function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }
   );
 }
 
-function cell(title: string, content: ReactNode) {
+function cell(at: number, title: string, content: ReactNode) {
   return (
-    <div role="cell" className={classes.cell} title={title}>
+    <div role="cell" className={classes.cell} title={title} {...placeOf(at)}>
       {content}
     </div>
   );

@@ -34,6 +34,7 @@ interface GroupProps extends Omit<Props, "lines"> {
 const LineGroup = memo(function LineGroup({ group, n, kept, pathOf }: GroupProps) {
   const paths = useMemo(() => group.map(pathOf), [group, pathOf]);
   const usualOpacity = n > MOST_OPAQUE ? 0.5 : 0.85;
+  // strokeOpacity: with opacity the browser keeps a layer for each line
   return group.map((line, index) => (
     <path
       key={line.id}
@@ -41,7 +42,7 @@ const LineGroup = memo(function LineGroup({ group, n, kept, pathOf }: GroupProps
       fill="none"
       stroke={line.colour}
       strokeWidth={line.isEmphasised ? 3.5 : n > MOST_THICK ? 1 : 1.6}
-      opacity={kept.has(line.id) ? (line.isEmphasised ? 1 : (line.opacity ?? usualOpacity)) : 0.06}
+      strokeOpacity={kept.has(line.id) ? (line.isEmphasised ? 1 : (line.opacity ?? usualOpacity)) : 0.06}
     >
       <title>{line.label}</title>
     </path>
