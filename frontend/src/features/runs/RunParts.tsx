@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a run's page: parameters, tags, datasets, newest values of metrics, and files to download.
 import { t } from "@lingui/core/macro";
-import { Anchor, Table } from "@mantine/core";
+import { Anchor, Stack, Table } from "@mantine/core";
 import type { CSSProperties } from "react";
 
 import type { RunDetail, RunMetric } from "@/api/types";
@@ -22,29 +22,31 @@ export function Entries({ title, id, kind, n }: { title: string; id: string; kin
   if (n === 0) return null;
   return (
     <SectionCard title={n > 1 ? `${title} (${number(n)})` : title}>
-      <SearchedTable
-        name={kind}
-        searchedBy={t`Part of a name or value`}
-        label={title}
-        head={[t`Name`, t`Value`]}
-        minWidth={420}
-        queryKey={runEntriesKey(id, kind)}
-        read={(query) => readRunEntries(id, kind, query)}
-        empty={null}
-        isSorted
-        row={({ key, value }) => (
-          <Table.Tr key={key}>
-            <Table.Th scope="row" style={ANYWHERE}>
-              {key}
-            </Table.Th>
-            <Table.Td>
-              <div style={value.length > LONG ? SCROLLED : LINES} {...(value.length > LONG && { tabIndex: 0, role: "group", "aria-label": t`Value of ${key}` })}>
-                {value}
-              </div>
-            </Table.Td>
-          </Table.Tr>
-        )}
-      />
+      <Stack gap="sm">
+        <SearchedTable
+          name={kind}
+          searchedBy={t`Part of a name or value`}
+          label={title}
+          head={[t`Name`, t`Value`]}
+          minWidth={420}
+          queryKey={runEntriesKey(id, kind)}
+          read={(query) => readRunEntries(id, kind, query)}
+          empty={null}
+          isSorted
+          row={({ key, value }) => (
+            <Table.Tr key={key}>
+              <Table.Th scope="row" style={ANYWHERE}>
+                {key}
+              </Table.Th>
+              <Table.Td>
+                <div style={value.length > LONG ? SCROLLED : LINES} {...(value.length > LONG && { tabIndex: 0, role: "group", "aria-label": t`Value of ${key}` })}>
+                  {value}
+                </div>
+              </Table.Td>
+            </Table.Tr>
+          )}
+        />
+      </Stack>
     </SectionCard>
   );
 }
@@ -53,25 +55,27 @@ export function Datasets({ id, n }: { id: string; n: number }) {
   if (n === 0) return null;
   return (
     <SectionCard title={n > 1 ? t`Datasets (${number(n)})` : t`Datasets`}>
-      <SearchedTable
-        name="dataset"
-        searchedBy={t`Part of a dataset's name`}
-        label={t`Datasets`}
-        head={[t`Name`, t`Digest`]}
-        minWidth={420}
-        queryKey={runDatasetsKey(id)}
-        read={(query) => readRunDatasets(id, query)}
-        empty={null}
-        isSorted
-        row={({ name, digest }) => (
-          <Table.Tr key={`${name} ${digest}`}>
-            <Table.Th scope="row" style={ANYWHERE}>
-              {name}
-            </Table.Th>
-            <Table.Td style={{ overflowWrap: "anywhere" }}>{digest}</Table.Td>
-          </Table.Tr>
-        )}
-      />
+      <Stack gap="sm">
+        <SearchedTable
+          name="dataset"
+          searchedBy={t`Part of a dataset's name`}
+          label={t`Datasets`}
+          head={[t`Name`, t`Digest`]}
+          minWidth={420}
+          queryKey={runDatasetsKey(id)}
+          read={(query) => readRunDatasets(id, query)}
+          empty={null}
+          isSorted
+          row={({ name, digest }) => (
+            <Table.Tr key={`${name} ${digest}`}>
+              <Table.Th scope="row" style={ANYWHERE}>
+                {name}
+              </Table.Th>
+              <Table.Td style={{ overflowWrap: "anywhere" }}>{digest}</Table.Td>
+            </Table.Tr>
+          )}
+        />
+      </Stack>
     </SectionCard>
   );
 }
@@ -96,27 +100,29 @@ export function Files({ run }: { run: RunDetail }) {
   const address = `/api/v1/runs/${run.id}/artifacts/`;
   return (
     <SectionCard title={t`Artifacts`}>
-      <SearchedTable
-        name="artifact"
-        searchedBy={t`Part of a path`}
-        label={t`Artifacts`}
-        head={[t`Artifact`, t`Size`]}
-        minWidth={280}
-        queryKey={runFilesKey(run.id)}
-        read={(query) => readRunFiles(run.id, query)}
-        empty={null}
-        isSorted
-        row={({ path, size_bytes }) => (
-          <Table.Tr key={path}>
-            <Table.Td style={{ overflowWrap: "anywhere" }}>
-              <Anchor href={address + path.split("/").map(encodeURIComponent).join("/")} download size="sm">
-                {path}
-              </Anchor>
-            </Table.Td>
-            <Table.Td>{bytes(size_bytes)}</Table.Td>
-          </Table.Tr>
-        )}
-      />
+      <Stack gap="sm">
+        <SearchedTable
+          name="artifact"
+          searchedBy={t`Part of a path`}
+          label={t`Artifacts`}
+          head={[t`Artifact`, t`Size`]}
+          minWidth={280}
+          queryKey={runFilesKey(run.id)}
+          read={(query) => readRunFiles(run.id, query)}
+          empty={null}
+          isSorted
+          row={({ path, size_bytes }) => (
+            <Table.Tr key={path}>
+              <Table.Td style={{ overflowWrap: "anywhere" }}>
+                <Anchor href={address + path.split("/").map(encodeURIComponent).join("/")} download size="sm">
+                  {path}
+                </Anchor>
+              </Table.Td>
+              <Table.Td>{bytes(size_bytes)}</Table.Td>
+            </Table.Tr>
+          )}
+        />
+      </Stack>
     </SectionCard>
   );
 }
