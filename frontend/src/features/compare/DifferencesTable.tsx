@@ -32,7 +32,7 @@ interface Props {
   onBaseline: (id: string) => void;
 }
 
-export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
+export const DifferencesTable = memo(function DifferencesTable({ compared, baseline, onBaseline }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [same, setSame] = useSetting("same", "");
   const values = useMemo(() => compared.map(valuesOf), [compared]);
@@ -116,7 +116,7 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
       </div>
     </>
   );
-}
+});
 
 const NO_VALUES: Settings = new Map();
 const MOST_COLUMNS = 16; // of more only those in view are made

@@ -2,7 +2,7 @@
 // Settings against results: what matters, parallel coordinates of those that are chosen, and a scatter plot of two.
 import { t } from "@lingui/core/macro";
 import { Button, Group, MultiSelect, NativeSelect, Switch, Text, useComputedColorScheme } from "@mantine/core";
-import { useMemo, useRef } from "react";
+import { memo, useMemo, useRef } from "react";
 
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
 import { keptBy } from "@/components/chart/parallel/ranges";
@@ -27,7 +27,7 @@ interface Props {
   baseline: string;
 }
 
-export function PicturesSection({ compared, baseline }: Props) {
+export const PicturesSection = memo(function PicturesSection({ compared, baseline }: Props) {
   const rows = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => columnsOf(rows), [rows]);
   const results = useMemo(() => new Set(compared.flatMap((row) => [...row.results.keys()])), [compared]);
@@ -50,7 +50,7 @@ export function PicturesSection({ compared, baseline }: Props) {
       </Section>
     </>
   );
-}
+});
 
 interface PicturesProps extends Props {
   /** In which they differ. */
