@@ -17,7 +17,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.actions import request_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
-from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.registry.models import Kind, Model, ModelVersion, name_of_trained
 from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
@@ -286,7 +286,7 @@ def _line_of(code_version: ModelVersion, project: Project, created_by: User | No
         return own
     line, _ = Model.objects.get_or_create(
         project=project,
-        name=f"{own.name} (trained)"[:100],
+        name=name_of_trained(own.name),
         defaults={"description": f"Trained versions of {own.name}.", "created_by": created_by},
     )
     return line

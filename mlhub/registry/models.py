@@ -45,6 +45,11 @@ class Model(models.Model):
         return self.name
 
 
+def name_of_trained(name: str) -> str:
+    """Of the model that holds what a project has trained of a built-in model, or of one of others."""
+    return f"{name} (trained)"[:100]
+
+
 class ModelVersion(models.Model):
     """Code (source=upload), trained weights (source=training, with the code version they came from and the job), or
     the files of a model that MLflow's client registered (source=logged).

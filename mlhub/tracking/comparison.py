@@ -6,7 +6,6 @@ An answer has a bounded size, whatever runs have logged, and takes as many queri
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from django.db import models
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.functions import MD5, Cast, Concat, Left, Length
 
+from mlhub.core.paging.answer_size import json_bytes
 from mlhub.metrics.points.comparison import DIGITS
 from mlhub.tenants.models import User
 from mlhub.tracking.curves import StepPoint, read_points
@@ -149,7 +149,7 @@ class _Room:
         """The first of these, as many as there is room for, and as so many bytes of JSON hold."""
         found = []
         for part in parts:
-            size = len(json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode()) + 1
+            size = json_bytes(part) + 1
             n_bytes -= size
             if n_bytes < 0 or size > self.n_bytes:
                 break

@@ -289,10 +289,15 @@ SENTENCES: Mapping[Reason, str] = {
 
 def filled_in(sentence: str, facts: Mapping[str, Any]) -> str:
     """Returns the sentence with the numbers filled in, in the singular where a number is 1."""
-    return _ONE.sub(_singular, sentence.format(**facts))
+    return in_singular(sentence.format(**facts))
 
 
-_ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have)?")
+def in_singular(text: str) -> str:
+    """Returns the text with "1 worker" where it has "1 workers"."""
+    return _ONE.sub(_singular, text)
+
+
+_ONE = re.compile(r"(?<![\w.,])1 (guaranteed job|opportunistic job|GPU|job|node|server|worker)s\b( are| have)?")
 
 
 def _singular(match: re.Match[str]) -> str:

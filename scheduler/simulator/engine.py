@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Keep, Launch, Plan, Preempt, Resize, Wait
+from scheduler.api.reasons import in_singular
 from scheduler.api.snapshot import ClusterSnapshot, Phase
 from scheduler.policies import Policy
 from scheduler.round.cache import RoundCache
@@ -84,7 +85,7 @@ class _Engine:
                     self.training.new_speeds(now_s)
                 self._rounds(now_s)
             if not agenda and jobs:
-                raise RuntimeError(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")
+                raise RuntimeError(_never_run(jobs))
         n_rounds, decision_s = len(self.decision_s), tuple(self.decision_s)
         return SimulationOutcome(self.training.histories, n_rounds, decision_s, now_s, self.n_failures, self.lost_gpu_s)
 
@@ -197,5 +198,9 @@ class _Engine:
             is_idle = all(j.phase is Phase.WAITING for j in jobs.values()) and not self.meter.may_renew
             self.n_idle = self.n_idle + 1 if is_idle else 0
             if self.n_idle > MOST_IDLE_ROUNDS:
-                raise RuntimeError(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")
+                raise RuntimeError(_never_run(jobs))
         return freed
+
+
+def _never_run(jobs: Collection[str]) -> str:
+    return in_singular(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Launch, Plan, Resize
+from scheduler.api.reasons import in_singular
 from scheduler.api.records import plan_from_json, snapshot_from_json
 from scheduler.api.snapshot import ClusterSnapshot
 from scheduler.policies import Policy
@@ -75,7 +76,8 @@ def story_of(recorded: RecordedRound, *, job_id: str | None = None) -> Iterator[
         if isinstance(decision, Launch | Resize):
             a = decision.allocation
             places = ", ".join(f"{s.node}:{','.join(map(str, s.gpus))}" for s in a.shares if s.gpus)
-            what += f" with {a.n_workers} workers, {a.n_servers} servers, {a.mode.value}, on {places}"
+            size = in_singular(f"{a.n_workers} workers, {a.n_servers} servers")
+            what += f" with {size}, {a.mode.value}, on {places}"
         yield f"{decision.job} {names[decision.job]}".rstrip() + f": {what}"
         for explanation in decision.explanations:
             yield f"    {explanation.sentence}"

@@ -193,7 +193,7 @@ def test_a_cluster_file_names_the_gpus_of_its_nodes(tmp_path: Path) -> None:
         ("gpus: [GPU-x]", "names GPU-x, and the driver of this machine shows GPU-a, GPU-b"),
         ("gpus: [0, GPU-a]", "the GPU GPU-a is listed twice"),
         ("gpus: some", "write all, or a list"),
-        ("gpus: [0], slots: 3", "slots is 3, and it has 1 GPUs"),
+        ("gpus: [0], slots: 3", "slots is 3, and it has 1 GPU"),
     ],
 )
 def test_gpus_of_a_cluster_file_that_are_not_there_are_refused(written: str, problem: str, tmp_path: Path) -> None:

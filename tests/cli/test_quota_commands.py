@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -12,7 +13,7 @@ from mlhub.cli.app import main
 from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
 from mlhub.clusters.models import Node, Rack
-from mlhub.tenants.actions import bind_role, quota_of, set_quota
+from mlhub.tenants.actions import bind_role, boost_quota, quota_of, set_quota
 from mlhub.tenants.roles import Role
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
@@ -38,6 +39,22 @@ def test_a_boost_is_made_listed_and_ended_by_name(
     assert main(["quota", "end-boost", made]) == CommandStatus.REFUSED
     assert main(["quota", "boost", "visoin", "--guarantee", "1", "--hours", "1"]) == CommandStatus.REFUSED
     assert "visoin" in capsys.readouterr().err
+
+
+def test_the_guarantee_has_boosts_in_it_alone_and_in_the_tree(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.a, guarantee=4, actor=bob.root)
+    boost_quota(bob.a, extra_guarantee=3, ends_at=timezone.now() + timedelta(hours=1), actor=bob.root)
+    for command in (["quota"], ["quota", "tree"]):
+        assert main(["-o", "json", *command]) == CommandStatus.OK
+        row = next(
+            one for one in json.loads(capsys.readouterr().out) if "A" in (one.get("organisation"), one.get("name"))
+        )
+        assert (row["guarantee"], row["guaranteed"]) == (4, 7), command
+    assert main(["quota"]) == CommandStatus.OK
+    assert " 7 " in capsys.readouterr().out
 
 
 def test_a_request_is_made_listed_and_answered(

@@ -54,6 +54,9 @@ def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
     assert version.model.name == "mlp (trained)"
     assert main(["model", "alias", "set", "mlp@best", str(version.number)]) == CommandStatus.OK, capsys.readouterr().err
     assert version.model.aliases.get().name == "best"
+    dataset = version.dataset_version.dataset.name
+    assert main(["run", "--dataset", dataset, "--model", "mlp@best", "-d"]) == CommandStatus.OK, capsys.readouterr().err
+    assert Job.objects.get().model_version_id == version.pk
 
 
 def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
@@ -75,6 +78,8 @@ def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
     assert Job.objects.get().model_version_id == version.pk
     assert main(["run", "--dataset", dataset, "--model", "mlp (trained):99", "-d"]) == CommandStatus.REFUSED
     assert "no version 99" in capsys.readouterr().err
+    assert main(["run", "--dataset", dataset, "--model", "mlp:1", "-d"]) == CommandStatus.REFUSED
+    assert "may be a version of mlp or of mlp (trained)" in " ".join(capsys.readouterr().err.split())
     assert main(["run", "--dataset", dataset, "--model", "mlp (trained)", "-d"]) == CommandStatus.REFUSED
     assert "weights: mlp (trained):1" in " ".join(capsys.readouterr().err.split())
 

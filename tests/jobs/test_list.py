@@ -72,6 +72,33 @@ def test_every_order_shows_each_job_once_forwards_and_backwards(cast: Cast, sort
     assert backwards == whole
 
 
+@pytest.mark.parametrize("sort", ["created", "-created"])
+def test_a_page_of_long_rows_has_fewer_so_that_no_answer_is_above_200_kb(cast: Cast, sort: str) -> None:
+    made = [job(cast.project_a, cast.bob, hyperparameters={"prompt": "\N{GRINNING FACE}" * 15_000}) for _ in range(8)]
+    ids = [str(one.pk) for one in made] if sort == "created" else [str(one.pk) for one in reversed(made)]
+    client = cast.client(cast.bob)
+
+    def asked(address: str) -> Any:
+        answer = client.get(address)
+        assert len(answer.content) < 200_000
+        return answer.json()
+
+    forwards, page = [], asked(f"/api/v1/jobs?sort={sort}&limit=100")
+    assert len(page["results"]) == 3
+    assert page["previous"] is None
+    while True:
+        forwards += [row["id"] for row in page["results"]]
+        if page["next"] is None:
+            break
+        page = asked(page["next"])
+    assert forwards == ids
+    backwards = [row["id"] for row in page["results"]]
+    while page["previous"] is not None:
+        page = asked(page["previous"])
+        backwards = [row["id"] for row in page["results"]] + backwards
+    assert backwards == ids
+
+
 def test_an_order_sorts_by_its_value(cast: Cast) -> None:
     for name, gpu_s, finish in (("b", 7200.0, None), ("a", 0.0, AT), ("c", 3600.0, AT + timedelta(days=1))):
         made = job(cast.project_a, cast.bob, name=name)

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mlhub.events.models import Event
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.models import Project
-from tests.jobs.builders import ready_dataset
+from tests.jobs.builders import builtin, ready_dataset
 from tests.registry.packages import a_dataset, code_of, trained, upload
 
 
@@ -86,6 +88,33 @@ def test_an_alias_names_the_version_of_an_export_and_of_a_job(cast, version):
     assert submitted.json()["model_version"]["id"] == str(version.id)
     refused = bob.post("/api/v1/jobs", {**asked, "model": f"{model.name}@absent"}, format="json")
     assert refused.status_code == 404
+
+
+def test_with_a_built_in_model_s_name_a_job_may_begin_with_what_was_trained_of_it(cast):
+    data, elsewhere = a_dataset(cast.project_a, cast.bob), a_dataset(cast.project_b, cast.charlie)
+    bob = cast.client(cast.bob)
+
+    def submitted(name: str) -> Any:
+        asked = {"dataset_version": str(data.id), "project": "vision", "epochs": 1, "model": name}
+        return bob.post("/api/v1/jobs", asked, format="json")
+
+    trained(builtin(), elsewhere, cast.charlie)  # of others: not to be seen
+    assert submitted("mlp:1").json()["model_version"]["id"] == str(builtin().id), "nothing else is meant"
+    assert (submitted("mlp@best").status_code, submitted("mlp:2").status_code) == (404, 404)
+    versions = [trained(builtin(), data, cast.bob) for _ in range(2)]
+    bob.put(f"/api/v1/models/{versions[0].model_id}/aliases/best", {"version": 1}, format="json")
+    for name, version in (("mlp@best", versions[0]), ("mlp:2", versions[1]), ("mlp (trained):1", versions[0])):
+        assert submitted(name).json()["model_version"]["id"] == str(version.id), name
+    refused = submitted("mlp:1")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "model")
+    assert "mlp:1 may be a version of mlp or of mlp (trained)." in refused.json()["detail"]
+    assert "mlp (trained):1" in refused.json()["remedy"]
+    assert str(builtin().id) in refused.json()["remedy"]
+    missing = submitted("mlp@absent")
+    assert (missing.status_code, missing.json()["detail"]) == (
+        404,
+        "There is no version @absent of mlp or of mlp (trained).",
+    )
 
 
 def test_a_version_with_an_alias_is_not_deleted_and_the_model_is_with_its_aliases(cast, version):

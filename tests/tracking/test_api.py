@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +19,14 @@ from mlhub.tracking import actions, artifacts
 from mlhub.tracking.access import Caller
 from mlhub.tracking.curves import read_curve
 from mlhub.tracking.limits import Entry, LogBatch, LoggedPoint
-from mlhub.tracking.models import Run, RunSeries
+from mlhub.tracking.models import Run, RunDataset, RunParam, RunSeries, RunTag
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
 pytestmark = pytest.mark.django_db
+
+
+PARTS = ("params", "tags", "datasets")
 
 
 @pytest.fixture
@@ -39,6 +43,7 @@ def run(cast: Cast) -> Run:
     nan = [LoggedPoint("broken", float("nan"), 1, 0)]
     actions.log_batch(caller, run, LogBatch(nan, [Entry("lr", "0.1")], [Entry("note", "x")]))
     put(cast, run, "a/b.txt", b"hello")
+    RunDataset.objects.create(run=run, name="iris", digest="d1")
     return run
 
 
@@ -55,8 +60,14 @@ def test_a_run_is_listed_and_shown(cast: Cast, run: Run) -> None:
     [listed] = client.get("/api/v1/runs", {"project": str(cast.project_a.pk)}).json()["results"]
     assert (listed["name"], listed["status"], listed["started_at"]) == ("first", "RUNNING", "2023-11-14T22:13:20Z")
     shown = client.get(f"/api/v1/runs/{run.pk}").json()
-    assert (shown["params"], shown["tags"]) == ({"lr": "0.1"}, {"note": "x"})
-    assert (shown["n_metrics"], shown["n_artifacts"]) == (2, 1)
+    counts = {name: n for name, n in shown.items() if name.startswith("n_")}
+    assert counts == {"n_params": 1, "n_tags": 1, "n_metrics": 2, "n_artifacts": 1, "n_datasets": 1}
+    lists = {part: client.get(f"/api/v1/runs/{run.pk}/{part}").json()["results"] for part in PARTS}
+    assert lists == {
+        "params": [{"key": "lr", "value": "0.1"}],
+        "tags": [{"key": "note", "value": "x"}],
+        "datasets": [{"name": "iris", "digest": "d1"}],
+    }
     assert client.get(f"/api/v1/runs/{run.pk}/metrics/names").json()["results"] == [
         {"key": "broken", "n_points": 1, "last_step": 0, "last_value": None},
         {"key": "loss", "n_points": 1000, "last_step": 999, "last_value": 0.001},
@@ -100,32 +111,67 @@ def test_a_file_comes_back(cast: Cast, run: Run) -> None:
     assert b"".join(answer.streaming_content) == b"hello"
 
 
+def whole(cast: Cast, address: str) -> tuple[list[Any], int]:
+    """The rows of all pages of a list, and the size of the largest answer."""
+    client, found, largest = cast.client(cast.victor), [], 0
+    following: str | None = address
+    while following:
+        assert len(following) < 8000  # what servers take as a request's first line
+        answer = client.get(following)
+        largest = max(largest, len(answer.content))
+        found += answer.json()["results"]
+        following = answer.json()["next"]
+    return found, largest
+
+
 def test_a_thousand_metrics_with_long_names_come_in_pages_below_200_kb(cast: Cast, run: Run) -> None:
     names = [f"{n:04d}" + "\N{GRINNING FACE}" * 246 for n in range(998)]
     actions.log_batch(Caller(cast.bob), run, LogBatch(points=[LoggedPoint(name, 1.0, 1, 0) for name in names]))
-    client, found, sizes = cast.client(cast.victor), [], []
-    address: str | None = f"/api/v1/runs/{run.pk}/metrics/names?limit=200"
-    while address:
-        assert len(address) < 8000  # what servers take as a request's first line
-        answer = client.get(address)
-        sizes.append(len(answer.content))
-        found += [row["key"] for row in answer.json()["results"]]
-        address = answer.json()["next"]
-    assert found == [*names, "broken", "loss"]
-    assert max(sizes) < 200_000
-    assert len(client.get(f"/api/v1/runs/{run.pk}").content) < 2000
+    rows, largest = whole(cast, f"/api/v1/runs/{run.pk}/metrics/names?limit=200")
+    assert [row["key"] for row in rows] == [*names, "broken", "loss"]
+    assert largest < 200_000
+    assert len(cast.client(cast.victor).get(f"/api/v1/runs/{run.pk}").content) < 2000
 
 
-def test_pages_of_metrics_and_files_lead_back_and_refuse_cursors_of_other_lists(cast: Cast, run: Run) -> None:
+@pytest.mark.parametrize(("part", "model", "n_letters"), [("params", RunParam, 6000), ("tags", RunTag, 8000)])
+def test_thousands_of_long_values_come_in_pages_below_200_kb(
+    cast: Cast, run: Run, part: str, model: Any, n_letters: int
+) -> None:
+    model.objects.filter(run=run).delete()
+    names = [f"layer{n:04d}/\N{GREEK SMALL LETTER ETA}" for n in range(200)]
+    value = ("\u2028" + '"\n' + "\N{GRINNING FACE}" * 3) * (n_letters // 6)  # some are longer in JSON than in UTF-8
+    model.objects.bulk_create(model(run=run, key=name, value=value) for name in names)
+    rows, largest = whole(cast, f"/api/v1/runs/{run.pk}/{part}?limit=200")
+    assert [row["key"] for row in rows] == names
+    assert {row["value"] for row in rows} == {value}
+    assert 100_000 < largest < 200_000
+    assert len(cast.client(cast.victor).get(f"/api/v1/runs/{run.pk}").content) < 2000
+
+
+def test_a_thousand_datasets_with_long_names_come_in_pages_below_200_kb(cast: Cast, run: Run) -> None:
+    names = ["\N{GRINNING FACE}" * 500] * 300
+    RunDataset.objects.filter(run=run).delete()
+    RunDataset.objects.bulk_create(RunDataset(run=run, name=name, digest=str(n)) for n, name in enumerate(names))
+    rows, largest = whole(cast, f"/api/v1/runs/{run.pk}/datasets?limit=200")
+    assert [row["digest"] for row in rows] == [str(n) for n in range(300)]
+    assert largest < 200_000
+
+
+def test_pages_of_a_runs_parts_lead_back_and_refuse_cursors_of_other_lists(cast: Cast, run: Run) -> None:
     put(cast, run, "a/c.txt", b"other")
+    actions.log_batch(Caller(cast.bob), run, LogBatch([], [Entry("momentum", "0")], [Entry("other", "")]))
+    RunDataset.objects.create(run=run, name="wine", digest="d2")
     client, address = cast.client(cast.bob), f"/api/v1/runs/{run.pk}"
-    for part, name in (("metrics/names", "key"), ("artifacts", "path")):
+    names = {"metrics/names": "key", "artifacts": "path", "params": "key", "tags": "key", "datasets": "name"}
+    cursor_of_another_list = base64.urlsafe_b64encode(b'["a", "no id", false]').decode()
+    for part, name in names.items():
         first = client.get(f"{address}/{part}", {"limit": 1}).json()
         second = client.get(first["next"]).json()
         assert (first["previous"], second["next"]) == (None, None)
         assert [row[name] for row in client.get(second["previous"]).json()["results"]] == [first["results"][0][name]]
-        refused = client.get(f"{address}/{part}", {"cursor": "bm90aGluZw=="})
-        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
+        for cursor in ("bm90aGluZw==", cursor_of_another_list):
+            refused = client.get(f"{address}/{part}", {"cursor": cursor})
+            assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
 
 
 def test_metrics_and_files_and_runs_are_searched_by_a_part_of_their_names(cast: Cast, run: Run) -> None:
@@ -137,14 +183,53 @@ def test_metrics_and_files_and_runs_are_searched_by_a_part_of_their_names(cast: 
         "a/b.txt"
     ]
     assert client.get(f"{address}/artifacts", {"search": "none"}).json()["results"] == []
+    for part, found, missed in (
+        ("params", ("L", "0.1"), "0.2"),
+        ("tags", ("NOT", "X"), "y"),
+        ("datasets", ("R",), "d"),
+    ):
+        for text in found:
+            assert len(client.get(f"{address}/{part}", {"search": text}).json()["results"]) == 1, (part, text)
+        assert client.get(f"{address}/{part}", {"search": missed}).json()["results"] == []
     actions.create_run(Caller(cast.bob), cast.project_a, name="second", started_ms=1)
     assert [row["name"] for row in client.get("/api/v1/runs", {"search": "FIR"}).json()["results"]] == ["first"]
+
+
+def test_runs_are_found_by_words_of_their_names_owners_and_ids_and_by_parameters_and_tags(cast: Cast, run: Run) -> None:
+    other = actions.create_run(Caller(cast.alice), cast.project_a, name="second try", started_ms=1)
+    actions.log_batch(Caller(cast.alice), other, LogBatch([], [Entry("lr", "0.15")], [Entry("stage", "Draft=1")]))
+    foreign = actions.create_run(Caller(cast.charlie), cast.project_b, name="first of others", started_ms=1)
+    actions.log_batch(Caller(cast.charlie), foreign, LogBatch([], [Entry("lr", "0.1")]))
+
+    def found(text: str) -> list[str]:
+        answer = cast.client(cast.bob).get("/api/v1/runs", {"search": text})
+        assert answer.status_code == 200, answer.content
+        return [row["name"] for row in answer.json()["results"]]
+
+    assert found("TRY sec") == ["second try"]
+    assert found("alice") == ["second try"]
+    assert found(str(run.pk).upper()) == ["first"]
+    assert found("vision") == ["second try", "first"]
+    assert found("lr=0.1") == ["first"], "a part of a value is another value"
+    assert found("lr=") == ["second try", "first"]
+    assert found("stage=draft=1") == ["second try"]
+    assert found("LR=0.1") == found("0.1") == found("l=0.1") == found("lr=0.1 note=y") == []
+    assert found("lr=0.1 note=x") == ["first"]
+    refused = cast.client(cast.bob).get("/api/v1/runs", {"search": "a " * 9})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "search")
 
 
 def test_strangers_see_nothing_of_it(cast: Cast, run: Run) -> None:
     client = cast.client(cast.charlie)
     assert client.get("/api/v1/runs").json()["results"] == []
-    for address in ("", "/metrics?key=loss", "/metrics/names", "/artifacts", "/artifacts/a/b.txt"):
+    for address in (
+        "",
+        "/metrics?key=loss",
+        "/metrics/names",
+        "/artifacts",
+        "/artifacts/a/b.txt",
+        *(f"/{part}" for part in PARTS),
+    ):
         assert client.get(f"/api/v1/runs/{run.pk}{address}").status_code == 404
     assert client.delete(f"/api/v1/runs/{run.pk}").status_code == 404
 

@@ -2921,6 +2921,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{id}/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The datasets that the run names as its inputs, by name. */
+        get: operations["runs_datasets_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{id}/metrics": {
         parameters: {
             query?: never;
@@ -2947,6 +2964,40 @@ export interface paths {
         };
         /** @description The names of the run's metrics with their newest values, by name, without their curves. */
         get: operations["runs_metrics_names_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/params": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The run's parameters, by name. */
+        get: operations["runs_params_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The run's tags, by name. */
+        get: operations["runs_tags_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8485,6 +8536,34 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Round"][];
         };
+        PaginatedRunDatasetList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["RunDataset"][];
+        };
+        PaginatedRunEntryList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["RunEntry"][];
+        };
         PaginatedRunFileList: {
             /**
              * Format: uri
@@ -11562,20 +11641,23 @@ export interface components {
              * @description When it ended, by the client's clock; null until then.
              */
             readonly ended_at: string | null;
-            /** @description Parameters by name. */
-            readonly params: {
-                [key: string]: string;
-            };
-            /** @description Tags by name. */
-            readonly tags: {
-                [key: string]: string;
-            };
+            /** @description How many parameters it has; `/params` lists them. */
+            readonly n_params: number;
+            /** @description How many tags it has; `/tags` lists them. */
+            readonly n_tags: number;
             /** @description How many metrics it has; `/metrics/names` lists them. */
             readonly n_metrics: number;
             /** @description How many files it has; `/artifacts` lists them. */
             readonly n_artifacts: number;
-            /** @description Datasets that it names as inputs. */
-            readonly datasets: components["schemas"]["RunDataset"][];
+            /** @description How many datasets it names as inputs; `/datasets` lists them. */
+            readonly n_datasets: number;
+        };
+        /** @description A parameter or a tag. */
+        RunEntry: {
+            /** @description Its name. */
+            key: string;
+            /** @description Its value, as the client gave it. */
+            value: string;
         };
         RunFile: {
             /** @description Where it is among the run's artifacts. */
@@ -22053,7 +22135,7 @@ export interface operations {
                 parent_job?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
-                /** @description Only those whose name, or whose project's, contains this, in any case. */
+                /** @description Only those of which each word is in the name, project or owner, or begins the id, in any case; of a word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name. */
                 search?: string;
                 /**
                  * @description Only those of this status.
@@ -22157,7 +22239,7 @@ export interface operations {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Rows of a page; 50 when absent, at most 80. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
                 /** @description Only those whose path contains this, in any case. */
                 search?: string;
@@ -22239,6 +22321,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    runs_datasets_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those whose name contains this, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunDatasetList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     runs_metrics_retrieve: {
         parameters: {
             query: {
@@ -22280,7 +22400,7 @@ export interface operations {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
-                /** @description Rows of a page; 50 when absent, at most 80. */
+                /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
                 /** @description Only those with this in their name, in any case. */
                 search?: string;
@@ -22300,6 +22420,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedRunMetricList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_params_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those whose name or value contains this, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunEntryList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_tags_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those whose name or value contains this, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunEntryList"];
                 };
             };
             400: components["responses"]["BadRequest"];

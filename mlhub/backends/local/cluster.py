@@ -14,6 +14,7 @@ import yaml
 
 from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.backends.protocol import NodeStatus
+from mlhub.wire.words import counted
 
 WORKSTATION = "workstation"  # the name of the node when no cluster file was given
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
@@ -133,7 +134,8 @@ def _node(
 ) -> NodeStatus:
     slots = raw.get("slots", len(gpus) or None)
     if gpus and slots != len(gpus):
-        raise ClusterFileError(f"{path}: {place}.slots is {slots!r}, and it has {len(gpus)} GPUs; leave slots out.")
+        has = counted(len(gpus), "GPU")
+        raise ClusterFileError(f"{path}: {place}.slots is {slots!r}, and it has {has}; leave slots out.")
     jobs_per_gpu = raw.get("jobs_per_gpu", 1)
     if type(jobs_per_gpu) is not int or jobs_per_gpu < 1:
         raise ClusterFileError(

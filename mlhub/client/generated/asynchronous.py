@@ -4430,7 +4430,8 @@ class AsyncRunsOperations:
         organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
         project: Only those of this project, by id or name.
-        search: Only those whose name, or whose project's, contains this, in any case.
+        search: Only those of which each word is in the name, project or owner, or begins the id, in any case; of a
+        word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4485,6 +4486,24 @@ class AsyncRunsOperations:
         """
         return await self._transport.download(path_of("/runs/{id}/artifacts/{path}", id=id, path=path), to=to)
 
+    def list_datasets(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunDataset]:
+        """The datasets that the run names as its inputs, by name.
+
+        GET /runs/{id}/datasets
+
+        search: Only those whose name contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport,
+            r.RunDataset,
+            path_of("/runs/{id}/datasets", id=id),
+            query={"search": search},
+            size=page_size,
+        )
+
     async def metrics(self, id: Ref, /, *, key: str, max_points: int | None = None) -> r.RunCurve:
         """One metric's curve.
 
@@ -4514,6 +4533,32 @@ class AsyncRunsOperations:
             path_of("/runs/{id}/metrics/names", id=id),
             query={"search": search},
             size=page_size,
+        )
+
+    def list_params(
+        self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.RunEntry]:
+        """The run's parameters, by name.
+
+        GET /runs/{id}/params
+
+        search: Only those whose name or value contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport, r.RunEntry, path_of("/runs/{id}/params", id=id), query={"search": search}, size=page_size
+        )
+
+    def list_tags(self, id: Ref, /, *, search: str | None = None, page_size: int = PAGE_SIZE) -> AsyncPages[r.RunEntry]:
+        """The run's tags, by name.
+
+        GET /runs/{id}/tags
+
+        search: Only those whose name or value contains this, in any case.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport, r.RunEntry, path_of("/runs/{id}/tags", id=id), query={"search": search}, size=page_size
         )
 
     async def compare(self, *, runs: Sequence[str]) -> r.ComparedRuns:

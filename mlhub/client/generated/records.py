@@ -2323,11 +2323,18 @@ class RunDetail(ApiRecord):
     parent_job: str | None
     started_at: datetime
     ended_at: datetime | None
-    params: dict[str, str]
-    tags: dict[str, str]
+    n_params: int
+    n_tags: int
     n_metrics: int
     n_artifacts: int
-    datasets: list[RunDataset]
+    n_datasets: int
+
+
+class RunEntry(ApiRecord):
+    """A parameter or a tag."""
+
+    key: str
+    value: str
 
 
 class RunFile(ApiRecord):

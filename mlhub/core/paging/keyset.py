@@ -23,14 +23,19 @@ MAX_CURSOR = 4000  # of a name of 500 letters that take four bytes each, some mo
 
 
 class SortKey(NamedTuple):
-    """What rows are sorted by. expression: never NULL. field: of the type that the expression has."""
+    """What rows are sorted by. expression: never NULL. field: of the type that the expression has.
+
+    is_unique: no two rows of the list have the same, so that their ids do not count.
+    """
 
     expression: Any
     field: Field[Any, Any]
+    is_unique: bool = False
 
 
 class Position(NamedTuple):
-    """Where a page begins: behind the row of this value and id, or, is_backward, before it."""
+    """Where a page begins: behind the row of this value and id, or, is_backward, before it. pk: None where the order is
+    unique."""
 
     value: Any
     pk: Any
@@ -57,31 +62,45 @@ class SortedPage(NewestFirst):
 
     def _page(self, queryset: Any, key: SortKey, request: Request, *, is_falling: bool) -> list[Any]:
         position = _decoded(request.query_params.get("cursor"), key, queryset.model._meta.pk)
-        goes_down = is_falling != (position is not None and position.is_backward)
+        self._goes_back = position is not None and position.is_backward
+        goes_down = is_falling != self._goes_back
         rows = queryset.alias(sort_value=key.expression).annotate(sorted_by=key.expression)
         if position is not None:
             side = "lt" if goes_down else "gt"
-            rows = rows.filter(
-                Q(**{f"sort_value__{side}": position.value})
-                | Q(sort_value=position.value, **{f"pk__{side}": position.pk})
-            )
+            beyond = Q(**{f"sort_value__{side}": position.value})
+            if not key.is_unique:
+                beyond |= Q(sort_value=position.value, **{f"pk__{side}": position.pk})
+            rows = rows.filter(beyond)
         limit = self.get_page_size(request)
-        order = ("-sort_value", "-pk") if goes_down else ("sort_value", "pk")
+        sign = "-" if goes_down else ""
+        order = [f"{sign}sort_value"] if key.is_unique else [f"{sign}sort_value", f"{sign}pk"]
         found = list(rows.order_by(*order)[: limit + 1])
         has_more, found = len(found) > limit, found[:limit]
-        is_backward = position is not None and position.is_backward
-        if is_backward:
+        if self._goes_back:
             found.reverse()
+        self._rows, self._is_unique = found, key.is_unique
         self.links = {
-            "next": self._link(found[-1:], has_more or is_backward, is_backward=False),
-            "previous": self._link(found[:1], has_more if is_backward else position is not None, is_backward=True),
+            "next": self._link(found[-1:], has_more or self._goes_back, is_backward=False),
+            "previous": self._link(found[:1], has_more if self._goes_back else position is not None, is_backward=True),
         }
         return found
+
+    def is_backward(self) -> bool:
+        return super().is_backward() if self.links is None else self._goes_back
+
+    def keep(self, n: int, *, is_backward: bool) -> None:
+        if self.links is None:
+            super().keep(n, is_backward=is_backward)
+        elif is_backward:
+            self.links["previous"] = self._link(self._rows[-n:], True, is_backward=True)
+        else:
+            self.links["next"] = self._link(self._rows[n - 1 :], True, is_backward=False)
 
     def _link(self, rows: list[Any], is_there: bool, *, is_backward: bool) -> str | None:
         if not rows or not is_there:
             return None
-        cursor = _encoded(Position(rows[0].sorted_by, rows[0].pk, is_backward))
+        pk = None if self._is_unique else str(rows[0].pk)
+        cursor = _encoded(rows[0].sorted_by, pk, is_backward=is_backward)
         return str(replace_query_param(str(self.base_url), "cursor", cursor))
 
     def get_next_link(self) -> str | None:
@@ -117,9 +136,10 @@ def _names(keys: Mapping[str, SortKey]) -> list[str]:
     return [f"{sign}{name}" for name in keys for sign in ("", "-")]
 
 
-def _encoded(position: Position) -> str:
-    value = position.value.isoformat() if isinstance(position.value, datetime) else position.value
-    text = json.dumps([value, str(position.pk), position.is_backward], ensure_ascii=False)
+def _encoded(value: Any, pk: str | None, *, is_backward: bool) -> str:
+    """pk: None in an order in which ids do not count."""
+    value = value.isoformat() if isinstance(value, datetime) else value
+    text = json.dumps([value, pk, is_backward], ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
@@ -136,8 +156,8 @@ def _decoded(text: str | None, key: SortKey, pk: Field[Any, Any]) -> Position | 
         value = key.field.to_python(value)
         if isinstance(value, datetime):
             value = value.astimezone(UTC)
-        row = pk.to_python(row)
-        if value is None or row is None or not isinstance(is_backward, bool):
+        row = row if key.is_unique else pk.to_python(row)
+        if value is None or (row is None) != key.is_unique or not isinstance(is_backward, bool):
             raise ValueError("Not a position.")
         return Position(value, row, is_backward)
     except (ValueError, TypeError, OverflowError, RecursionError, ValidationError) as error:

@@ -11,16 +11,21 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.utils.urls import replace_query_param
 
 from mlhub.core.errors import InvalidQueryError
+from mlhub.core.paging.answer_size import n_fitting
 
 if TYPE_CHECKING:
     from django.db.models import Field
     from rest_framework.request import Request
+    from rest_framework.response import Response
 
 MAX_DIGITS = 9
 
 
 class NewestFirst(CursorPagination):
-    """Newest first by id (UUIDv7 or serial, both ordered by time). ?limit= up to 200, ?cursor= from `next`."""
+    """Newest first by id (UUIDv7 or serial, both ordered by time). ?limit= up to 200, ?cursor= from `next`.
+
+    A page of long rows has fewer than `limit`, so that an answer stays below 200 kB.
+    """
 
     ordering = "-id"
     page_size = 50
@@ -53,6 +58,31 @@ class NewestFirst(CursorPagination):
         except (exceptions.NotFound, ValidationError, ValueError) as error:
             raise _foreign_cursor() from error
         return cursor
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """Leaves out the rows for which there is no room: those that are farthest from where the page began."""
+        is_backward = self.is_backward()
+        n = n_fitting(reversed(data) if is_backward else data)
+        if n < len(data):
+            data = data[len(data) - n :] if is_backward else data[:n]
+            self.keep(n, is_backward=is_backward)
+        return super().get_paginated_response(data)
+
+    def is_backward(self) -> bool:
+        """Whether the page ends where another one begins."""
+        return self.cursor is not None and bool(self.cursor.reverse)
+
+    def keep(self, n: int, *, is_backward: bool) -> None:
+        """Ends the page after its first rows, or begins it with its last ones: the next one, or the one before, goes on
+        from there."""
+        if is_backward:
+            self.has_previous = True
+            self.previous_position = self._get_position_from_instance(self.page[-n - 1], self.ordering)
+            self.page = self.page[-n:]
+        else:
+            self.has_next = True
+            self.next_position = self._get_position_from_instance(self.page[n], self.ordering)
+            self.page = self.page[:n]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         address = {"type": ["string", "null"], "format": "uri"}
@@ -92,11 +122,17 @@ class InOrder(NewestFirst):
         text = request.query_params.get("cursor") or "0"
         if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
             raise _foreign_cursor()
-        begin, limit = int(text), self.get_page_size(request)
-        self._address, end = request.build_absolute_uri(), begin + limit
+        self._begin, limit = int(text), self.get_page_size(request)
+        self._address, end = request.build_absolute_uri(), self._begin + limit
         self._next = end if end < len(queryset) else None
-        self._previous = max(0, begin - limit) if begin else None
-        return list(queryset[begin:end])
+        self._previous = max(0, self._begin - limit) if self._begin else None
+        return list(queryset[self._begin : end])
+
+    def is_backward(self) -> bool:
+        return False  # a page is known by where it begins
+
+    def keep(self, n: int, *, is_backward: bool) -> None:  # noqa: ARG002 (never backward)
+        self._next = self._begin + n
 
     def get_next_link(self) -> str | None:
         return self._link(self._next)

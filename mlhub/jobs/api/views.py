@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -29,6 +28,7 @@ from mlhub.jobs.api.further_datasets import further_datasets_of
 from mlhub.jobs.api.job_list import SORT_KEYS, JobFilter
 from mlhub.jobs.api.requests import JobChangeSerializer, JobCloneSerializer, JobSubmitSerializer
 from mlhub.jobs.api.strategy_serializers import StrategySerializer
+from mlhub.jobs.api.version_names import version_named
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.retention.deletion import delete_job, deletion_of
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body give the same job."
 )
-VERSION_NAME = re.compile(r"(?P<model>.+)(?:(?P<alias>@[^@]*)|:(?P<number>[0-9]+))", re.DOTALL)
 SUBMISSIONS = "submissions"  # the budget of requests that make a job
 
 
@@ -278,7 +277,7 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
         found = versions.get_visible(user, version_id, field="model_version")
     else:
         project, name = _project_of(user, body), body.pop("model")
-        if (named := _version_named(user, name, project)) is not None:
+        if (named := version_named(user, str(name), project)) is not None:
             return named
         uploaded = versions.filter(source="upload")
         found = _newest_ready_of(project, uploaded.exclude(of_notebook("model__")), "model", name)
@@ -312,20 +311,6 @@ def _newest_ready(versions: Any, owner: str, asked: UUID | str) -> Any:
     if isinstance(asked, str):
         return None
     return versions.filter(**{f"{owner}_id": asked}, state=VersionState.READY).order_by("-number").first()
-
-
-def _version_named(user: User, name: Any, project: Project) -> ModelVersion | None:
-    """The version of NAME@ALIAS or NAME:NUMBER; None for what is no such name, or the whole name of a model.
-
-    Raises NotFoundError.
-    """
-    written = VERSION_NAME.fullmatch(str(name))
-    if written is None or Model.objects.visible_to(user).filter(name=name).exists():
-        return None
-    model = Model.objects.get_named(user, written["model"], field="model", project=project.pk)
-    versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
-    found: ModelVersion = versions.get_of_model(user, model.pk, written["alias"] or written["number"])
-    return found
 
 
 def project_of(user: User, body: dict[str, Any]) -> Project:

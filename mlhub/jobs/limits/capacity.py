@@ -13,6 +13,7 @@ from mlhub.core.errors import InvalidInputError, QuotaExceededError
 from mlhub.tenants.actions import gpu_limits_above, type_limits_above
 from mlhub.tenants.actions.limits.quotas import Owner, raised_by
 from mlhub.tenants.models import Project
+from mlhub.wire.words import counted
 
 GIB = 2**30
 
@@ -48,7 +49,7 @@ def check_resources(request: dict[str, Any]) -> None:
     have = max(there[name] for name in types)
     if least > have:
         raise InvalidInputError(
-            f"min_workers is {least}, and the cluster has {have} GPUs of one of these types.",
+            f"min_workers is {least}, and the cluster has {counted(have, 'GPU')} of one of these types.",
             field="resources.gpu_types",
             remedy=f"Give min_workers of at most {have}, or more types.",
         )
@@ -98,14 +99,14 @@ def check_capacity(project: Project, n_gpus: int, gpu_types: Sequence[str] = ())
     have = Node.objects.aggregate(n=Sum("n_slots"))["n"]
     if have is not None and n_gpus > have:
         raise InvalidInputError(
-            f"min_workers is {n_gpus}, and the whole cluster has {have} GPUs.",
+            f"min_workers is {n_gpus}, and the whole cluster has {counted(have, 'GPU')}.",
             field="min_workers",
             remedy=f"Give at most {have}.",
         )
     owner, limit = min(gpu_limits_above(project), key=lambda one: one[1], default=(project, n_gpus))
     if n_gpus > limit:
         raise QuotaExceededError(
-            f"min_workers is {n_gpus}, and {owner.name} may use {limit} GPUs.",
+            f"min_workers is {n_gpus}, and {owner.name} may use {counted(limit, 'GPU')}.",
             field="min_workers",
             remedy=f"Give fewer, or ask {raised_by(owner)} for a larger quota (Ask for more on the page Quotas).",
             limit="max_gpus",
@@ -131,7 +132,8 @@ def _check_types(project: Project, n_gpus: int, gpu_types: Sequence[str]) -> Non
     most, owner = max(tightest, key=lambda one: one[0], default=(n_gpus, project))
     if n_gpus > most:
         raise QuotaExceededError(
-            f"min_workers is {n_gpus}, and {owner.name} may use {most} GPUs of one type out of {', '.join(types)}.",
+            f"min_workers is {n_gpus}, and {owner.name} may use {counted(most, 'GPU')} of one type out of "
+            f"{', '.join(types)}.",
             field="min_workers",
             remedy=f"Give fewer, allow other types, or ask {raised_by(owner)} to raise gpus_by_type of {owner.name} "
             "(Ask for more on the page Quotas).",

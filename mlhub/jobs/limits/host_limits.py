@@ -21,6 +21,7 @@ from mlhub.tenants.actions.limits.quotas import Owner, raised_by, rules_above
 from mlhub.tenants.models import Project, QuotaRules, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import limits_raised_by, owner_name
 from mlhub.wire.launch import Resources
+from mlhub.wire.words import counted
 
 GIB = 2**30
 DEFAULT_POD_RESOURCES = "mlhub.control.pods.pod_resources.least_resources"
@@ -58,7 +59,7 @@ def check_host_limits_of(job: Job, limits: Iterable[UserQuota], *, whose: str = 
     if not held:
         return
     least = _least_of(getattr(settings, "POD_RESOURCES", DEFAULT_POD_RESOURCES))(job)
-    workers = "1 worker" if job.min_workers == 1 else f"{job.min_workers} workers"
+    workers = counted(job.min_workers, "worker")
     for one in held:
         for limit, resource, asked, most, unit in (
             ("max_cpus", "cpus", least.cpus, one.max_cpus, "CPUs"),

@@ -24,6 +24,7 @@ from mlhub.tenants.actions import require_open
 from mlhub.tenants.actions.limits.quotas import raised_by, rules_above, within
 from mlhub.tenants.models import Project, User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import of_organisation, quotas_above
+from mlhub.wire.words import counted
 
 
 def check_resumption(job: Job, *, actor: User) -> None:
@@ -77,7 +78,8 @@ def _check_waiting_jobs_above(project: Project) -> None:
         waiting = Job.objects.queued().filter(intent=Intent.RUN, **within(owner)).count()
         if waiting >= rules.max_waiting_jobs:
             raise QuotaExceededError(
-                f"{owner.name} has {waiting:,} jobs waiting, and its quota lets {rules.max_waiting_jobs:,} wait.",
+                f"{owner.name} has {counted(waiting, 'job')} waiting, and its quota lets "
+                f"{rules.max_waiting_jobs:,} wait.",
                 remedy=f"Wait until some have started, cancel or pause some, or ask {raised_by(owner)} to raise "
                 f"max_waiting_jobs of {owner.name} on the page Quotas.",
                 limit="max_waiting_jobs",
@@ -133,7 +135,7 @@ def check_storage_left(project: Project, user: User, limits: Sequence[UserQuota]
 def _require(n: int, most: int, *, whose: str, limit: str) -> None:
     if n >= most:
         raise QuotaExceededError(
-            f"{whose} {n:,} jobs waiting, and {most:,} may wait.",
+            f"{whose} {counted(n, 'job')} waiting, and {most:,} may wait.",
             remedy=f"Wait until some have started, cancel or pause some, or ask a platform administrator to raise "
             f"MLHUB_{limit.upper()}.",
             limit=limit,

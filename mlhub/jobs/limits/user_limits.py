@@ -15,6 +15,7 @@ from mlhub.jobs.states import Intent
 from mlhub.tenants.actions.limits.quotas import within
 from mlhub.tenants.models import User, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import limits_raised_by, owner_name
+from mlhub.wire.words import counted
 
 
 def check_user_room(
@@ -32,7 +33,8 @@ def check_user_room(
         if most is not None and n_gpus > most:
             kind = f" of type {' or '.join(gpu_types)}" if gpu_types and most == by_type else ""
             raise QuotaExceededError(
-                f"min_workers is {n_gpus}, and {_may(user, is_actor)} use {most} GPUs{kind} in {owner_name(row)}.",
+                f"min_workers is {n_gpus}, and {_may(user, is_actor)} use {counted(most, 'GPU')}{kind} in "
+                f"{owner_name(row)}.",
                 field="min_workers",
                 remedy=f"Give fewer, or ask {limits_raised_by(row)} to raise the limit of users.",
                 limit="user_max_gpus",
@@ -51,7 +53,7 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
         if waiting >= row.max_waiting_jobs:
             whose = "You have" if is_actor else f"{user.username} has"
             raise QuotaExceededError(
-                f"{whose} {waiting:,} jobs waiting in {owner_name(row)}, and one person may have "
+                f"{whose} {counted(waiting, 'job')} waiting in {owner_name(row)}, and one person may have "
                 f"{row.max_waiting_jobs:,} there.",
                 remedy=f"Wait until some have started, cancel or pause some, or ask {limits_raised_by(row)} to "
                 "raise the limit of users.",

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
+from mlhub.core.paging.answer_size import n_fitting
 from mlhub.jobs.models import Job
 from mlhub.metrics.api.curve_serializers import MAX_NAME
 from mlhub.metrics.points.comparison import MAX_JOBS, MAX_POINTS, Axis, compared_curves, metrics_in_common
@@ -98,7 +99,8 @@ class CompareMetricsView(APIView):
     def post(self, request: Request) -> Response:
         """The names of the metrics that the jobs have, with how many of them have each."""
         jobs = _visible(caller(request), read_body(ComparedJobsSerializer, request))
-        return Response(CommonMetricsSerializer({"metrics": metrics_in_common(job.pk for job in jobs)}).data)
+        metrics = CommonMetricSerializer(metrics_in_common(job.pk for job in jobs), many=True).data
+        return Response({"metrics": metrics[: n_fitting(metrics)]})
 
 
 def _visible(user: User, body: dict[str, Any]) -> list[Job]:

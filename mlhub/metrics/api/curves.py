@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import read_query
 from mlhub.core.errors import InvalidInputError
+from mlhub.core.paging.answer_size import n_fitting
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.cursor import cursor_of
 from mlhub.metrics.api import curve_serializers as s
@@ -60,7 +61,8 @@ class MetricNamesView(JobPartView):
         job = self.job(request)
         query = read_query(s.MetricNamesQuerySerializer, request)
         names = curves.metric_names(job.pk, **{**query, "limit": query["limit"] + 1})
-        shown = names[: query["limit"]]
+        rows = s.MetricNameSerializer(names[: query["limit"]], many=True).data
+        shown = names[: n_fitting(rows)]
         found = {"names": shown, "next": shown[-1].key if len(shown) < len(names) else None}
         return Response(s.MetricNamesSerializer(found).data)
 

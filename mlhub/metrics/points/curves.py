@@ -14,10 +14,12 @@ from uuid import UUID
 
 from django.db import connection
 
+from mlhub.core.paging.answer_size import json_bytes
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import Series
 
-MAX_ANSWER_POINTS = 1600  # of one answer: about 110 bytes of JSON each
+MAX_ANSWER_POINTS = 1600  # of one answer
+POINT_BYTES, SERIES_BYTES = 110, 40  # about what one takes there, and a curve beyond its name and its points
 MAX_STEP = 2**53
 
 # Each statement begins with the parts of a curve: a series, its attempt's number, and the steps that count of it.
@@ -151,10 +153,11 @@ def curves(job_id: UUID, *, key: str | None, max_points: int) -> list[tuple[str,
 
 
 def within_answer(parts: Sequence[CurveParts], *, max_points: int) -> Sequence[CurveParts]:
-    """The first of these curves, as many as fit into one answer; at least one."""
-    n_points = 0
+    """The first of these curves, as many as fit into one answer; at least one. A name counts as points that take as
+    much."""
+    n_points = 0.0
     for place, one in enumerate(parts):
-        n_points += max(1, min(max_points, one.n_points))
+        n_points += max(1, min(max_points, one.n_points)) + (SERIES_BYTES + json_bytes(one.key)) / POINT_BYTES
         if n_points > MAX_ANSWER_POINTS and place:
             return parts[:place]
     return parts

@@ -26,6 +26,7 @@ from mlhub.runtime.prediction.result import write_result
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
 from mlhub.wire.report import ProgressReport
+from mlhub.wire.words import counted
 
 PROGRESS_EVERY_S = 1.0
 FOLDER = "parts"
@@ -54,8 +55,8 @@ class PredictionWorker:
         self.reporter.phase("training", step=self._n_reported)
         if pod.is_reporter:
             print(
-                f"{work.asked.kind}: {len(work.rows):,} examples in {work.n_parts:,} parts, {self._n_reported:,} "
-                f"of them done; {pod.spec.n_workers} workers",
+                f"{work.asked.kind}: {counted(len(work.rows), 'example')} in {counted(work.n_parts, 'part')}, "
+                f"{self._n_reported:,} of them done; {counted(pod.spec.n_workers, 'worker')}",
                 flush=True,
             )
         for index in part_order(work.n_parts, rank=rank, n_workers=pod.spec.n_workers):

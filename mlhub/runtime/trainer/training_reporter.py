@@ -22,6 +22,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
 from mlhub.runtime.strategies.protocol import StepResult, Strategy, TrainingPlan
 from mlhub.runtime.trainer.progress import Interval, Measurements, WorkerStepTimes
+from mlhub.wire.words import counted
 
 PROGRESS_EVERY_S = 1.0
 
@@ -44,8 +45,9 @@ class TrainingReporter:
         spec = self._pod.spec
         self._print(
             f"training {self._bytes // 4:,} parameters from step {self._plan.start} to {self._plan.steps}: "
-            f"{spec.training.strategy.get('name', spec.mode)}, {spec.n_workers} workers, {spec.n_servers} servers, "
-            f"{len(self._data.train):,} training examples, {len(self._data.held_out):,} held out"
+            f"{spec.training.strategy.get('name', spec.mode)}, {counted(spec.n_workers, 'worker')}, "
+            f"{counted(spec.n_servers, 'server')}, "
+            f"{counted(len(self._data.train), 'training example')}, {len(self._data.held_out):,} held out"
         )
 
     def step(self, done: int, *, input_s: float, began: float, result: StepResult, length: int = 1) -> None:

@@ -7,7 +7,6 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
@@ -66,22 +65,31 @@ class RunDatasetSerializer(serializers.Serializer[Any]):
     digest = serializers.CharField(help_text="What distinguishes its contents, as the client gave it.")
 
 
+class RunEntrySerializer(serializers.Serializer[Any]):
+    """A parameter or a tag."""
+
+    key = serializers.CharField(help_text="Its name.")
+    value = serializers.CharField(help_text="Its value, as the client gave it.")
+
+
 class RunDetailSerializer(RunSerializer):
-    params = serializers.SerializerMethodField(help_text="Parameters by name.")
-    tags = serializers.SerializerMethodField(help_text="Tags by name.")
+    n_params = serializers.SerializerMethodField(help_text="How many parameters it has; `/params` lists them.")
+    n_tags = serializers.SerializerMethodField(help_text="How many tags it has; `/tags` lists them.")
     n_metrics = serializers.SerializerMethodField(help_text="How many metrics it has; `/metrics/names` lists them.")
     n_artifacts = serializers.SerializerMethodField(help_text="How many files it has; `/artifacts` lists them.")
-    datasets = serializers.SerializerMethodField(help_text="Datasets that it names as inputs.")
+    n_datasets = serializers.SerializerMethodField(
+        help_text="How many datasets it names as inputs; `/datasets` lists them."
+    )
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "params", "tags", "n_metrics", "n_artifacts", "datasets"]
+        fields = [*RunSerializer.Meta.fields, "n_params", "n_tags", "n_metrics", "n_artifacts", "n_datasets"]
         read_only_fields = fields
 
-    def get_params(self, run: Run) -> dict[str, str]:
-        return dict(run.params.order_by("key").values_list("key", "value"))
+    def get_n_params(self, run: Run) -> int:
+        return run.params.count()
 
-    def get_tags(self, run: Run) -> dict[str, str]:
-        return dict(run.tags.order_by("key").values_list("key", "value"))
+    def get_n_tags(self, run: Run) -> int:
+        return run.tags.count()
 
     def get_n_metrics(self, run: Run) -> int:
         return run.series.filter(n_points__gt=0).count()
@@ -89,9 +97,8 @@ class RunDetailSerializer(RunSerializer):
     def get_n_artifacts(self, run: Run) -> int:
         return run.artifacts.count()
 
-    @extend_schema_field(RunDatasetSerializer(many=True))
-    def get_datasets(self, run: Run) -> Any:
-        return RunDatasetSerializer(run.datasets.order_by("id"), many=True).data
+    def get_n_datasets(self, run: Run) -> int:
+        return run.datasets.count()
 
 
 class RunCurveQuerySerializer(StrictSerializer):

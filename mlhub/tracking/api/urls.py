@@ -12,6 +12,9 @@ urlpatterns = [
     path("runs/<uuid:id>", views.RunView.as_view()),
     path("runs/<uuid:id>/metrics", views.RunCurveView.as_view()),
     path("runs/<uuid:id>/metrics/names", run_parts.RunMetricNamesView.as_view()),
+    path("runs/<uuid:id>/params", run_parts.RunParamsView.as_view()),
+    path("runs/<uuid:id>/tags", run_parts.RunTagsView.as_view()),
+    path("runs/<uuid:id>/datasets", run_parts.RunDatasetsView.as_view()),
     path("runs/<uuid:id>/artifacts", run_parts.RunFilesView.as_view()),
     path("runs/<uuid:id>/artifacts/<path:path>", views.RunFileView.as_view()),
 ]

@@ -123,8 +123,8 @@ def test_what_keeps_gpus_from_being_shared_is_reported(server: ApiServer, kubele
     server.store.create("deviceclasses", "", {"metadata": {"name": "gpu.nvidia.com"}})
     server.store.create("resourceslices", "", resource_slice("node-1"))
     _, output = run(server, tmp_path)
-    assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 nodes." in output
-    assert "ok       GPUs of 1 nodes (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in output
+    assert "ok       Dynamic resource allocation (v1) has gpu.nvidia.com, with GPUs on 1 node." in output
+    assert "ok       GPUs of 1 node (node-1): Up to 2 jobs of one project share a GPU by a ResourceClaim." in output
     assert "missing  Node node-1: Its GPUs are offered twice" in output
 
 

@@ -151,7 +151,7 @@ def test_no_more_jobs_join_a_gpu_than_may(
     strict = connect(max_jobs_per_gpu=1)
     strict.launch(gang(slots=(0,)))
     assert strict.inventory()[0].max_jobs_per_gpu == 1
-    with pytest.raises(LaunchError, match="held by 1 jobs already"):
+    with pytest.raises(LaunchError, match="held by 1 job already"):
         strict.launch(gang(slots=(0,)))
 
 

@@ -61,7 +61,7 @@ def test_the_submission_of_a_larger_job_counts_the_boost(world: World) -> None:
     body |= {"model": str(builtin().model_id), "min_workers": 3, "max_workers": 3}  # type: ignore[dict-item]
     bob = world.cast.client(world.cast.bob)
     refused = bob.post("/api/v1/jobs", body, format="json")
-    assert "may use 1 GPUs" in refused.json()["detail"]
+    assert "may use 1 GPU" in refused.json()["detail"]
     boost(world, world.cast.root, extra_max_gpus=2)
     assert bob.post("/api/v1/jobs", body, format="json").status_code == 201
     row = bob.get(f"/api/v1/organisations/{world.cast.a.id}/quota-tree").json()["owners"][0]

@@ -68,7 +68,7 @@ def test_one_waiting_job_too_many_is_refused_with_whose_limit_it_is_and_who_rais
     found = refused.json()
     assert (found["code"], found["limit"], found["owner"]) == ("quota_exceeded", "max_waiting_jobs", name)
     assert (found["waiting_jobs"], found["max_waiting_jobs"]) == (1, 1)
-    assert found["detail"] == f"{name} has 1 jobs waiting, and its quota lets 1 wait."
+    assert found["detail"] == f"{name} has 1 job waiting, and its quota lets 1 wait."
     assert f"ask {raised_by} to raise max_waiting_jobs of {name}" in found["remedy"]
 
 

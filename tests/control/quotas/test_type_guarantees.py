@@ -122,13 +122,13 @@ def test_gpus_guaranteed_by_type_are_not_guaranteed_once_more_as_gpus_of_any_typ
     set_quota(cast.a, guarantee=3, guarantee_by_type={TYPE: 2}, actor=cast.root)
     field, message, _ = error_of(patch(cast, cast.alice, cast.project_a, guarantee=2))
     assert field == "guarantee"
-    assert message.startswith("A is guaranteed 1 GPUs of any type besides those of single types, and 0 of them")
+    assert message.startswith("A is guaranteed 1 GPU of any type besides those of single types, and 0 of them")
     made = patch(cast, cast.alice, cast.project_a, guarantee=3, guarantee_by_type={TYPE: 2})
     assert made.status_code == 200
     assert made.json()["guaranteed"] == 3
     field, message, remedy = error_of(patch(cast, cast.root, cast.a, guarantee_by_type={TYPE: 3}))
     assert field == "guarantee_by_type"
-    assert "guaranteed 1 GPUs of any type in sum; besides those of single types 0 would be left" in message
+    assert "guaranteed 1 GPU of any type in sum; besides those of single types 0 would be left" in message
     assert "4 in all" in remedy
 
 

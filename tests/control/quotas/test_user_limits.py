@@ -112,7 +112,7 @@ def test_a_job_that_could_never_start_is_refused_at_submission_and_found_again_l
     assert refused.status_code == 422
     found = refused.json()
     assert (found["code"], found["limit"], found["limit_gpus"]) == ("quota_exceeded", "user_max_gpus", 1)
-    assert found["detail"] == "min_workers is 2, and you may use 1 GPUs in A."
+    assert found["detail"] == "min_workers is 2, and you may use 1 GPU in A."
     assert "ask an admin of A to raise" in found["remedy"]
     world.round()
     assert reason_of(world, waiting)["reason"] == "larger_than_user_quota"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mlhub.jobs.models import Allocation, Attempt, Job
-from mlhub.metrics.models import MetricPoint
+from mlhub.metrics.models import MetricPoint, Series
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.metrics.points.test_curves import AT, MAX_ANSWER_BYTES, fill, resumed
@@ -83,3 +83,14 @@ def test_jobs_of_others_are_left_out_and_metrics_are_counted(cast: Cast) -> None
     found = compare(cast, *ids, part="metrics").json()["metrics"]
     assert found == [{"key": "loss", "n_jobs": 2}, {"key": "accuracy", "n_jobs": 1}]
     assert compare(cast, one.job_id, metric="nothing").json() == {"curves": []}
+
+
+def test_names_of_common_metrics_are_left_out_when_they_are_too_long_for_one_answer(cast: Cast) -> None:
+    attempt = opened(job(cast.project_a, cast.bob))
+    keys = [f"{n:04}" + "\N{GRINNING FACE}" * 246 for n in range(390)]
+    Series.objects.bulk_create(Series(job_id=attempt.job_id, attempt=attempt, key=key, n_points=1) for key in keys)
+    answer = compare(cast, attempt.job_id, part="metrics")
+    assert len(answer.content) <= MAX_ANSWER_BYTES
+    found = [row["key"] for row in answer.json()["metrics"]]
+    assert len(found) > 100
+    assert found == keys[: len(found)]

@@ -190,6 +190,25 @@ def test_names_come_in_pages_with_their_newest_values_and_can_be_searched(cast: 
     assert [name["key"] for name in found] == ["eval/Accuracy", "train/accuracy"]
 
 
+@pytest.mark.parametrize(("part", "rows"), [("", "series"), ("/names", "names")])
+def test_long_names_in_any_script_are_counted_in_an_answer(cast: Cast, attempt: Attempt, part: str, rows: str) -> None:
+    keys = [f"{n:04}" + "\N{GRINNING FACE}" * 246 for n in range(390)]
+    made = Series.objects.bulk_create(
+        Series(job_id=attempt.job_id, attempt=attempt, key=key, n_points=1) for key in keys
+    )
+    MetricPoint.objects.bulk_create(MetricPoint(series=s, step=1, epoch=0.1, value=1.5, at=AT, seq=1) for s in made)
+    found: list[str] = []
+    after: dict[str, str] = {}
+    while True:
+        answer = ask(cast, attempt, part, **after)
+        assert len(answer.content) <= MAX_ANSWER_BYTES
+        found += [one["key"] for one in answer.json()[rows]]
+        if answer.json()["next"] is None:
+            break
+        after = {"after": answer.json()["next"]}
+    assert found == keys
+
+
 @pytest.mark.parametrize("part", ["", "/names"])
 def test_the_curves_of_another_organisation_do_not_exist(cast: Cast, attempt: Attempt, part: str) -> None:
     assert cast.client(cast.charlie).get(f"/api/v1/jobs/{attempt.job_id}/metrics{part}").status_code == 404

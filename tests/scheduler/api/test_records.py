@@ -41,6 +41,16 @@ def test_one_gpu_that_shortens_the_average_has_a_verb_in_the_singular() -> None:
     assert sentence == "Admitted: giving it 1 GPU shortens the average completion time the most."
 
 
+def test_only_one_thing_is_in_the_singular() -> None:
+    facts = {"n_workers": 2, "partners": "1 guaranteed jobs"}
+    sentence = Explanation(Reason.COLOCATED_OPPORTUNISTIC, facts).sentence
+    assert sentence == "It is co-located with 1 guaranteed job and uses what they leave of 2 GPUs."
+    share = {"tenant": "vision", "part": 2.1, "weight": 1.0}
+    assert "2.1 GPUs" in Explanation(Reason.FAIR_SHARE_REACHED, share).sentence
+    share["part"] = 11
+    assert "11 GPUs" in Explanation(Reason.FAIR_SHARE_REACHED, share).sentence
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_a_sentence(reason: Reason) -> None:
     facts = {name: 1 for _, name, _, _ in string.Formatter().parse(SENTENCES[reason]) if name}

@@ -60,7 +60,7 @@ def test_rounds_of_a_period_see_things_at_its_multiples() -> None:
 
 
 def test_a_job_that_can_never_run_is_an_error_and_not_a_silence() -> None:
-    with pytest.raises(RuntimeError, match="1 jobs never run, among them 'big'"):
+    with pytest.raises(RuntimeError, match="1 job never run, among them 'big'"):
         jcts(environment(TraceJob("big", 0, 5, 10), TraceJob("a", 0, 1, 10)), "fifo")
 
 

@@ -12,6 +12,7 @@ import { type Line, aligned, smoothed } from "@/lib/curves/smoothing";
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
 import { lineHighlight } from "./lineHighlight";
+import { linesInParts } from "./linesInParts";
 
 export interface NamedLine extends Line {
   id: string;
@@ -45,7 +46,8 @@ const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for
 const EXACT = (_: uPlot, low: number, high: number): uPlot.Range.MinMax => [low, high]; // not whole decades, most of which would be empty
 const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
-const MOST_FADED = 100; // of more lines the others do not fade behind the one under the pointer: all would be drawn again
+const MOST_AT_ONCE = 100; // more lines are drawn in parts, and do not fade behind the one under the pointer: all would be drawn again
+const NOT_DRAWN: uPlot.Series.PathBuilder = () => null;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
 export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
@@ -63,7 +65,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
     const element = frame.current;
     if (element === null || typeof Path2D === "undefined" || document.createElement("canvas").getContext("2d") === null) return;
     const { text, grid, page } = INK[scheme];
-    const fades = lines.length <= MOST_FADED;
+    const isFew = lines.length <= MOST_AT_ONCE;
     const font = "11px Inter, system-ui, sans-serif";
     const axis: uPlot.Axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font, labelFont: `600 ${font}` };
     const isFaint = smoothing > 0 && lines.length <= MOST_FAINT;
@@ -74,7 +76,9 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       width: line.isEmphasised ? 3.5 : lines.length > 50 ? 1 : 1.6,
       spanGaps: true,
       points: { show: false },
+      ...(!isFew && { paths: NOT_DRAWN }),
     });
+    const parts = linesInParts(isFew ? [] : lines.map(({ place, isEmphasised }) => ({ colour: colourOf(place, scheme), width: isEmphasised ? 3.5 : 1 })));
     const shown: { highlight?: ReturnType<typeof lineHighlight> } = {}; // from when the chart is made
     const created = new uPlot(
       {
@@ -91,7 +95,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
         ],
         legend: { show: false },
         focus: { alpha: 0.25 },
-        cursor: { ...(fades && { focus: { prox: NEAR_PX } }), points: { show: false } },
+        cursor: { ...(isFew && { focus: { prox: NEAR_PX } }), points: { show: false } },
         series: [
           { label: xLabel },
           ...lines.map((line) => named(line, 1)),
@@ -103,10 +107,11 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
               const index = nearest(drawn, lines.length, data);
               const line = index === null ? undefined : lines[index];
               setNear(line === undefined || index === null ? "" : nearText(drawn, line, data[index + 1], xText, yText));
-              if (!fades) shown.highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
+              if (!isFew) shown.highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
             },
           ],
           setScale: [() => shown.highlight?.(null, { line: "", halo: "" })],
+          ...(!isFew && { draw: [parts.draw] }),
         },
       },
       data,
@@ -118,6 +123,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
     observer.observe(element);
     return () => {
       observer.disconnect();
+      parts.stop();
       created.destroy();
       canvas.current?.(null);
     };

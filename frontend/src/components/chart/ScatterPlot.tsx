@@ -3,11 +3,12 @@
 import { t } from "@lingui/core/macro";
 import { useComputedColorScheme } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import type { Ref } from "react";
+import { type Ref, memo, useMemo } from "react";
 
 import { number } from "@/lib/quantities";
 
 import { type Scale, shareOf, ticksOf } from "./scale";
+import { useGradually } from "./useGradually";
 
 interface ScatterPoint {
   id: string;
@@ -34,6 +35,7 @@ const HEIGHT = 340;
 const LEFT = 76;
 const BOTTOM = HEIGHT - 40;
 const TOP = 16;
+const RIGHT = 16; // of the frame
 const INSET = 10; // of the outermost points from the axes
 const TICK_PX = 80;
 const LETTER_PX = 6.6;
@@ -43,10 +45,19 @@ export function ScatterPlot({ points, xLabel, yLabel, xScale, yScale, drawing }:
   const { ref: frame, width: measured } = useElementSize<HTMLDivElement>();
   const ink = INK[useComputedColorScheme("light")];
   const width = measured > 0 ? Math.min(measured, MOST_WIDTH) : USUAL_WIDTH;
-  const right = width - 16;
-  const x = (value: number) => LEFT + INSET + shareOf(xScale, value) * (right - LEFT - 2 * INSET);
-  const y = (value: number) => BOTTOM - INSET - shareOf(yScale, value) * (BOTTOM - TOP - 2 * INSET);
-  const inOrder = [...points.filter(({ isEmphasised }) => !isEmphasised), ...points.filter(({ isEmphasised }) => isEmphasised)];
+  const right = width - RIGHT;
+  const { x, y } = placesIn(width, xScale, yScale);
+  const placed = useMemo(() => {
+    const { x: across, y: up } = placesIn(width, xScale, yScale);
+    const inOrder = [...points.filter(({ isEmphasised }) => !isEmphasised), ...points.filter(({ isEmphasised }) => isEmphasised)];
+    return inOrder.map((point) => ({
+      ...point,
+      cx: across(point.x),
+      cy: up(point.y),
+      title: `${point.label}: ${xLabel} ${number(point.x)}, ${yLabel} ${number(point.y)}`,
+    }));
+  }, [points, width, xScale, yScale, xLabel, yLabel]);
+  const groups = useGradually(placed);
   return (
     <div ref={frame}>
       <svg
@@ -82,22 +93,42 @@ export function ScatterPlot({ points, xLabel, yLabel, xScale, yScale, drawing }:
             {cut(yLabel, BOTTOM - TOP)}
           </text>
         </g>
-        {inOrder.map(({ id, label, colour, isEmphasised, ...point }) => (
-          <circle
-            key={id}
-            cx={x(point.x)}
-            cy={y(point.y)}
-            r={isEmphasised ? 8 : points.length > 200 ? 3 : 5}
-            fill={colour}
-            fillOpacity={isEmphasised ? 1 : 0.8}
-            {...(isEmphasised && { stroke: ink.text, strokeWidth: 2 })}
-          >
-            <title>{`${label}: ${xLabel} ${number(point.x)}, ${yLabel} ${number(point.y)}`}</title>
-          </circle>
+        {groups.map((group, index) => (
+          <PointGroup key={index} group={group} radius={points.length > 200 ? 3 : 5} ring={ink.text} />
         ))}
       </svg>
     </div>
   );
+}
+
+interface PlacedPoint extends ScatterPoint {
+  cx: number;
+  cy: number;
+  title: string;
+}
+
+const PointGroup = memo(function PointGroup({ group, radius, ring }: { group: readonly PlacedPoint[]; radius: number; ring: string }) {
+  return group.map(({ id, cx, cy, colour, isEmphasised, title }) => (
+    <circle
+      key={id}
+      cx={cx}
+      cy={cy}
+      r={isEmphasised ? 8 : radius}
+      fill={colour}
+      fillOpacity={isEmphasised ? 1 : 0.8}
+      {...(isEmphasised && { stroke: ring, strokeWidth: 2 })}
+    >
+      <title>{title}</title>
+    </circle>
+  ));
+});
+
+function placesIn(width: number, xScale: Scale, yScale: Scale) {
+  const right = width - RIGHT;
+  return {
+    x: (value: number) => LEFT + INSET + shareOf(xScale, value) * (right - LEFT - 2 * INSET),
+    y: (value: number) => BOTTOM - INSET - shareOf(yScale, value) * (BOTTOM - TOP - 2 * INSET),
+  };
 }
 
 /** Where there is one value only, that one. */

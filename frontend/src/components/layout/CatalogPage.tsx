@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page that lists what the projects own, of one project or of all.
 import { t } from "@lingui/core/macro";
-import { TextInput } from "@mantine/core";
+import { Group, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, Suspense } from "react";
 
@@ -22,16 +22,24 @@ interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
   /** A project's id; undefined: all. */
   project: string | undefined;
   onProject: (id: string) => void;
+  /** Before the choice of a project. */
+  search?: ReactNode;
 }
 
-export function CatalogPage<T>({ title, subtitle, actions, project, onProject, ...table }: Props<T>) {
+export function CatalogPage<T>({ title, subtitle, actions, project, onProject, search, ...table }: Props<T>) {
   const offered = useQuery(choicesQuery(projectChoices())).data?.results ?? [];
+  const hasChoice = offered.length > 1 || project !== undefined;
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
-      {(offered.length > 1 || project !== undefined) && (
-        <Suspense fallback={<TextInput size="xs" maw={240} aria-label={t`Project`} disabled />}>
-          <ProjectFilter maw={240} value={project ?? ""} onChange={onProject} />
-        </Suspense>
+      {(search !== undefined || hasChoice) && (
+        <Group gap="xs">
+          {search}
+          {hasChoice && (
+            <Suspense fallback={<TextInput size="xs" maw={240} aria-label={t`Project`} disabled />}>
+              <ProjectFilter maw={240} value={project ?? ""} onChange={onProject} />
+            </Suspense>
+          )}
+        </Group>
       )}
       <PagedTable label={title} {...table} />
     </Page>

@@ -2,7 +2,7 @@
 // Comparing jobs: which curves are asked for, what differs, and that the address says all of it.
 import { act, screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 
 import type { components } from "@/api/schema";
 import type { Job, Run } from "@/api/types";
@@ -335,11 +335,28 @@ it("says how much each setting matters for the result that is chosen, and that m
   const { user } = renderPage("/compare?jobs=a,b");
   const section = within(await screen.findByRole("region", { name: "Importance" }));
   expect(await section.findByText(/^81 %/)).toHaveTextContent("81 % · correlation -0.9");
-  expect(asked[0]).toEqual({ results: [0.7, 0.3], parameters: { lr: [0.001, 0.1] } });
+  expect(asked).toContainEqual({ results: [0.7, 0.3], parameters: { lr: [0.001, 0.1] } });
   expect(section.getByText(/By ranks. By 12 jobs or runs/)).toBeVisible();
   measured = { ...measured, n_rows: 2, parameters: [] };
   await user.selectOptions(section.getByRole("combobox", { name: "For the result" }), "GPU-hours");
   expect(await section.findByText("Needs 10 jobs or runs with this result; there are 2.")).toBeVisible();
+});
+
+it("makes only the columns in view of a hundred settings, and says how many there are", async () => {
+  const width = vi.spyOn(Element.prototype, "clientWidth", "get").mockReturnValue(1000);
+  const settings = (n: number) => Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${String(at).padStart(2, "0")}`, at + n]));
+  compared([job({ id: "a", name: "slow", hyperparameters: settings(0) }), job({ id: "b", name: "fast", hyperparameters: settings(1) })]);
+  renderPage("/compare?jobs=a,b");
+  const table = await screen.findByRole("table", { name: "What differs" });
+  await expect.poll(() => within(table).queryAllByRole("columnheader").length).toBeGreaterThan(4);
+  const heads = within(table).getAllByRole("columnheader");
+  expect(heads.length).toBeLessThan(20);
+  expect(Number(table.getAttribute("aria-colcount"))).toBeGreaterThanOrEqual(102);
+  expect(heads[2]).toHaveTextContent("p00");
+  expect(heads[2]).toHaveAttribute("aria-colindex", "3");
+  const [first] = within(table).getAllByRole("row", { name: /slow/ });
+  expect(first && within(first).getAllByRole("cell")).toHaveLength(heads.length - 1);
+  width.mockRestore();
 });
 
 it("writes curves as CSV with names that no spreadsheet runs", () => {

@@ -3,7 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Skeleton, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Suspense, useMemo } from "react";
+import { Suspense, useDeferredValue, useMemo } from "react";
 import { Link } from "react-router";
 
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -12,6 +12,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
+import { WhenSeen } from "@/components/layout/WhenSeen";
 import { lazyComponent } from "@/lib/chunk";
 
 import { CurvesSection, countOf } from "./CurvesSection";
@@ -19,7 +20,7 @@ import { DifferencesTable } from "./DifferencesTable";
 import { useLiveJobs } from "./live";
 import { type ComparedJob, MOST_JOBS, comparedJobsQuery } from "./queries";
 import { type ComparedRuns, MOST_RUNS, comparedRunsQuery } from "./runs";
-import { rowOfJob, rowOfRun } from "./settings";
+import { type Compared, rowOfJob, rowOfRun } from "./settings";
 import { useIds, useSetting } from "./useSetting";
 
 const RunChoice = lazyComponent(async () => (await import("./RunChoice")).RunChoice);
@@ -30,6 +31,8 @@ const DifferenceSection = lazyComponent(
 const PicturesSection = lazyComponent(async () => (await import("./pictures/PicturesSection")).PicturesSection);
 
 const PICTURES_HEIGHT = 900;
+const TABLE_HEIGHT = 420;
+const NO_ROWS: readonly Compared[] = [];
 const NO_JOBS: readonly ComparedJob[] = [];
 const NO_RUNS: ComparedRuns = { runs: [], metrics: [], nLeftOut: 0 };
 
@@ -46,6 +49,9 @@ export function ComparePage() {
     () => [...(jobs.data ?? []).map(rowOfJob), ...comparedRuns.runs.map(rowOfRun)],
     [jobs.data, comparedRuns],
   );
+  // the table and the pictures of a thousand rows are made in small parts, between which the page answers
+  const settled = useDeferredValue(compared, NO_ROWS);
+  const isSettled = settled.length > 0 || compared.length === 0;
   const [baseline, setBaseline] = useSetting("baseline", "");
   const [first, second] = jobs.data ?? [];
   const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
@@ -97,16 +103,18 @@ export function ComparePage() {
                   {t`${plural(comparedRuns.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
                 </Text>
               )}
-              <DifferencesTable compared={compared} baseline={baseline} onBaseline={setBaseline} />
+              {isSettled ? <DifferencesTable compared={settled} baseline={baseline} onBaseline={setBaseline} /> : <Skeleton h={TABLE_HEIGHT} />}
             </Section>
             {first && second && found.length === 2 && runIds.length === 0 && (
               <Suspense fallback={null}>
                 <DifferenceSection before={first} after={second} />
               </Suspense>
             )}
-            <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
-              <PicturesSection compared={compared} baseline={baseline} />
-            </Suspense>
+            <WhenSeen height={PICTURES_HEIGHT}>
+              <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
+                {isSettled && <PicturesSection compared={settled} baseline={baseline} />}
+              </Suspense>
+            </WhenSeen>
           </>
         )}
       </QueryResult>

@@ -4,7 +4,7 @@
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, useMemo, useRef } from "react";
+import { type CSSProperties, type ReactNode, type RefObject, memo, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import { Icon } from "@/components/display/Icon";
@@ -32,14 +32,14 @@ interface Props {
   onBaseline: (id: string) => void;
 }
 
-export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
+export const DifferencesTable = memo(function DifferencesTable({ compared, baseline, onBaseline }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [same, setSame] = useSetting("same", "");
   const values = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => namesOf(values, same !== "1"), [values, same]);
-  const rows = compared.map((row, place) => ({ row, place, values: values[place] ?? NO_VALUES }));
+  const rows = useMemo(() => compared.map((row, place) => ({ row, place, values: values[place] ?? NO_VALUES })), [compared, values]);
   const pinned = rows.find(({ row }) => row.id === baseline);
-  const others = rows.filter((each) => each !== pinned);
+  const others = useMemo(() => rows.filter((each) => each !== pinned), [rows, pinned]);
   // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: others.length,
@@ -48,11 +48,15 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
     overscan: 10,
   });
   const column_px = pinned === undefined ? COLUMN_PX : COMPARED_COLUMN_PX;
-  // the least width is that of all rows, so that their columns line up
-  const tracks = {
-    gridTemplateColumns: `minmax(${NAME_PX}px, 2fr) ${STATE_PX}px ${columns.map(() => `minmax(${column_px}px, 1fr)`).join(" ")}`,
-    minWidth: NAME_PX + STATE_PX + column_px * columns.length,
-  };
+  const tracks = useMemo(
+    // the least width is that of all rows, so that their columns line up
+    () => ({
+      gridTemplateColumns: `minmax(${NAME_PX}px, 2fr) ${STATE_PX}px ${columns.map(() => `minmax(${column_px}px, 1fr)`).join(" ")}`,
+      minWidth: NAME_PX + STATE_PX + column_px * columns.length,
+    }),
+    [columns, column_px],
+  );
+  const inView = useColumnsInView(box, columns.length, column_px);
   return (
     <>
       <Group gap="sm">
@@ -73,16 +77,20 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
               : t`Compared with ${pinned.row.name}`}
         </Text>
       </Group>
-      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} tabIndex={0}>
+      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} aria-colcount={columns.length + 2} tabIndex={0}>
         <div role="rowgroup" className={classes.top} style={{ minWidth: tracks.minWidth }}>
           <div role="row" className={classes.head} style={tracks}>
-            {[compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`, t`State`, ...columns].map((name, at) => (
-              <div key={name} role="columnheader" className={classes.cell} data-name={at === 0 || undefined} title={name}>
-                {name}
+            <div role="columnheader" className={classes.cell} data-name>
+              {compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`}
+            </div>
+            <div role="columnheader" className={classes.cell}>{t`State`}</div>
+            {inView.map((at) => (
+              <div key={at} role="columnheader" className={classes.cell} title={columns[at]} {...placeOf(at)}>
+                {columns[at]}
               </div>
             ))}
           </div>
-          {pinned !== undefined && <Row {...pinned} columns={columns} baseline={undefined} isPinned onPin={() => onBaseline("")} rowIndex={2} style={tracks} />}
+          {pinned !== undefined && <Row {...pinned} columns={columns} inView={inView} baseline={undefined} isPinned onBaseline={onBaseline} rowIndex={2} tracks={tracks} />}
         </div>
         <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => {
@@ -93,12 +101,14 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
                 key={key}
                 {...other}
                 columns={columns}
+                inView={inView}
                 baseline={pinned?.values}
                 isPinned={false}
-                onPin={() => onBaseline(other.row.id)}
+                onBaseline={onBaseline}
                 rowIndex={index + (pinned === undefined ? 2 : 3)}
                 dataIndex={index}
-                style={{ position: "absolute", transform: `translateY(${start}px)`, ...tracks }}
+                start={start}
+                tracks={tracks}
               />
             );
           })}
@@ -106,9 +116,34 @@ export function DifferencesTable({ compared, baseline, onBaseline }: Props) {
       </div>
     </>
   );
-}
+});
 
 const NO_VALUES: Settings = new Map();
+const MOST_COLUMNS = 16; // of more only those in view are made
+
+/** The places of the columns that are in view, or nearly; of a few all. The same list until others are. */
+function useColumnsInView(box: RefObject<HTMLDivElement | null>, n: number, column_px: number): readonly number[] {
+  const isMany = n > MOST_COLUMNS;
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
+  const virtualizer = useVirtualizer({
+    horizontal: true,
+    enabled: isMany,
+    count: n,
+    getScrollElement: () => box.current,
+    estimateSize: () => column_px,
+    paddingStart: NAME_PX + STATE_PX,
+    overscan: 3,
+  });
+  const items = virtualizer.getVirtualItems();
+  const [first, end] = isMany ? [items[0]?.index ?? 0, (items.at(-1)?.index ?? -1) + 1] : [0, n];
+  useEffect(() => virtualizer.measure(), [virtualizer, column_px]);
+  return useMemo(() => Array.from({ length: end - first }, (_, index) => first + index), [first, end]);
+}
+
+/** Where a column stands in each row: before it are the name and the state. */
+function placeOf(at: number) {
+  return { "aria-colindex": at + 3, style: { gridColumn: at + 3, gridRow: 1 } };
+}
 
 interface RowProps {
   row: Compared;
@@ -116,16 +151,23 @@ interface RowProps {
   place: number;
   values: Settings;
   columns: readonly string[];
+  /** Places of those columns that are made. */
+  inView: readonly number[];
   /** The values that its own are compared with. */
   baseline: Settings | undefined;
   isPinned: boolean;
-  onPin: () => void;
+  /** With its id, or "" where it is pinned already. */
+  onBaseline: (id: string) => void;
   rowIndex: number;
   dataIndex?: number;
-  style: CSSProperties;
+  /** How far below the first one it is; left out: where it stands. */
+  start?: number;
+  tracks: CSSProperties;
 }
 
-function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex, dataIndex, style }: RowProps) {
+/** While one scrolls, rows that stay in view are not made again. */
+const Row = memo(function Row({ row, place, values, columns, inView, baseline, isPinned, onBaseline, rowIndex, dataIndex, start, tracks }: RowProps) {
+  const style: CSSProperties = start === undefined ? tracks : { position: "absolute", transform: `translateY(${start}px)`, ...tracks };
   return (
     <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
       <div role="rowheader" className={classes.cell} data-name title={row.name}>
@@ -135,7 +177,7 @@ function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex,
           color={isPinned ? undefined : "gray"}
           aria-label={t`Baseline: ${row.name}`}
           aria-pressed={isPinned}
-          onClick={onPin}
+          onClick={() => onBaseline(isPinned ? "" : row.id)}
         >
           <Icon name="pin" size={14} />
         </ActionIcon>
@@ -147,20 +189,22 @@ function Row({ row, place, values, columns, baseline, isPinned, onPin, rowIndex,
       <div role="cell" className={classes.cell}>
         {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}
       </div>
-      {columns.map((name) => (
-        <Cell key={name} value={values.get(name) ?? null} baseline={baseline && (baseline.get(name) ?? null)} />
-      ))}
+      {inView.map((at) => {
+        const name = columns[at] ?? "";
+        return <Cell key={at} at={at} value={values.get(name) ?? null} baseline={baseline && (baseline.get(name) ?? null)} />;
+      })}
     </div>
   );
-}
+});
 
-function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }) {
+function Cell({ at, value, baseline }: { at: number; value: Value; baseline: Value | undefined }) {
   const text = shown(value);
-  if (baseline === undefined) return cell(text, text);
+  if (baseline === undefined) return cell(at, text, text);
   const difference = differenceOf(value, baseline);
   const isOther = value !== baseline;
   const title = isOther ? t`${text}; the baseline has ${shown(baseline)}` : text;
   return cell(
+    at,
     title,
     <>
       <span data-same={!isOther || undefined}>{text}</span>{" "}
@@ -170,9 +214,9 @@ function Cell({ value, baseline }: { value: Value; baseline: Value | undefined }
   );
 }
 
-function cell(title: string, content: ReactNode) {
+function cell(at: number, title: string, content: ReactNode) {
   return (
-    <div role="cell" className={classes.cell} title={title}>
+    <div role="cell" className={classes.cell} title={title} {...placeOf(at)}>
       {content}
     </div>
   );

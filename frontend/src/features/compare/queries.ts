@@ -5,6 +5,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api, commaLists, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
 import type { Job } from "@/api/types";
+import { everyPage } from "@/lib/cursor";
 
 export type Axis = components["schemas"]["ComparisonRequest"]["axis"];
 export type ComparedCurve = components["schemas"]["ComparedCurve"];
@@ -36,12 +37,14 @@ export const comparedJobsQuery = (ids: readonly string[]) =>
 /** In the order of the ids, without those that are not there, or not to be seen. */
 export async function readJobs(ids: readonly string[]): Promise<ComparedJob[]> {
   const lists = await Promise.all(
-    chunks(ids, JOBS_OF_A_LIST).map((part) => {
-      const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
-      return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
-    }),
+    chunks(ids, JOBS_OF_A_LIST).map((part) =>
+      everyPage<ComparedJob>((page) => {
+        const params = { query: { id: part, fields: FIELDS.join(","), ...page } };
+        return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
+      }),
+    ),
   );
-  const found: ComparedJob[] = lists.flatMap(({ results }) => results);
+  const found = lists.flat();
   const places = new Map(ids.map((id, place) => [id, place]));
   return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of the page, kept in the address; the fragment, where many ids are, stays.
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { useLocation, useNavigate } from "react-router";
 
 import { MOST_IN_QUERY } from "@/domain/compareAddress";
@@ -8,13 +8,16 @@ import { MOST_IN_QUERY } from "@/domain/compareAddress";
 export function useSetting(name: string, usual: string): [string, (value: string) => void] {
   const { search, hash, pathname } = useLocation();
   const navigate = useNavigate();
-  const query = new URLSearchParams(search);
-  function set(value: string) {
-    if (value === usual) query.delete(name);
-    else query.set(name, value);
-    void navigate({ pathname, search: query.toString(), hash }, { replace: true });
-  }
-  return [query.get(name) ?? usual, set];
+  const set = useCallback(
+    (value: string) => {
+      const query = new URLSearchParams(search);
+      if (value === usual) query.delete(name);
+      else query.set(name, value);
+      void navigate({ pathname, search: query.toString(), hash }, { replace: true });
+    },
+    [navigate, pathname, search, hash, name, usual],
+  );
+  return [new URLSearchParams(search).get(name) ?? usual, set];
 }
 
 /** Different ids, separated by commas, of the query or, where they are many, of the fragment. */

@@ -21,11 +21,11 @@ const RUN: Run = {
 };
 const DETAIL: RunDetail = {
   ...RUN,
-  params: { lr: "0.1" },
-  tags: { note: "first" },
+  n_params: 1,
+  n_tags: 1,
   n_metrics: 2,
   n_artifacts: 1,
-  datasets: [{ name: "iris", digest: "d1" }],
+  n_datasets: 1,
 };
 
 const METRICS: RunMetric[] = [
@@ -39,6 +39,9 @@ function shown(path: string, detail: RunDetail = DETAIL) {
     answers("/api/v1/runs", page([RUN])),
     answers("/api/v1/runs/{id}", detail),
     answers("/api/v1/runs/{id}/metrics", curve),
+    answers("/api/v1/runs/{id}/params", page([{ key: "lr", value: "0.1" }])),
+    answers("/api/v1/runs/{id}/tags", page([{ key: "note", value: "first" }])),
+    answers("/api/v1/runs/{id}/datasets", page([{ name: "iris", digest: "d1" }])),
     answers("/api/v1/runs/{id}/metrics/names", page(METRICS)),
     answers("/api/v1/runs/{id}/artifacts", page([{ path: "plots/a b.png", size_bytes: 2048 }])),
   );
@@ -129,6 +132,52 @@ it("shows a thousand metrics a page at a time, reads only the curves in it, and 
   await expect.poll(names).toEqual(["layer777/norm"]);
   expect(router.state.location.search).toBe("?metric=777");
   await expect.poll(() => read.size).toBe(25);
+});
+
+it("shows thousands of parameters a page at a time, searches them on the server, and scrolls within long values", async () => {
+  const many = Array.from({ length: 2000 }, (_, n) => ({ key: `p${String(n).padStart(4, "0")}`, value: n === 0 ? "x".repeat(6000) : `v${String(n)}` }));
+  const { user, router } = shown(`/runs/${RUN.id}`, { ...DETAIL, n_params: 2000 });
+  server.use(
+    http.get("/api/v1/runs/:id/params", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      const found = many.filter(({ key, value }) => `${key} ${value}`.includes(query.get("search") ?? ""));
+      const begin = Number(query.get("cursor") ?? 0);
+      const at = (cursor: number) => `http://localhost/?cursor=${String(cursor)}`;
+      return HttpResponse.json({ previous: begin > 0 ? at(begin - 50) : null, next: begin + 50 < found.length ? at(begin + 50) : null, results: found.slice(begin, begin + 50) });
+    }),
+  );
+  const table = await screen.findByRole("table", { name: "Parameters" });
+  expect(screen.getByRole("heading", { name: "Parameters (2,000)" })).toBeVisible();
+  const names = () => within(screen.getByRole("table", { name: "Parameters" })).getAllByRole("rowheader").map(({ textContent }) => textContent);
+  expect(names()).toHaveLength(50);
+  expect(within(table).getByRole("group", { name: "Value of p0000" })).toHaveAttribute("tabindex", "0");
+  await user.type(screen.getByRole("searchbox", { name: "Search: Parameters" }), "v1777");
+  await expect.poll(names).toEqual(["p1777"]);
+  expect(router.state.location.search).toBe("?params=v1777");
+});
+
+it("searches runs on the server, with what was searched in the address", async () => {
+  const asked: (string | null)[] = [];
+  const { user, router } = shown("/runs?project=p1");
+  server.use(
+    http.get("/api/v1/runs", ({ request }) => {
+      const search = new URL(request.url).searchParams.get("search");
+      asked.push(search);
+      return HttpResponse.json(page(search === "lr=0.2" ? [] : [RUN]));
+    }),
+  );
+  await user.type(await screen.findByRole("searchbox", { name: "Search" }), " lr=0.1 ");
+  await expect.poll(() => router.state.location.search).toBe("?project=p1&search=lr%3D0.1");
+  await expect.poll(() => asked).toContain("lr=0.1");
+  expect(screen.getByRole("link", { name: "calm-lake-1" })).toBeVisible();
+});
+
+it("says of a search without a result how parameters are found, and leads back to all", async () => {
+  server.use(answers("/api/v1/runs", page<Run>([])));
+  renderPage("/runs?search=lr");
+  expect(await screen.findByText(/found as name=value/)).toBeVisible();
+  expect(screen.getByRole("searchbox", { name: "Search" })).toHaveValue("lr");
+  expect(screen.getByRole("link", { name: "Show all runs" })).toHaveAttribute("href", "/runs");
 });
 
 it("deletes a run after asking, and returns to the list", async () => {

@@ -16,7 +16,7 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { RunMetrics } from "@/features/runs/RunMetrics";
-import { Files, Pairs } from "@/features/runs/RunParts";
+import { Datasets, Entries, Files } from "@/features/runs/RunParts";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { runQuery } from "@/features/runs/queries";
 
@@ -39,9 +39,9 @@ export function RunPage() {
     <Page title={name} back={BACK} actions={actions}>
       <Summary run={run.data} />
       <RunMetrics run={run.data} />
-      <Pairs title={t`Parameters`} pairs={run.data.params} />
-      <Pairs title={t`Tags`} pairs={run.data.tags} />
-      <Pairs title={t`Datasets`} pairs={Object.fromEntries(run.data.datasets.map(({ name: of, digest }) => [of, digest]))} />
+      <Entries title={t`Parameters`} id={id} kind="params" n={run.data.n_params} />
+      <Entries title={t`Tags`} id={id} kind="tags" n={run.data.n_tags} />
+      <Datasets id={id} n={run.data.n_datasets} />
       <Files run={run.data} />
     </Page>
   );

@@ -11,13 +11,15 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { CatalogPage } from "@/components/layout/CatalogPage";
+import { SearchInput } from "@/components/table/SearchInput";
 import { useFilters } from "@/components/table/useFilters";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { compareAddress } from "@/domain/compareAddress";
 import { runsQuery } from "@/features/runs/queries";
 
 export function RunsPage() {
-  const { filters, filter, turn } = useFilters(["project"]);
+  const { filters, filter, turn } = useFilters(["project", "search"]);
+  const search = filters.search ?? "";
   const [chosen, setChosen] = useState<readonly string[]>([]);
   return (
     <CatalogPage
@@ -32,8 +34,16 @@ export function RunsPage() {
       }
       project={filters.project}
       onProject={(project) => filter("project", project)}
+      search={
+        <SearchInput
+          key={search}
+          placeholder={t`Name, id, project, owner, lr=0.1`}
+          value={search}
+          onChange={(text) => filter("search", text)}
+        />
+      }
       list={useQuery(runsQuery(filters))}
-      empty={<NoRuns />}
+      empty={search === "" && filters.project === undefined ? <NoRuns /> : <NothingFound search={search} />}
       head={[t`Name`, t`Status`, t`Project`, t`Logged by`, t`Started`]}
       minWidth={560}
       row={(run) => (
@@ -45,6 +55,20 @@ export function RunsPage() {
         />
       )}
       onCursor={turn}
+    />
+  );
+}
+
+function NothingFound({ search }: { search: string }) {
+  return (
+    <EmptyState
+      title={t`No runs found`}
+      text={
+        search === ""
+          ? t`Nothing was logged to this project.`
+          : t`No run has “${search}” in its name, project or owner. A parameter or tag is found as name=value, such as lr=0.1.`
+      }
+      action={<TextLink to="/runs">{t`Show all runs`}</TextLink>}
     />
   );
 }

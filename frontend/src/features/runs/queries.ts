@@ -13,7 +13,7 @@ export function isOver(status: RunStatus): boolean {
   return status !== "RUNNING" && status !== "SCHEDULED";
 }
 
-export function runsQuery(filters: { project?: string; cursor?: string }) {
+export function runsQuery(filters: { project?: string; search?: string; cursor?: string }) {
   return queryOptions({
     queryKey: ["runs", filters],
     queryFn: () => unwrap(api.GET("/api/v1/runs", { params: { query: filters } })),
@@ -39,6 +39,20 @@ export const runFilesKey = (id: string) => ["run", id, "artifacts"];
 
 export function readRunFiles(id: string, query: ListQuery) {
   return unwrap(api.GET("/api/v1/runs/{id}/artifacts", { params: { path: { id }, query } }));
+}
+
+export type EntryKind = "params" | "tags";
+
+export const runEntriesKey = (id: string, kind: EntryKind) => ["run", id, kind];
+
+export function readRunEntries(id: string, kind: EntryKind, query: ListQuery) {
+  return unwrap(api.GET(`/api/v1/runs/{id}/${kind}`, { params: { path: { id }, query } }));
+}
+
+export const runDatasetsKey = (id: string) => ["run", id, "datasets"];
+
+export function readRunDatasets(id: string, query: ListQuery) {
+  return unwrap(api.GET("/api/v1/runs/{id}/datasets", { params: { path: { id }, query } }));
 }
 
 /** nPoints: of the whole curve; a curve that grew is another query. */

@@ -13,6 +13,7 @@ from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.specs.claims import GROUP, best_version
 from mlhub.backends.kubernetes.status.nodes import CPU_SLOT
 from mlhub.backends.protocol import NodeStatus
+from mlhub.wire.words import counted
 
 OLDEST = (1, 30)  # pods' scheduling gates are stable from here on
 ENFORCERS = ("calico", "cilium", "antrea", "kube-router", "weave", "ovn", "kube-network-policies", "aws-node")
@@ -41,7 +42,8 @@ def look_at_nodes(nodes: Sequence[NodeStatus], options: KubernetesOptions, repor
     gpus = [n for n in usable if n.gpu_type != CPU_SLOT]
     if gpus:
         kinds = sorted({n.gpu_type for n in gpus})
-        report.ok(f"{sum(n.n_slots for n in gpus)} GPUs on {len(gpus)} nodes: {', '.join(kinds)}.")
+        n_gpus = sum(n.n_slots for n in gpus)
+        report.ok(f"{counted(n_gpus, 'GPU')} on {counted(len(gpus), 'node')}: {', '.join(kinds)}.")
     elif usable:
         slots = sum(n.n_slots for n in usable)
         report.missing(
@@ -90,11 +92,12 @@ def look_at_sharing(
         )
     else:
         claimed = sum(n.shares_within_project for n in nodes)
-        report.ok(f"Dynamic resource allocation ({version}) has {wanted}, with GPUs on {claimed} nodes.")
+        report.ok(f"Dynamic resource allocation ({version}) has {wanted}, with GPUs on {counted(claimed, 'node')}.")
     gpus = [n for n in nodes if n.gpu_type != CPU_SLOT]
     for words in sorted({n.sharing for n in gpus}):
         names = [n.name for n in gpus if n.sharing == words]
-        summary = f"GPUs of {len(names)} nodes ({', '.join(names[:3])}{' ...' if len(names) > 3 else ''}): {words}"
+        some = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
+        summary = f"GPUs of {counted(len(names), 'node')} ({some}): {words}"
         is_shared = any(n.max_jobs_per_gpu > 1 for n in gpus if n.sharing == words)
         (report.ok if is_shared else report.missing)(summary)
 

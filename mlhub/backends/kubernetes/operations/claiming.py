@@ -19,6 +19,7 @@ from mlhub.backends.kubernetes.specs.gpus import Device, GpuOffer, Way
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
+from mlhub.wire.words import counted
 
 logger = logging.getLogger(__name__)
 Slot = tuple[str, int]  # node, index
@@ -123,7 +124,8 @@ class ClaimRequests:
                 return name
             if len(owners) >= self._options.max_jobs_per_gpu:
                 raise LaunchError(
-                    f"GPU {slot[1]} of node {slot[0]} is held by {len(owners)} jobs already.", cause=Cause.UNSCHEDULABLE
+                    f"GPU {slot[1]} of node {slot[0]} is held by {counted(len(owners), 'job')} already.",
+                    cause=Cause.UNSCHEDULABLE,
                 )
             try:
                 self._api.patch(path, _owners([*owners, mine], found))

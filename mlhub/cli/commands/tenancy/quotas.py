@@ -33,7 +33,7 @@ GUARANTEE = "GPUs of any type to add to the guarantee."
 
 @quota.callback()
 def show(context: typer.Context) -> None:
-    """What your organisations may use, and use now; raise it for a time by `boost`."""
+    """What your organisations may use now, with their boosts, and use now; raise it for a time by `boost`."""
     if context.invoked_subcommand is not None:
         return
     session = session_of(context)
@@ -43,13 +43,15 @@ def show(context: typer.Context) -> None:
         if membership["role"] == "outsider":  # who sees what `quota ls` lists
             continue
         found = session.api.get(f"/organisations/{organisation['id']}/quota")
-        rows.append({"organisation": organisation["name"], **found})
+        owners = session.api.get(f"/organisations/{organisation['id']}/quota-tree")["owners"]
+        guaranteed = next(owner["guaranteed"] for owner in owners if owner["id"] == organisation["id"])
+        rows.append({"organisation": organisation["name"], "guaranteed": guaranteed, **found})
     columns = {
         "ORGANISATION": lambda row: row["organisation"],
         "GPUS": lambda row: _of(row["used"]["gpus"], _with_boosts(row["max_gpus"], row["boosted_gpus"])),
         "CPUS": lambda row: _of(f"{row['used']['cpus']:g}", row["max_cpus"]),
         "MEMORY": lambda row: _bytes_of(row["used"]["memory_bytes"], row["max_memory_bytes"]),
-        "GUARANTEE": lambda row: row["guarantee"],
+        "GUARANTEE": lambda row: row["guaranteed"],
         "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
         "WAITING JOBS": lambda row: _of(row["used"]["waiting_jobs"], row["max_waiting_jobs"]),
         "STORAGE": lambda row: _bytes_of(row["used"]["storage_bytes"], row["max_storage_bytes"]),

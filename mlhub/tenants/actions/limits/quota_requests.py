@@ -21,6 +21,7 @@ from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_guarantees, raised_types
 from mlhub.tenants.roles import Role
+from mlhub.wire.words import counted
 
 MOST_WAITING = 5  # of one user in one organisation
 MOST_MAILED = 10  # admins who are notified of a request
@@ -194,11 +195,11 @@ def _mail(user: User, asked: QuotaRequest, subject: str, text: str) -> None:
 def _amounts(asked: QuotaRequest) -> str:
     parts = []
     if asked.extra_guarantee:
-        parts.append(f"{asked.extra_guarantee} more guaranteed GPUs")
-    parts += [f"{n} more guaranteed {gpu_type} GPUs" for gpu_type, n in asked.extra_guarantee_by_type.items()]
+        parts.append(counted(asked.extra_guarantee, "more guaranteed GPU"))
+    parts += [counted(n, f"more guaranteed {gpu_type} GPU") for gpu_type, n in asked.extra_guarantee_by_type.items()]
     if asked.extra_max_gpus:
-        parts.append(f"{asked.extra_max_gpus} more GPUs at most")
-    parts += [f"{n} more {gpu_type} GPUs at most" for gpu_type, n in asked.extra_gpus_by_type.items()]
+        parts.append(f"{counted(asked.extra_max_gpus, 'more GPU')} at most")
+    parts += [f"{counted(n, f'more {gpu_type} GPU')} at most" for gpu_type, n in asked.extra_gpus_by_type.items()]
     until = "for good" if asked.ends_at is None else f"until {asked.ends_at:%Y-%m-%d %H:%M} UTC"
     return f"{' and '.join(parts)}, {until}"
 

@@ -18,6 +18,7 @@ from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, Quo
 from mlhub.tenants.quota_terms.boosts import rest_of
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
+from mlhub.wire.words import counted
 
 Owner = Organisation | Team | Project
 LIMITS = (
@@ -195,7 +196,8 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
     field = "guarantee" if "guarantee" in changes else "max_gpus"
     if quota.max_gpus is not None and guarantee > quota.max_gpus:
         raise InvalidInputError(
-            f"{owner.name} would be guaranteed {guarantee} GPUs, and may never use more than {quota.max_gpus}.",
+            f"{owner.name} would be guaranteed {counted(guarantee, 'GPU')}, and may never use more than "
+            f"{quota.max_gpus}.",
             field=field,
             remedy=f"Guarantee at most {quota.max_gpus}, or raise max_gpus.",
         )
@@ -205,7 +207,7 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
     below = sum(q.guarantee or 0 for q in _parts_of(owner))
     if guarantee < below:
         raise InvalidInputError(
-            f"Teams and projects of {owner.name} are guaranteed {below} GPUs in sum, more than {guarantee}.",
+            f"Teams and projects of {owner.name} are guaranteed {counted(below, 'GPU')} in sum, more than {guarantee}.",
             field="guarantee",
             remedy=f"Give at least {below}, or lower theirs first.",
         )
@@ -223,7 +225,8 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
     for gpu_type, most in quota.gpus_by_type.items():
         if (n := own.get(gpu_type, 0)) > most:
             raise InvalidInputError(
-                f"{owner.name} would be guaranteed {n} GPUs of type {gpu_type}, and may never use more than {most}.",
+                f"{owner.name} would be guaranteed {counted(n, 'GPU')} of type {gpu_type}, and may never use more "
+                f"than {most}.",
                 field=field,
                 remedy=f"Guarantee at most {most}, or raise gpus_by_type of {gpu_type}.",
             )
@@ -231,16 +234,16 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
     for name, value in (("guarantee", quota.guarantee), ("max_gpus", quota.max_gpus)):
         if value is not None and total > value:
             raise InvalidInputError(
-                f"{owner.name} would be guaranteed {total} GPUs of single types in sum, and its {name} is {value}: "
-                "guarantees of types are a part of it.",
+                f"{owner.name} would be guaranteed {counted(total, 'GPU')} of single types in sum, and its {name} "
+                f"is {value}: guarantees of types are a part of it.",
                 field=field,
                 remedy=f"Guarantee at most {value} of single types, or raise {name}.",
             )
     of_any = sum(map(_rest, parts))
     if of_any > rest and (own or any(part.guarantee_by_type for part in parts)) and field != "gpus_by_type":
         raise InvalidInputError(
-            f"Teams and projects of {owner.name} are guaranteed {of_any} GPUs of any type in sum; besides those of "
-            f"single types {rest} would be left.",
+            f"Teams and projects of {owner.name} are guaranteed {counted(of_any, 'GPU')} of any type in sum; "
+            f"besides those of single types {rest} would be left.",
             field=field,
             remedy=f"Guarantee {of_any} more than of single types, {of_any + total} in all, or lower theirs first.",
         )
@@ -250,8 +253,8 @@ def _check_types(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) ->
         below = sum(part.guarantee_by_type.get(gpu_type, 0) for part in parts)
         if (n := own.get(gpu_type, 0)) < below:
             raise InvalidInputError(
-                f"Teams and projects of {owner.name} are guaranteed {below} GPUs of type {gpu_type} in sum, more than "
-                f"{n}.",
+                f"Teams and projects of {owner.name} are guaranteed {counted(below, 'GPU')} of type {gpu_type} in "
+                f"sum, more than {n}.",
                 field="guarantee_by_type",
                 remedy=f"Give at least {below}, or lower theirs first.",
             )
@@ -279,8 +282,8 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
             continue
         if others + n > there:
             raise InvalidInputError(
-                f"{parent.name} is guaranteed {there} GPUs of type {gpu_type}, and {others} of them are shared out; "
-                f"{n} are too many.",
+                f"{parent.name} is guaranteed {counted(there, 'GPU')} of type {gpu_type}, and {others} of them are "
+                f"shared out; {n} are too many.",
                 field=field,
                 remedy=remedy
                 or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} by type raised.",
@@ -288,8 +291,8 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
     others, there, n = sum(map(_rest, siblings)), _rest(there_are), _rest(quota)
     if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *siblings)):
         raise InvalidInputError(
-            f"{parent.name} is guaranteed {there} GPUs of any type besides those of single types, and {others} of them "
-            f"are shared out; {n} are too many.",
+            f"{parent.name} is guaranteed {counted(there, 'GPU')} of any type besides those of single types, and "
+            f"{others} of them are shared out; {n} are too many.",
             field=field,
             remedy=remedy or f"Give at most {max(0, there - others)} of any type, or name types that it has left.",
         )
@@ -307,7 +310,8 @@ def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str 
     there = quota_of(parent).guarantee or 0
     if others + guarantee > there:
         raise InvalidInputError(
-            f"{parent.name} is guaranteed {there} GPUs, and {others} of them are shared out; {guarantee} are too many.",
+            f"{parent.name} is guaranteed {counted(there, 'GPU')}, and {others} of them are shared out; "
+            f"{guarantee} are too many.",
             field=field,
             remedy=remedy or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
         )

@@ -8,6 +8,7 @@ import { shareOf, ticksOf } from "@/components/chart/scale";
 import { number } from "@/lib/quantities";
 
 import { AxisRange } from "./AxisRange";
+import { ParallelLines } from "./ParallelLines";
 import classes from "./parallel.module.css";
 import { type ParallelAxis, type ParallelLine, type Range, type Ranges, keptBy } from "./ranges";
 
@@ -43,16 +44,10 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
   const hintId = useId();
   const scheme = useComputedColorScheme("light");
   const width = 2 * SIDE + GAP * Math.max(0, axes.length - 1);
-  const shownRanges = dragged === null ? ranges : withRange(ranges, dragged.name, dragged.range);
-  const kept = keptBy(axes, lines, shownRanges);
+  const shownRanges = useMemo(() => (dragged === null ? ranges : withRange(ranges, dragged.name, dragged.range)), [ranges, dragged]);
+  const kept = useMemo(() => keptBy(axes, lines, shownRanges), [axes, lines, shownRanges]);
   const values = useMemo(() => axes.map((_, index) => rising(lines.map((line) => line.values[index] ?? null))), [axes, lines]);
-  const x = (index: number) => SIDE + GAP * index;
-  const y = (value: number, index: number) => {
-    const scale = axes[index]?.scale;
-    return scale === undefined ? BOTTOM : BOTTOM - shareOf(scale, value) * (BOTTOM - TOP);
-  };
-  const inOrder = [...lines.filter(({ isEmphasised }) => !isEmphasised), ...lines.filter(({ isEmphasised }) => isEmphasised)];
-  const usualOpacity = lines.length > 200 ? 0.5 : 0.85;
+  const pathOf = useMemo(() => (line: ParallelLine) => pathThrough(line.values, axes), [axes]);
   return (
     <div>
       <Group justify="space-between" mih={26} gap="xs">
@@ -71,20 +66,9 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
       <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
         <div className={classes.frame} style={{ width, height: HEIGHT }} dir="ltr">
           <svg ref={drawing} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={label}>
-            {inOrder.map((line) => (
-              <path
-                key={line.id}
-                d={pathOf(line.values, x, y)}
-                fill="none"
-                stroke={line.colour}
-                strokeWidth={line.isEmphasised ? 3.5 : lines.length > 100 ? 1 : 1.6}
-                opacity={kept.has(line.id) ? (line.isEmphasised ? 1 : (line.opacity ?? usualOpacity)) : 0.06}
-              >
-                <title>{line.label}</title>
-              </path>
-            ))}
+            <ParallelLines lines={lines} kept={kept} pathOf={pathOf} />
             {axes.map((axis, index) => (
-              <AxisDrawing key={axis.name} axis={axis} left={x(index)} scheme={scheme} range={shownRanges[axis.name]} y={(value) => y(value, index)} />
+              <AxisDrawing key={axis.name} axis={axis} left={leftOf(index)} scheme={scheme} range={shownRanges[axis.name]} y={(value) => heightOf(value, axis)} />
             ))}
           </svg>
           {axes.map((axis, index) => (
@@ -93,7 +77,7 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
               axis={axis}
               values={values[index] ?? []}
               range={shownRanges[axis.name]}
-              place={{ left: x(index), top: TOP, height: BOTTOM - TOP }}
+              place={{ left: leftOf(index), top: TOP, height: BOTTOM - TOP }}
               hintId={hintId}
               textOf={(value) => textOf(axis, value)}
               onDrag={(range) => setDragged({ name: axis.name, range })}
@@ -109,7 +93,7 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
                 <UnstyledButton
                   key={name}
                   className={classes.scale}
-                  style={{ left: x(index), top: BOTTOM + 18 }}
+                  style={{ left: leftOf(index), top: BOTTOM + 18 }}
                   aria-pressed={scale.isLog}
                   aria-label={t`${name}, log`}
                   onClick={() => onScale(name, !scale.isLog)}
@@ -122,6 +106,14 @@ export function ParallelCoordinates({ axes, lines, label, ranges, onRanges, onSc
       </div>
     </div>
   );
+}
+
+function leftOf(index: number): number {
+  return SIDE + GAP * index;
+}
+
+function heightOf(value: number, { scale }: ParallelAxis): number {
+  return BOTTOM - shareOf(scale, value) * (BOTTOM - TOP);
 }
 
 interface AxisProps {
@@ -190,13 +182,14 @@ function rising(values: readonly (number | null)[]): number[] {
   return [...new Set(values.filter((value) => value !== null))].sort((a, b) => a - b);
 }
 
-function pathOf(values: readonly (number | null)[], x: (index: number) => number, y: (value: number, index: number) => number): string {
+function pathThrough(values: readonly (number | null)[], axes: readonly ParallelAxis[]): string {
   let path = "";
   let isOpen = false;
   for (const [index, value] of values.entries()) {
-    if (value === null) isOpen = false;
+    const axis = axes[index];
+    if (value === null || axis === undefined) isOpen = false;
     else {
-      path += `${isOpen ? "L" : "M"}${x(index)} ${y(value, index).toFixed(1)}`;
+      path += `${isOpen ? "L" : "M"}${leftOf(index)} ${heightOf(value, axis).toFixed(1)}`;
       isOpen = true;
     }
   }

@@ -2,7 +2,7 @@
 // Settings against results: what matters, parallel coordinates of those that are chosen, and a scatter plot of two.
 import { t } from "@lingui/core/macro";
 import { Button, Group, MultiSelect, NativeSelect, Switch, Text, useComputedColorScheme } from "@mantine/core";
-import { useMemo, useRef } from "react";
+import { memo, useMemo, useRef } from "react";
 
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
 import { keptBy } from "@/components/chart/parallel/ranges";
@@ -27,19 +27,11 @@ interface Props {
   baseline: string;
 }
 
-export function PicturesSection({ compared, baseline }: Props) {
-  const scheme = useComputedColorScheme("light");
+export const PicturesSection = memo(function PicturesSection({ compared, baseline }: Props) {
   const rows = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => columnsOf(rows), [rows]);
   const results = useMemo(() => new Set(compared.flatMap((row) => [...row.results.keys()])), [compared]);
-  const [chosenX, setX] = useSetting("x", "");
-  const [chosenY, setY] = useSetting("y", "");
-  const [axesText, setAxes] = useSetting("axes", "");
-  const [ranges, setRanges] = useRanges();
-  const { scaleFor, allowsLog, choose } = useScales();
-  const parallel = useRef<SVGSVGElement>(null);
-  const scatter = useRef<SVGSVGElement>(null);
-  const numbers = columns.filter(({ options }) => options === undefined);
+  const numbers = useMemo(() => columns.filter(({ options }) => options === undefined), [columns]);
   const [first] = numbers;
   if (first === undefined || columns.length < 2) {
     return (
@@ -50,68 +42,103 @@ export function PicturesSection({ compared, baseline }: Props) {
       </Section>
     );
   }
-  const chosen = listOf(axesText).flatMap((name) => columns.find((column) => column.name === name) ?? []);
-  const drawn = chosen.length > 0 ? chosen.slice(0, MOST_AXES) : usualAxes(columns, results);
-  const axes = drawn.map((column) => ({ ...column, scale: scaleFor(column), allowsLog: allowsLog(column) }));
-  const things = compared.map(({ id, name: label }, index) => ({ id, label, colour: colourOf(index, scheme), isEmphasised: id === baseline }));
-  const lines = things.map((thing, index) => ({ ...thing, values: drawn.map(({ values }) => values[index] ?? null) }));
-  const kept = keptBy(axes, lines, ranges);
+  return (
+    <>
+      <ImportanceSection compared={compared} results={numbers.flatMap(({ name }) => (results.has(name) ? [name] : []))} />
+      <Section title={t`Settings and results`}>
+        <Pictures compared={compared} baseline={baseline} columns={columns} numbers={numbers} first={first} results={results} />
+      </Section>
+    </>
+  );
+});
+
+interface PicturesProps extends Props {
+  /** In which they differ. */
+  columns: readonly Column[];
+  /** Of these the numbers, at least one. */
+  numbers: readonly Column[];
+  first: Column;
+  /** The names of results. */
+  results: ReadonlySet<string>;
+}
+
+/** What is drawn of a thousand rows is worked out again only when it changes. */
+function Pictures({ compared, baseline, columns, numbers, first, results }: PicturesProps) {
+  const scheme = useComputedColorScheme("light");
+  const [chosenX, setX] = useSetting("x", "");
+  const [chosenY, setY] = useSetting("y", "");
+  const [axesText, setAxes] = useSetting("axes", "");
+  const [ranges, setRanges] = useRanges();
+  const { scaleFor, allowsLog, choose } = useScales();
+  const parallel = useRef<SVGSVGElement>(null);
+  const scatter = useRef<SVGSVGElement>(null);
+  const drawn = useMemo(() => {
+    const chosen = listOf(axesText).flatMap((name) => columns.find((column) => column.name === name) ?? []);
+    return chosen.length > 0 ? chosen.slice(0, MOST_AXES) : usualAxes(columns, results);
+  }, [axesText, columns, results]);
+  const axes = useMemo(() => drawn.map((column) => ({ ...column, scale: scaleFor(column), allowsLog: allowsLog(column) })), [drawn, scaleFor, allowsLog]);
+  const lines = useMemo(
+    () =>
+      compared.map(({ id, name: label }, index) => {
+        const values = drawn.map((column) => column.values[index] ?? null);
+        return { id, label, colour: colourOf(index, scheme), isEmphasised: id === baseline, values };
+      }),
+    [compared, drawn, scheme, baseline],
+  );
+  const kept = useMemo(() => keptBy(axes, lines, ranges), [axes, lines, ranges]);
   const named = (name: string, usual: Column) => numbers.find((column) => column.name === name) ?? usual;
   const xColumn = named(chosenX, first);
   const others = numbers.filter(({ name }) => name !== xColumn.name); // against itself a column tells nothing
   const yColumn = named(chosenY, others.find(({ name }) => results.has(name)) ?? others[0] ?? first);
+  const xScale = useMemo(() => scaleFor(xColumn), [scaleFor, xColumn]);
+  const yScale = useMemo(() => scaleFor(yColumn), [scaleFor, yColumn]);
+  const points = useMemo(
+    () =>
+      lines.flatMap((line, index) => {
+        const [x, y] = [xColumn.values[index] ?? null, yColumn.values[index] ?? null];
+        return x === null || y === null || !kept.has(line.id) ? [] : [{ ...line, x, y }];
+      }),
+    [lines, kept, xColumn, yColumn],
+  );
   const names = numbers.map(({ name }) => name);
   return (
     <>
-      <ImportanceSection compared={compared} results={names.filter((name) => results.has(name))} />
-      <Section title={t`Settings and results`}>
-        <Group gap="sm" align="end">
-          <MultiSelect
-            size="xs"
-            miw={240}
-            maw="100%"
-            label={t`Axes`}
-            searchable
-            clearable
-            maxValues={MOST_AXES}
-            value={drawn.map(({ name }) => name)}
-            onChange={(list) => setAxes(textOfList(list))}
-            data={columns.map(({ name }) => name)}
-            nothingFoundMessage={t`No such setting or result in which they differ`}
-          />
-          <SaveButtons label={t`Parallel coordinates`} name="parallel-coordinates" of={parallel} />
-        </Group>
-        <ParallelCoordinates
-          axes={axes}
-          lines={lines}
-          label={t`${lines.length} lines over ${axes.map(({ name }) => name).join(", ")}`}
-          ranges={ranges}
-          onRanges={setRanges}
-          onScale={(name, isLog) => {
-            const column = columns.find((each) => each.name === name);
-            if (column !== undefined) choose(column, isLog);
-          }}
-          drawing={parallel}
+      <Group gap="sm" align="end">
+        <MultiSelect
+          size="xs"
+          miw={240}
+          maw="100%"
+          label={t`Axes`}
+          searchable
+          clearable
+          maxValues={MOST_AXES}
+          value={drawn.map(({ name }) => name)}
+          onChange={(list) => setAxes(textOfList(list))}
+          data={columns.map(({ name }) => name)}
+          nothingFoundMessage={t`No such setting or result in which they differ`}
         />
-        <Group gap="sm" align="end">
-          <NativeSelect size="xs" label={t`Across`} value={xColumn.name} onChange={(event) => setX(event.currentTarget.value)} data={names} />
-          <LogSwitch label={t`Logarithmic across`} column={xColumn} isLog={scaleFor(xColumn).isLog} isAllowed={allowsLog(xColumn)} onChange={choose} />
-          <NativeSelect size="xs" label={t`Up`} value={yColumn.name} onChange={(event) => setY(event.currentTarget.value)} data={names} />
-          <LogSwitch label={t`Logarithmic up`} column={yColumn} isLog={scaleFor(yColumn).isLog} isAllowed={allowsLog(yColumn)} onChange={choose} />
-          <SaveButtons label={t`Scatter plot`} name="scatter" of={scatter} />
-        </Group>
-        <ScatterPlot
-          xLabel={xColumn.name}
-          yLabel={yColumn.name}
-          xScale={scaleFor(xColumn)}
-          yScale={scaleFor(yColumn)}
-          drawing={scatter}
-          points={things.flatMap((thing, index) => {
-            const [x, y] = [xColumn.values[index] ?? null, yColumn.values[index] ?? null];
-            return x === null || y === null || !kept.has(thing.id) ? [] : [{ ...thing, x, y }];
-          })}
-        />
-      </Section>
+        <SaveButtons label={t`Parallel coordinates`} name="parallel-coordinates" of={parallel} />
+      </Group>
+      <ParallelCoordinates
+        axes={axes}
+        lines={lines}
+        label={t`${lines.length} lines over ${axes.map(({ name }) => name).join(", ")}`}
+        ranges={ranges}
+        onRanges={setRanges}
+        onScale={(name, isLog) => {
+          const column = columns.find((each) => each.name === name);
+          if (column !== undefined) choose(column, isLog);
+        }}
+        drawing={parallel}
+      />
+      <Group gap="sm" align="end">
+        <NativeSelect size="xs" label={t`Across`} value={xColumn.name} onChange={(event) => setX(event.currentTarget.value)} data={names} />
+        <LogSwitch label={t`Logarithmic across`} column={xColumn} isLog={xScale.isLog} isAllowed={allowsLog(xColumn)} onChange={choose} />
+        <NativeSelect size="xs" label={t`Up`} value={yColumn.name} onChange={(event) => setY(event.currentTarget.value)} data={names} />
+        <LogSwitch label={t`Logarithmic up`} column={yColumn} isLog={yScale.isLog} isAllowed={allowsLog(yColumn)} onChange={choose} />
+        <SaveButtons label={t`Scatter plot`} name="scatter" of={scatter} />
+      </Group>
+      <ScatterPlot xLabel={xColumn.name} yLabel={yColumn.name} xScale={xScale} yScale={yScale} drawing={scatter} points={points} />
     </>
   );
 }

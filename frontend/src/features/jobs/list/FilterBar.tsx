@@ -2,11 +2,10 @@
 // The search and the filters of the list of jobs, its columns, and the views that were saved in this browser.
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
-import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useRef, useState } from "react";
+import { Suspense } from "react";
 
-import { Icon } from "@/components/display/Icon";
+import { SearchInput } from "@/components/table/SearchInput";
 import { JOB_STATES } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -21,7 +20,6 @@ const ProjectFilter = lazyComponent(async () => (await import("@/components/form
 const ColumnMenu = lazyComponent(async () => (await import("./ColumnMenu")).ColumnMenu);
 const SavedViews = lazyComponent(async () => (await import("./SavedViews")).SavedViews);
 
-const SETTLED_MS = 300;
 const ORDERS = { "": t`Newest first`, created: t`Oldest first`, name: t`Name`, state: t`State`, finish: t`Finish`, "-gpu_hours": t`GPU-hours` };
 
 interface Props {
@@ -35,7 +33,12 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
   const tags = useQuery(tagsQuery).data ?? [];
   return (
     <Group gap="xs" align="center">
-      <Search key={view.search ?? ""} value={view.search ?? ""} onChange={(text) => onChange("search", text)} />
+      <SearchInput
+        key={view.search ?? ""}
+        placeholder={t`Name, id, owner, model, dataset`}
+        value={view.search ?? ""}
+        onChange={(text) => onChange("search", text)}
+      />
       <NativeSelect
         size="xs"
         aria-label={t`State`}
@@ -71,30 +74,6 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
         <SavedViews />
       </Suspense>
     </Group>
-  );
-}
-
-/** Asks once nothing has been typed for a moment. "/" leads to it. */
-function Search({ value, onChange }: { value: string; onChange: (text: string) => void }) {
-  const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(value);
-  const settle = useDebouncedCallback(onChange, SETTLED_MS);
-  useHotkeys([["/", () => input.current?.focus()]]);
-  return (
-    <TextInput
-      ref={input}
-      size="xs"
-      type="search"
-      aria-label={t`Search`}
-      leftSection={<Icon name="search" size={14} />}
-      placeholder={t`Name, id, owner, model, dataset`}
-      w={{ base: "100%", sm: 260 }}
-      value={text}
-      onChange={(event) => {
-        setText(event.currentTarget.value);
-        settle(event.currentTarget.value.trim());
-      }}
-    />
   );
 }
 

@@ -6,7 +6,7 @@ import { useState } from "react";
 import { api, commaLists, unwrap } from "@/api/client";
 import { useJobChanges } from "@/api/live/jobChanges";
 import type { Job, JobState, Page } from "@/api/types";
-import { cursorOf, pageAt } from "@/lib/cursor";
+import { cursorOf, everyPage, pageAt } from "@/lib/cursor";
 
 const PAGE_SIZE = 100;
 const MAX_IDS = 100; // of one request
@@ -67,8 +67,10 @@ export function useJobTable(view: TableView) {
   async function refresh(ids: readonly string[]) {
     const part = ids.slice(0, MAX_IDS);
     if (part.length === 0) return;
-    const params = { query: { ...asked(view), id: [...part], limit: PAGE_SIZE } };
-    const { results } = await unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
+    const results = await everyPage<JobRow>((page) => {
+      const params = { query: { ...asked(view), id: [...part], ...page } };
+      return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
+    });
     const known = client.getQueryData<Rows>(options.queryKey);
     if (known === undefined) return;
     const { rows, unplaced } = patched(known, new Set(part), results, !view.sort);

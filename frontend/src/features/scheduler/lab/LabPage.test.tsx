@@ -62,7 +62,7 @@ const DONE: ReplayDetail = {
           worst_hit: [{ job: ID, name: "slow one", organisation: "A", jct_s: 7200, baseline_jct_s: 3600 }],
         },
       },
-      { label: "srtf", policy: "srtf", parameters: {}, error: "RuntimeError: 1 jobs never run", figures: null },
+      { label: "srtf", policy: "srtf", parameters: {}, error: "RuntimeError: 1 job never run", figures: null },
     ],
     n_jobs: 3,
     n_before: 1,
@@ -128,7 +128,7 @@ describe("The policy lab", () => {
     const table = screen.getByRole("table", { name: "Policies" });
     expect(truth.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(within(table).getByRole("row", { name: /las/ })).toHaveTextContent("45 min 00 s−25 %");
-    expect(within(table).getByRole("row", { name: /srtf/ })).toHaveTextContent("1 jobs never run");
+    expect(within(table).getByRole("row", { name: /srtf/ })).toHaveTextContent("1 job never run");
     expect(screen.getByRole("link", { name: "slow one" })).toHaveAttribute("href", `/jobs/${ID}`);
     const use = within(table).getByRole("link", { name: "Use this policy: las" });
     expect(use).toHaveAttribute("href", "/scheduler?policy=las&parameters=%7B%22limits%22%3A%5B60%5D%7D");
