@@ -75,14 +75,15 @@ class NewestFirst(CursorPagination):
     def keep(self, n: int, *, is_backward: bool) -> None:
         """Ends the page after its first rows, or begins it with its last ones: the next one, or the one before, goes on
         from there."""
+        page = self.page or []
         if is_backward:
             self.has_previous = True
-            self.previous_position = self._get_position_from_instance(self.page[-n - 1], self.ordering)
-            self.page = self.page[-n:]
+            self.previous_position = self._get_position_from_instance(page[-n - 1], self.ordering)
+            self.page = page[-n:]
         else:
             self.has_next = True
-            self.next_position = self._get_position_from_instance(self.page[n], self.ordering)
-            self.page = self.page[:n]
+            self.next_position = self._get_position_from_instance(page[n], self.ordering)
+            self.page = page[:n]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         address = {"type": ["string", "null"], "format": "uri"}
