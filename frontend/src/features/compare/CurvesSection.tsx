@@ -7,7 +7,7 @@ import { Suspense, useMemo, useRef } from "react";
 
 import { useChanges } from "@/api/live/changes";
 import type { RunStatus } from "@/api/types";
-import type { NamedLine } from "@/components/chart/ManyLines";
+import type { NamedLine } from "@/components/chart/lines/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { isOver } from "@/domain/states/jobState";
@@ -21,7 +21,7 @@ import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
 import { useSetting } from "./useSetting";
 
-const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
+const ManyLines = lazyComponent(async () => (await import("@/components/chart/lines/ManyLines")).ManyLines);
 
 export const AXES: Record<Axis, string> = {
   step: t`Step`,

@@ -17,7 +17,7 @@ import { shortDuration } from "@/lib/time";
 
 import { linesOf, podName, usageCsv } from "./usageLines";
 
-const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
+const ManyLines = lazyComponent(async () => (await import("@/components/chart/lines/ManyLines")).ManyLines);
 const HEIGHT = 150;
 const NEWEST = "";
 

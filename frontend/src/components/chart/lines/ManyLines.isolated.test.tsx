@@ -5,7 +5,7 @@ import { render, screen } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
-import { colourOf } from "./colours";
+import { colourOf } from "../colours";
 import { ManyLines } from "./ManyLines";
 
 const drawn = vi.hoisted(() => ({ options: [] as uPlot.Options[], data: [] as uPlot.AlignedData[] }));

@@ -9,8 +9,8 @@ import "uplot/dist/uPlot.min.css";
 import { number } from "@/lib/quantities";
 import { type Line, aligned, smoothed } from "@/lib/curves/smoothing";
 
-import { colourOf } from "./colours";
-import classes from "./CurveChart.module.css";
+import { colourOf } from "../colours";
+import classes from "../CurveChart.module.css";
 import { lineHighlight } from "./lineHighlight";
 import { linesInParts } from "./linesInParts";
 
