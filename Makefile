@@ -73,19 +73,22 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 .PHONY: test test-rest test-slow lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
 # Python tests by groups, a process and servers of its own each: no process collects what another runs. What is in no
 # other group is in `rest`.
-GROUP_runtime := tests/runtime
-GROUP_control := tests/control tests/jobs tests/backends tests/metrics tests/tenants
+GROUP_runtime := tests/runtime tests/backends
+GROUP_control := tests/control tests/jobs tests/metrics tests/tenants
 GROUP_library := tests/scheduler tests/parity tests/cli tests/docs tests/deploy tests/architecture tests/packaging
 GROUP_rest = $(filter-out $(GROUP_runtime) $(GROUP_control) $(GROUP_library) %/e2e %/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT := unit-runtime unit-control unit-library unit-rest
 
 # One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for:
-# with two more each part takes a tenth more of them. Those that take long come first, and among them those that wait; what
-# is short fills the end, and the time until the dashboard's packages are there. A part prints when it has ended.
-PARTS := types frontend unit-control unit-runtime unit-library unit-rest e2e frontend-test lint schema-check docs imports
+# with two more each part takes a tenth more of them. First what most parts need, and what is short, while the dashboard's
+# packages are fetched. Then the rest in this order, since what waits (unit-runtime, e2e) or takes long is not to be alone
+# at the end; make keeps to it only where nothing that a part needs is still to be made. A part prints when it has ended.
+FIRST := compiled frontend docs imports
+PARTS := unit-runtime unit-control unit-library unit-rest frontend-test e2e types lint schema-check
 IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
 test:  ## Everything that must pass, but for test-slow and chaos-ci
-	@+$(IN_PARALLEL) $(PARTS)
+	@+$(IN_PARALLEL) $(FIRST)
+	@+$(IN_PARALLEL) COMPILED=yes $(PARTS)
 	@echo "make test: everything passed"
 
 # Two processes for tests of the whole platform, each with one that all of its tests share, and as many as for `make unit` for
@@ -120,12 +123,14 @@ slow-and-chaos:
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "(slow or chaos) and not e2e" -n $(JOBS) $(POOL) --durations=12 \
 	  $(call FILES_MARKED,slow|chaos)
 
+# Bytecode of the code itself is looked after each time, but by `make test` once, before its parts begin.
 .PHONY: compiled
 compiled: setup
 	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+SOURCES := $(if $(COMPILED),setup,compiled)
 
 .PHONY: $(UNIT)
-$(UNIT): unit-%: compiled frontend/node_modules/.installed
+$(UNIT): unit-%: $(SOURCES) frontend/node_modules/.installed
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" $(GROUP_$*)
 
 lint: setup frontend/node_modules/.installed scan  ## ruff (with bandit's rules), oxlint with type checks, and the scans
@@ -141,10 +146,10 @@ format: setup  ## Let ruff mend what it can
 types: $(VENV)/.installed  ## mypy
 	@time mypy scheduler mlhub
 
-imports: setup  ## Who may import whom
+imports: $(VENV)/.installed  ## Who may import whom
 	@time lint-imports --no-cache
 
-docs: setup  ## The documentation as a site, in .mlhub/site/html, every link checked (ARGS=--serve)
+docs: $(VENV)/.installed  ## The documentation as a site, in .mlhub/site/html, every link checked (ARGS=--serve)
 	@time python deploy/docs/site.py $(ARGS)
 
 picture: setup  ## Draw the components in ARCHITECTURE.md from the import graph
@@ -188,7 +193,7 @@ pictures: setup frontend browser  ## The README's pictures of the dashboard
 visual-renew: setup frontend browser  ## Take the pages as they are for references (ARGS=pattern of pages)
 	@time python -m tests.e2e.visual --renew $(ARGS)
 
-e2e: compiled frontend  ## The whole platform, driven through a real browser
+e2e: $(SOURCES) frontend  ## The whole platform, driven through a real browser
 	@deploy/local/chromium.sh  # no prerequisite: make begins with what waits for none, and this part is to come early
 	@time python -m pytest -m "e2e and not slow" $(or $(ARGS),tests/e2e)
 
