@@ -175,7 +175,7 @@ def _remove_uploads(deletion: OrganisationDeletion) -> int:
 
 
 def _remove_projects(deletion: OrganisationDeletion) -> int:
-    """With the last of their checkpoints, and what pods prepared of their data, which nobody would know of any more."""
+    """With the last of their checkpoints, and what pods prepared of their data, which no row would name any more."""
     project = Project.objects.filter(organisation=deletion.organisation_id).first()
     if project is None:
         return 0

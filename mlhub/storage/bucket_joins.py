@@ -2,7 +2,7 @@
 """Joining pieces to one object within an S3-compatible bucket, by a multipart upload whose parts are copies.
 
 The bucket copies; no byte passes through this process but those of pieces below the least size of a part, which are
-put together in memory. The object is there at the end, whole, or not at all. An upload that nobody ends, since the
+put together in memory. The object is there at the end, whole, or not at all. An upload that is not ended, since its
 process was killed, is found by its age: see end_unfinished.
 """
 
@@ -78,7 +78,7 @@ class Joiner:
             raise
 
     def end_unfinished(self, *, prefix: str, is_ours: Callable[[str], bool], older_than_s: float) -> int:
-        """Aborts multipart uploads of whoever died, so that their parts cost nothing; returns how many.
+        """Aborts multipart uploads of processes that died, so that their parts cost nothing; returns how many.
 
         is_ours: by its key, since others may write to the bucket as well. Where the bucket does not let us list them,
         its lifecycle rule has to.

@@ -136,7 +136,7 @@ class BucketStore:
         return BucketSpool(self._store, prefix=prefix, reaching=_reaching)
 
     def sweep_staging(self, *, older_than_s: float) -> int:
-        """Of this machine's disk, and multipart uploads in the bucket that nobody ended."""
+        """Of this machine's disk, and unfinished multipart uploads in the bucket."""
         swept = sweep(self.staging, older_than_s=older_than_s)
         with _joining():
             return swept + self._joiner.end_unfinished(

@@ -120,7 +120,7 @@ class _Body:
                 content = message.get("body", b"")
                 gathered += content
                 self.left = None if self.left is None else max(0, self.left - len(content))
-                # servers may say that nothing follows in a message of its own, for which nobody has to wait
+                # servers may say that nothing follows in a message of its own, for which no client has to wait
                 self.is_at_end = not message.get("more_body", False) or self.left == 0
         return bytes(gathered)
 
