@@ -299,7 +299,7 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
 
 
 def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str = "") -> None:
-    """Raises InvalidInputError when a guarantee of the owner, with those beside it, is more than what is above has.
+    """Raises InvalidInputError when the owner's guarantee, with those of its siblings, is more than what is above has.
 
     field: the input that is at fault. The caller holds the organisation's lock.
     """
