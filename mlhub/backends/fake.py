@@ -95,14 +95,7 @@ class FakeBackend:
         self._reach()
         return list(self.nodes)
 
-    def logs(
-        self,
-        attempt_id: AttemptId,
-        *,
-        role: PodRole,
-        index: int,
-        since: datetime | None = None,  # noqa: ARG002
-    ) -> Iterator[str]:
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int) -> Iterator[str]:
         yield from self._output.get((attempt_id, role, index), [])
 
     def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:

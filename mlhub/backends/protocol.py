@@ -207,7 +207,7 @@ class Backend(Protocol):
     def inventory(self) -> Sequence[NodeStatus]:
         """Every node there is."""
 
-    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int) -> Iterator[str]:
         """A pod's output as the backend has it, oldest first; a fall-back for when nothing was shipped."""
 
     def sweep_checkpoints(self, labels: Mapping[str, str], *, ended: Collection[str], older_than_s: float) -> None:

@@ -13,7 +13,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def require_yes(question: str, *, yes: bool) -> None:
-    """Raises CommandError unless the person says yes; without a terminal and --yes there is nobody to ask."""
+    """Raises CommandError unless the person says yes; without a terminal and --yes there is no one to ask."""
     if yes:
         return
     try:

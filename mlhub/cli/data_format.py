@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format in which data is uploaded that nobody named one for: the platform goes by the name of one file only."""
+"""The format in which data is uploaded where none was named: the platform goes by the name of one file only."""
 
 from __future__ import annotations
 

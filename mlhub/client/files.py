@@ -44,7 +44,7 @@ def opened(source: FileSource) -> Iterator[OpenedFile]:
 
 @contextmanager
 def partial_file(target: Path) -> Iterator[BinaryIO]:
-    """A file beside the target, which takes its place when nothing went wrong, and is removed otherwise."""
+    """A file next to the target, which takes its place when nothing went wrong, and is removed otherwise."""
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
         with part.open("w+b") as file:

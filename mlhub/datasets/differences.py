@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs between two versions of a dataset: from what inspection counted and from the archives' directories.
 
-No example is read, so the cost is bounded whatever the size of the data; `notes` say what cannot be told by that.
+No example is read, so the cost is bounded whatever the size of the data; `notes` say what that does not show.
 """
 
 from __future__ import annotations

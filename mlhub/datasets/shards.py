@@ -183,7 +183,7 @@ def _check(source: Mapping[str, Any], uri: str, *, field: str) -> None:
 
 
 def _check_hosts(source: Mapping[str, Any], addresses: list[dict[str, Any]]) -> None:
-    """Secrets go to the hosts that the user named: with several, nobody could tell for which of them they are."""
+    """Secrets go to the hosts that the user named: with several, it would not be clear for which of them they are."""
     places = [(scheme_of(shard["uri"]), urlsplit(shard["uri"]).netloc.lower()) for shard in addresses]
     field = "source.uri" if source.get("uri") else FIELD
     if len({scheme for scheme, _ in places}) > 1:

@@ -36,6 +36,7 @@ from mlhub.embedded.valkey import Valkey, ValkeyError
 POD_GRACE_S = 10.0
 PREFERRED_PORT = 8000
 N_START_TRIES = 3
+OLD_POSTGRES_S = 20.0
 # who waits for a page comes first: the web server before rounds and pods, those before inspections and dry runs
 NICENESS = {"control": 5, "worker": 10, "beat": 10}
 
@@ -305,10 +306,10 @@ def _take_lock(home: Home) -> TextIO:
     raise AlreadyRunningError(f"MLHub already runs in {home.path}{where}. Stop it with: make down")
 
 
-def _wait_for_old_postgres(data: Path, *, seconds: float = 20.0) -> None:
+def _wait_for_old_postgres(data: Path) -> None:
     """A killed supervisor's PostgreSQL is signalled by the kernel to shut down, which takes a moment."""
     pid_file = data / "postmaster.pid"
-    until = time.monotonic() + seconds
+    until = time.monotonic() + OLD_POSTGRES_S
     while time.monotonic() < until:
         try:
             pid = int(pid_file.read_text().split()[0])

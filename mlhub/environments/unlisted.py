@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments that no version of code requires any more: nobody deletes them by themselves, and they keep no
+"""Environments that no version of code requires any more: no one deletes them by themselves, and they keep no
 organisation."""
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ MAY_SEE = [role.value for role in Role if role.covers(Role.AUDITOR)]
 
 
 class OriginReader:
-    """What of an event's facts one person sees; None is nobody in particular, as in a live stream."""
+    """What of an event's facts one person sees; None: of no one in particular, as in a live stream."""
 
     def __init__(self, user: User | AnonymousUser | None) -> None:
         self._user_id: UUID | None = user.pk if isinstance(user, User) else None

@@ -18,7 +18,7 @@ from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
 from mlhub.jobs.execution import startup, validations
 from mlhub.jobs.lifecycle import advance
-from mlhub.jobs.limits.capacity import check_capacity, check_resources, types_of
+from mlhub.jobs.limits.capacity import types_of
 from mlhub.jobs.limits.host_limits import check_host_limits
 from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.limits.profile_limits import misfit
@@ -27,10 +27,10 @@ from mlhub.jobs.limits.user_limits import check_user_room
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger, predicate
 from mlhub.jobs.submission import notebooks
-from mlhub.jobs.submission.admission import check_request, check_versions
+from mlhub.jobs.submission.admission import check_versions
 from mlhub.jobs.submission.further_datasets import check_further, described, further_of, protect
-from mlhub.jobs.submission.predictions import ASKED, check_prediction
-from mlhub.jobs.submission.training_defaults import with_training_defaults
+from mlhub.jobs.submission.kinds import checked_request
+from mlhub.jobs.submission.predictions import ASKED
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
 from mlhub.tenants.access_control.permissions import require_role
@@ -92,48 +92,25 @@ def submit_job(
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
-    if kind == JobKind.TRAIN:
-        request = with_training_defaults(dataset_version, model_version, request)
-        request = check_request(project, dataset_version, model_version, request)
-    elif kind == JobKind.NOTEBOOK:
-        request = notebooks.check_notebook(project, request)
-    else:
-        request = check_prediction(kind, dataset_version, model_version, request)
-        check_capacity(project, request["min_workers"], types_of(request))
-        check_resources(request)
+    request = checked_request(kind, project, dataset_version, model_version, request)
     check_host_limits(project, request, limits)
-    gpu_types = types_of(request)
-    check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
+    check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=types_of(request))
+    job = Job(
+        project=project,
+        name=name or usual_name(kind, dataset_version, model_version),
+        dataset_version=dataset_version,
+        datasets=described(further),
+        model_version=model_version,
+        cloned_from=cloned_from,
+        created_by=actor,
+        startup={} if received_at is None else startup.with_mark({}, startup.RECEIVED, received_at),
+        **request,
+        **given,
+    )
     try:
         with transaction.atomic():
             check_waiting_jobs(project, actor, limits)
-            job = Job(
-                project=project,
-                name=name or usual_name(kind, dataset_version, model_version),
-                dataset_version=dataset_version,
-                datasets=described(further),
-                model_version=model_version,
-                cloned_from=cloned_from,
-                created_by=actor,
-                startup={} if received_at is None else startup.with_mark({}, startup.RECEIVED, received_at),
-                **request,
-                **given,
-            )
-            job.validation_key = "" if kind == JobKind.NOTEBOOK else validations.key_of(job)
-            is_validated = _validate_unstored(job)
-            job.save(force_insert=True)
-            protect(job, further)
-            if idempotency_key:
-                Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
-            if not is_validated:
-                work_queue.enqueue(
-                    HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True, is_new_subject=True
-                )
-            # last: from here to the commit nobody else can append an event
-            _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            if is_validated:
-                _record_validation(job, job.validation)
-            job.is_as_stored = True
+            _store(job, further, actor=actor, key=idempotency_key, fingerprint=fingerprint)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)
@@ -141,6 +118,25 @@ def submit_job(
             raise
         return known
     return job
+
+
+def _store(job: Job, further: dict[str, DatasetVersion], *, actor: User, key: str, fingerprint: str) -> None:
+    """Adds a new job to the present transaction, and its dry run to the queue unless an earlier one counts for it."""
+    job.validation_key = "" if job.kind == JobKind.NOTEBOOK else validations.key_of(job)
+    is_validated = _validate_unstored(job)
+    job.save(force_insert=True)
+    protect(job, further)
+    if key:
+        Submission.objects.create(user=actor, key=key, body_sha256=fingerprint, job=job)
+    if not is_validated:
+        work_queue.enqueue(
+            HAND_OFF, job.id, organisation=job.project.organisation, user=actor, is_bulk=True, is_new_subject=True
+        )
+    # last: from here to the commit no one else can append an event
+    _record("job.submitted", job, actor, cloned_from=job.cloned_from and job.cloned_from.id)
+    if is_validated:
+        _record_validation(job, job.validation)
+    job.is_as_stored = True
 
 
 def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job:
@@ -301,24 +297,7 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
         )
         is_repeated = found.intent == intent and (found.state not in ENDED or intent is Intent.CANCEL)
         is_continued = found.state == JobState.FAILED and intent is Intent.RUN and found.preflight == Preflight.PASSED
-        if (
-            found.state in ENDED
-            and not is_continued
-            and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL)
-        ):
-            raise ConflictError(
-                f"The job has ended: it {predicate(found.state)}.",
-                code="job_ended",
-                remedy="Clone it to run it again.",
-                state=found.state,
-            )
-        if found.intent == Intent.CANCEL and intent is not Intent.CANCEL:
-            raise ConflictError(
-                "The job is being cancelled.",
-                code="job_cancelled",
-                remedy="Clone it to run it again.",
-                state=found.state,
-            )
+        _check_open(found, intent, is_continued=is_continued)
         if intent is Intent.CANCEL:
             work_queue.withdraw([found.pk])  # a dry run without use would cost the organisation a turn
         if not is_repeated:
@@ -332,6 +311,28 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             advance(job.pk, trigger=trigger, reason=reason, actor=actor, seen_version=found.version, **changes)
     job.refresh_from_db()
     return job
+
+
+def _check_open(job: Job, intent: Intent, *, is_continued: bool) -> None:
+    """Raises ConflictError for a job that is being cancelled, or has ended; to cancel it once more is no mistake.
+
+    is_continued: it has failed, and goes on from its last checkpoint.
+    """
+    is_repeated = job.state == JobState.CANCELLED and intent is Intent.CANCEL
+    if job.state in ENDED and not is_continued and not is_repeated:
+        raise ConflictError(
+            f"The job has ended: it {predicate(job.state)}.",
+            code="job_ended",
+            remedy="Clone it to run it again.",
+            state=job.state,
+        )
+    if job.intent == Intent.CANCEL and intent is not Intent.CANCEL:
+        raise ConflictError(
+            "The job is being cancelled.",
+            code="job_cancelled",
+            remedy="Clone it to run it again.",
+            state=job.state,
+        )
 
 
 def _refuse_settings_of_training(job: Job, overrides: dict[str, Any]) -> None:

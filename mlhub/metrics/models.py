@@ -226,7 +226,7 @@ class UsageSample(models.Model):
 class GpuBusyTime(models.Model):
     """For how many seconds a worker's samples say how busy its GPU was, and these seconds weighted by it.
 
-    Added up as samples come, so that nobody who asks reads the samples, and it outlives them.
+    Added up as samples come, so that no report reads the samples, and it outlives them.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -61,7 +61,7 @@ async def _exchange(target: NotebookTarget, scope: Scope, receive: Receive, send
 
 
 async def _browser_is_gone(receive: Receive, is_sent: asyncio.Event) -> None:
-    """While the body is read, whoever reads it notices."""
+    """While the body is read, its reader notices."""
     await is_sent.wait()
     while (await receive())["type"] != "http.disconnect":
         pass

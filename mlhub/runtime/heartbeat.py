@@ -29,7 +29,7 @@ class HeartbeatRecord:
 class Heartbeat:
     """Written by one thread. path None: the worker is not watched, and nothing is written.
 
-    listener: is told of each activity, too, while a profile is recorded.
+    listener: is called at each activity, too, while a profile is recorded.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -343,7 +343,6 @@ RETENTION_MOST_DAYS = env.float("MLHUB_RETENTION_MOST_DAYS", default=0.0)
 PG_BIN = env("MLHUB_PG_BIN", default="")
 # Files that a restored database does not know are not removed for so long: they may be of work that is newer
 RESTORE_HOLD_DAYS = env.float("MLHUB_RESTORE_HOLD_DAYS", default=30.0)
-MAX_USER_RETRIES = 0
 # what one job may store of what its pods report: mlhub/jobs/limits/ingest_limits.py
 MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
 MAX_LOG_BYTES = env.int("MLHUB_MAX_LOG_BYTES", default=256 * 2**20)

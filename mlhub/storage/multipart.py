@@ -4,7 +4,7 @@
 A part's bytes are stored under an id of their own before the row that counts them, so a process that is killed in
 between leaves bytes that are swept, and never a part without its bytes. What has arrived counts as used storage. An
 upload of which nothing arrives any more expires, as other uploads do. A completed one is remembered for a day, since
-the answer may be lost, and a client that repeats its request must not be told that there is no such upload.
+the answer may be lost, and a client that repeats its request must not be answered that there is no such upload.
 """
 
 from __future__ import annotations

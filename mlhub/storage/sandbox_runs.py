@@ -85,7 +85,7 @@ def requested(project: Project, task: SandboxTask) -> Iterator[SandboxRun]:
         wake(EVENTS)
 
 
-def wait_for(run: SandboxRun, *, poll_s: float = POLL_S) -> Ended:
+def wait_for(run: SandboxRun) -> Ended:
     """How the run ended. Raises SandboxUnavailableError when the cluster could not make it."""
     while True:
         run.refresh_from_db()
@@ -97,7 +97,7 @@ def wait_for(run: SandboxRun, *, poll_s: float = POLL_S) -> Ended:
             raise SandboxUnavailableError(
                 "No control loop started the run within 15 minutes; an administrator must see whether one is running."
             )
-        time.sleep(poll_s)
+        time.sleep(POLL_S)
 
 
 def record_started(run_id: UUID, *, now: datetime) -> None:

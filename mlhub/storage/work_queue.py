@@ -91,7 +91,7 @@ def enqueue(
     task: the full name of the Celery task that does it when called with the subject's id. is_bulk: it comes after the
     user's interactive work, as large files do, and what is beyond INTERACTIVE_ITEMS. is_outgoing: it calls other sites,
     and is done by the process that may, and that has the key of secrets; no code of users runs there. is_new_subject:
-    this transaction makes the subject, so nobody else can have added work on it.
+    this transaction makes the subject, so no other can have added work on it.
     """
     interactive = WorkItem.objects.open().filter(organisation=organisation, user=user, is_bulk=False)
     fields = {

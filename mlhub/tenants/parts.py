@@ -12,7 +12,7 @@ from django.db.models import Model, QuerySet
 
 @dataclass(frozen=True)
 class UnlistedRows:
-    """Rows of an organisation or a project that nobody can see and delete by themselves: they go with their owner.
+    """Rows of an organisation or a project that no one can see and delete by themselves: they go with their owner.
 
     of: those of the owner that are in no list. remove: deletes them, and releases the bytes that they hold.
     """

@@ -309,7 +309,7 @@ class SessionQuerySet(models.QuerySet[Any]):
 
 
 class OwnQuerySet(models.QuerySet[Any]):
-    """Rows of one user, which nobody else sees."""
+    """Rows of one user, which no other user sees."""
 
     def visible_to(self, user: User | AnonymousUser) -> Self:
         """One's own; none with a token that is limited."""

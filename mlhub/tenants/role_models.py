@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roles in teams and projects, beside those in organisations."""
+"""Roles in teams and projects, besides those in organisations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree of an organisation's teams: in SQL for filters, in memory where a whole organisation is walked.
 
-Only Team.parent is stored; docs/decisions/team-tree.md says why there is no path beside it.
+Only Team.parent is stored; docs/decisions/team-tree.md says why no path is stored.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Caller:
 
 
 def _external_run(pk: UUID) -> Run | None:
-    """A run that is no job's own, whoever may see it, with what RELATED names."""
+    """A run that is no job's own, without a look at who may see it, with what RELATED names."""
     found = read_first(EXTERNAL_RUN, [pk], (RUN, PROJECT, ORGANISATION, CREATOR))
     if found is None:
         return None

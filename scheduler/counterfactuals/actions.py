@@ -125,30 +125,32 @@ def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
 def _quotas(snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
     """Each limit that is too low, as high as it would have to be."""
     for blocker in blockers:
-        if not blocker.is_blocking:
-            continue
-        limits: dict[str, Any]
-        if blocker.kind is BlockerKind.QUOTA_GPUS and blocker.gpu_types:
-            limits = _raised(snapshot, blocker, "gpus_by_type", blocker.total - blocker.have + need)
-            yield Action(ActionKind.LARGER_QUOTA_OF_TYPE, tenant=blocker.tenant, changes=limits)
-        elif blocker.kind is BlockerKind.BORROW_LIMIT_OF_TYPE:
-            limits = _raised(snapshot, blocker, "borrow_limit_by_type", blocker.enough or 0)
-            yield Action(ActionKind.LARGER_BORROW_LIMIT_OF_TYPE, tenant=blocker.tenant, changes=limits)
-        elif blocker.kind is BlockerKind.QUOTA_GPUS:
-            limits = {"max_gpus": blocker.total - blocker.have + need}
-            yield Action(ActionKind.LARGER_QUOTA, tenant=blocker.tenant, changes=limits)
-        elif blocker.kind is BlockerKind.QUOTA_CPUS:
-            limits = {"max_cpus": blocker.enough}
-            yield Action(ActionKind.LARGER_QUOTA_OF_CPUS, tenant=blocker.tenant, changes=limits)
-        elif blocker.kind is BlockerKind.QUOTA_MEMORY:
-            limits = {"max_memory_bytes": blocker.enough}
-            yield Action(ActionKind.LARGER_QUOTA_OF_MEMORY, tenant=blocker.tenant, changes=limits)
-        elif blocker.kind is BlockerKind.QUOTA_RUNNING_JOBS:
-            limits = {"max_running_jobs": blocker.total - blocker.have + 1}
-            yield Action(ActionKind.MORE_RUNNING_JOBS, tenant=blocker.tenant, changes=limits)
+        if blocker.is_blocking and (found := _raised_limit(snapshot, need, blocker)) is not None:
+            kind, limits = found
+            yield Action(kind, tenant=blocker.tenant, changes=limits)
 
 
-def _raised(snapshot: ClusterSnapshot, blocker: Blocker, rule: str, enough: int) -> dict[str, Any]:
+def _raised_limit(snapshot: ClusterSnapshot, need: int, blocker: Blocker) -> tuple[ActionKind, dict[str, Any]] | None:
+    """What raises the blocker's limit, and the tenant's rules then; None for a blocker that is no limit."""
+    n_gpus = blocker.total - blocker.have + need
+    match blocker.kind:
+        case BlockerKind.QUOTA_GPUS if blocker.gpu_types:
+            return ActionKind.LARGER_QUOTA_OF_TYPE, _with_type(snapshot, blocker, "gpus_by_type", n_gpus)
+        case BlockerKind.BORROW_LIMIT_OF_TYPE:
+            limits = _with_type(snapshot, blocker, "borrow_limit_by_type", blocker.enough or 0)
+            return ActionKind.LARGER_BORROW_LIMIT_OF_TYPE, limits
+        case BlockerKind.QUOTA_GPUS:
+            return ActionKind.LARGER_QUOTA, {"max_gpus": n_gpus}
+        case BlockerKind.QUOTA_CPUS:
+            return ActionKind.LARGER_QUOTA_OF_CPUS, {"max_cpus": blocker.enough}
+        case BlockerKind.QUOTA_MEMORY:
+            return ActionKind.LARGER_QUOTA_OF_MEMORY, {"max_memory_bytes": blocker.enough}
+        case BlockerKind.QUOTA_RUNNING_JOBS:
+            return ActionKind.MORE_RUNNING_JOBS, {"max_running_jobs": blocker.total - blocker.have + 1}
+    return None
+
+
+def _with_type(snapshot: ClusterSnapshot, blocker: Blocker, rule: str, enough: int) -> dict[str, Any]:
     """The rule of the blocker's tenant with so many of its type; other types keep theirs."""
     (gpu_type,), tenant = blocker.gpu_types, next(t for t in snapshot.tenants if t.id == blocker.tenant)
     return {rule: tuple(sorted((dict(getattr(tenant, rule)) | {gpu_type: enough}).items()))}

@@ -29,20 +29,16 @@ def jobs_ahead(
     job_id: str,
     *,
     policy: Policy,
-    most: int | None = None,
     cache: RoundCache | None = None,
 ) -> tuple[AheadJob, ...]:
     """Returns the waiting jobs before the job in the plan's order, the one that is served first at the front.
 
-    most: explain so many only, those directly before the job. cache: of the round that made the plan. A job that the
-    policy did not decide on has none ahead.
+    cache: of the round that made the plan. A job that the policy did not decide on has none ahead.
     """
     if job_id not in plan.order:
         return ()
     decisions = {decision.job: decision for decision in plan.decisions}
     line = [j for j in plan.order[: plan.order.index(job_id)] if isinstance(decisions.get(j), Wait)]
-    if most is not None:
-        line = line[-most:] if most else []
     jobs = {job.id: job for job in snapshot.jobs}
     step_times = cache.step_times if cache is not None else None
     comparison = _Comparison(policy, JobSpeeds(snapshot.nodes, snapshot.racks, cache=step_times, jobs=snapshot.jobs))

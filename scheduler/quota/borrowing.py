@@ -99,10 +99,6 @@ class BorrowingLedger:
         place = self._places[tenant_id]
         return (tenant_id, *(above.id for above in place.line))
 
-    def is_borrowing(self, tenant_id: str | None) -> bool:
-        """Returns whether the tenant uses more than its pool, so that others' GPUs are in use below it."""
-        return self._used[tenant_id] > self._places[tenant_id].pool
-
     @property
     def types(self) -> tuple[str, ...]:
         """Returns the types that have a ledger: of which anything is guaranteed, or may be borrowed within a limit."""

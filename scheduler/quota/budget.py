@@ -196,10 +196,10 @@ class Budget:
         """Takes back all that the job was granted."""
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
-            is_beside = job.id in self._sharing
-            n_shared, host = had if is_beside else 0, self._hosts.pop(job.id, NOTHING)
+            is_sharing = job.id in self._sharing
+            n_shared, host = had if is_sharing else 0, self._hosts.pop(job.id, NOTHING)
             self._ledger.release(job.tenant, gpus=had, n_shared=n_shared, user=job.user, gpu_type=gpu_type, host=host)
-            if is_beside:
+            if is_sharing:
                 self._sharing.remove(job.id)
                 return
             self._left[gpu_type] += had

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ Look = Callable[[int, Any, Batch | Barrier, nn.Module], object]
 def together(
     strategy: Mapping[str, Any], *, n_workers: int, steps: int, folder: Path,
     loss: Callable[[int, int, nn.Module], torch.Tensor], look: Look, rate: float = 0.1, momentum: float = 0.0,
+    shares: Sequence[float] | None = None,
 ) -> list[list[object]]:  # fmt: skip
     """By worker, what look(rank, strategy, order, model) found after every step and at every barrier.
 
-    loss: of worker and step; each worker has an equal share of the batch. The optimiser is SGD.
+    loss: of worker and step. shares: of the batch, by worker; None: equal ones. The optimiser is SGD.
     """
     found: list[list[object]] = [[] for _ in range(n_workers)]
     failed: list[BaseException] = []
@@ -54,7 +55,7 @@ def together(
             if isinstance(order, Barrier):
                 found[rank].append(look(rank, worker, order, model))
                 return
-            worker.step(iter([(loss(rank, order.step, called), 1.0 / n_workers)]), n=1)
+            worker.step(iter([(loss(rank, order.step, called), shares[rank] if shares else 1.0 / n_workers)]), n=1)
             found[rank].append(look(rank, worker, order, model))
 
     def run(rank: int) -> None:

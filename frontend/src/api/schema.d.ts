@@ -2652,7 +2652,7 @@ export interface paths {
          */
         get: operations["projects_roles_list"];
         put?: never;
-        /** @description Gives a member of the organisation a role here, beside that in the organisation; for admins of the place. */
+        /** @description Gives a member of the organisation a role here, besides that in the organisation; for admins of the place. */
         post: operations["projects_roles_create"];
         delete?: never;
         options?: never;
@@ -3640,7 +3640,7 @@ export interface paths {
          */
         get: operations["teams_roles_list"];
         put?: never;
-        /** @description Gives a member of the organisation a role here, beside that in the organisation; for admins of the place. */
+        /** @description Gives a member of the organisation a role here, besides that in the organisation; for admins of the place. */
         post: operations["teams_roles_create"];
         delete?: never;
         options?: never;
@@ -7400,7 +7400,7 @@ export interface components {
             readonly needs_second_factor: boolean;
             /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
-            /** @description Roles in projects, beside those in organisations. */
+            /** @description Roles in projects, besides those in organisations. */
             readonly project_roles: components["schemas"]["ProjectRole"][];
         };
         /** @description A value that the job's pods measured, with what a page says about it. */
@@ -8158,7 +8158,7 @@ export interface components {
             kind: components["schemas"]["KeptKind"];
             /**
              * Format: double
-             * @description Days that the installation keeps it where nobody chose any; null: for good.
+             * @description Days that the installation keeps it where none were chosen; null: for good.
              */
             installation_days: number | null;
             /** @description The installation's bounds on what is chosen. */
@@ -9824,7 +9824,7 @@ export interface components {
              */
             kind: components["schemas"]["KeptKind"];
         };
-        /** @description A role of the user in a project, beside that in its organisation. */
+        /** @description A role of the user in a project, besides that in its organisation. */
         ProjectRole: {
             /**
              * Format: uuid
@@ -11290,7 +11290,7 @@ export interface components {
             is_own: boolean;
             /**
              * Format: double
-             * @description Days that the installation keeps it where nobody chose any; null: for good.
+             * @description Days that the installation keeps it where none were chosen; null: for good.
              */
             installation_days: number | null;
             /**

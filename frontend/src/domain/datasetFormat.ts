@@ -89,7 +89,7 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     hasTargetColumn: true,
     target: {
       label: t`Field of the class`,
-      description: t`In the JSON beside each clip of a tar. Left empty: the folder, the .cls file or the usual fields.`,
+      description: t`In the JSON next to each clip of a tar. Left empty: the folder, the .cls file or the usual fields.`,
     },
     mayLackTargets: true,
     isTokenized: false,

@@ -202,16 +202,13 @@ class KubernetesBackend:
                     found.append(node_status(node, self.options, taken=share, devices=held))
         return found
 
-    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int, since: datetime | None = None) -> Iterator[str]:
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int) -> Iterator[str]:
         gang = self._find(attempt_id)
         pod = by_member(gang.pods).get((role, index)) if gang is not None else None
         if pod is None:
             return
-        query = {"container": MAIN}
-        if since is not None:
-            query["sinceTime"] = since.astimezone(UTC).isoformat().replace("+00:00", "Z")
         try:
-            text = self._api.text(f"{paths.of(pod, 'Pod')}/log", timeout_s=LOG_TIMEOUT_S, **query)
+            text = self._api.text(f"{paths.of(pod, 'Pod')}/log", timeout_s=LOG_TIMEOUT_S, container=MAIN)
         except (ApiError, BackendUnavailableError) as error:  # of one node that is away, not of the whole cluster
             logger.info(
                 "kubernetes.no_log", extra={"attempt": attempt_id, "role": role, "index": index, "error": error}

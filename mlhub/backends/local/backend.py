@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -175,15 +174,7 @@ class LocalBackend:
             for node in nodes
         ]
 
-    def logs(
-        self,
-        attempt_id: AttemptId,
-        *,
-        role: PodRole,
-        index: int,
-        since: datetime | None = None,  # noqa: ARG002
-    ) -> Iterator[str]:
-        """Output lines carry no time of their own here, so `since` cannot narrow them."""
+    def logs(self, attempt_id: AttemptId, *, role: PodRole, index: int) -> Iterator[str]:
         with (
             contextlib.suppress(FileNotFoundError),
             self._gang(attempt_id).pod(role, index).output.open(errors="replace") as f,

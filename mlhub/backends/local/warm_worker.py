@@ -95,7 +95,7 @@ def _become(folder: Path, run_pod: RunPod) -> None:
     if child == 0:
         _run_child(folder, pod, group, run_pod, worker=worker)
     with contextlib.suppress(OSError):
-        os.setpgid(child, child)  # the child does the same: it holds whoever comes first
+        os.setpgid(child, child)  # the child does the same: it holds whichever comes first
     arguments = [str(folder), str(child), "1" if group else "0"]
     os.execve(  # noqa: S606 - the shim of a cold start
         sys.executable, [sys.executable, "-S", str(shim.__file__), *arguments], shim.environment(os.environ)

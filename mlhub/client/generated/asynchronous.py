@@ -4171,7 +4171,7 @@ class AsyncProjectsOperations:
     async def create_role(
         self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
     ) -> r.RoleBinding:
-        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+        """Gives a member of the organisation a role here, besides that in the organisation; for admins of the place.
 
         POST /projects/{id}/roles
 
@@ -5611,7 +5611,7 @@ class AsyncTeamsOperations:
     async def create_role(
         self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
     ) -> r.RoleBinding:
-        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+        """Gives a member of the organisation a role here, besides that in the organisation; for admins of the place.
 
         POST /teams/{id}/roles
 

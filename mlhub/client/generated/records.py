@@ -1680,7 +1680,7 @@ class ProjectDays(ApiRecord):
 
 
 class ProjectRole(ApiRecord):
-    """A role of the user in a project, beside that in its organisation."""
+    """A role of the user in a project, besides that in its organisation."""
 
     project: str
     role: v.Role

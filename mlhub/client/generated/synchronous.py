@@ -4137,7 +4137,7 @@ class ProjectsOperations:
     def create_role(
         self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
     ) -> r.RoleBinding:
-        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+        """Gives a member of the organisation a role here, besides that in the organisation; for admins of the place.
 
         POST /projects/{id}/roles
 
@@ -5563,7 +5563,7 @@ class TeamsOperations:
     def create_role(
         self, id: Ref, /, *, username: str, role: v.BoundRole, organisation: str | None = None
     ) -> r.RoleBinding:
-        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+        """Gives a member of the organisation a role here, besides that in the organisation; for admins of the place.
 
         POST /teams/{id}/roles
 

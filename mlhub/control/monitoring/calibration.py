@@ -14,7 +14,6 @@ from mlhub.control.models import Forecast, ForecastMoment
 from mlhub.jobs.states import JobState
 
 N_JUDGED = 500  # the newest ends that calibration looks at
-GOOD = (0.85, 0.95)  # shares within the P90 that count as well calibrated
 
 
 @dataclass(frozen=True)

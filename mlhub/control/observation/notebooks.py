@@ -2,7 +2,7 @@
 """Notebooks in which nothing is done, or whose JupyterLab hangs: they are paused, so that others get their GPU.
 
 Their working folder stays for when they are resumed. What a pod reports counts, not what it fails to report: while the
-ingest API is away, no notebook is reclaimed. That JupyterLab hangs is reported by the launcher beside it.
+ingest API is away, no notebook is reclaimed. That JupyterLab hangs is reported by the launcher next to it.
 """
 
 from __future__ import annotations

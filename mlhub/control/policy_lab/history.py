@@ -18,7 +18,8 @@ from mlhub.control.fault_isolation.soundness import sound_job
 from mlhub.control.learning.learned_models import LearnedModels, learned_models_of
 from mlhub.control.policy_lab.period import RecordedPeriod, recorded_period
 from mlhub.control.quotas.quota_tree import tree_of
-from mlhub.control.rounds.snapshots import READ, job_snapshot
+from mlhub.control.rounds.job_snapshots import job_snapshot
+from mlhub.control.rounds.snapshots import READ
 from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.models import Trial
 from mlhub.jobs.execution.families import family_of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From rows to the snapshot that a round decides on: the only place where the ORM becomes the scheduler's nouns."""
+"""From rows to the snapshot that a round decides on: ORM objects become the scheduler's; jobs in job_snapshots.py."""
 
 from __future__ import annotations
 
@@ -9,43 +9,27 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from django.db.models import Prefetch, Q
+from django.db.models import Prefetch, Q, QuerySet
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
 from mlhub.clusters.models import LinkKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.fault_isolation.soundness import sound_job
 from mlhub.control.fault_isolation.unreadable_jobs import held_gpus, unreadable_holder
-from mlhub.control.learning.batch_sizes import gpu_memory_by_type, max_local_batch, noise_ahead
-from mlhub.control.learning.learned_models import LearnedModels, learned_models_of
+from mlhub.control.learning.batch_sizes import gpu_memory_by_type
+from mlhub.control.learning.learned_models import learned_models_of
 from mlhub.control.learning.measured_links import slow_links
 from mlhub.control.learning.target_prediction import expected_steps
-from mlhub.control.pods.pod_resources import (
-    gpu_types,
-    requested_servers,
-    requested_workers,
-    server_resources,
-    worker_resources,
-)
 from mlhub.control.quotas.quota_tree import QuotaTree, tree_of
+from mlhub.control.rounds.job_snapshots import PHASES, JobReader, job_snapshot, tenant_of
 from mlhub.experiments.models import Trial
 from mlhub.jobs.execution.families import family_of
-from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
+from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import Intent, JobState
-from mlhub.jobs.submission.batch_ranges import batch_range_of
-from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota, UserQuota
-from scheduler.api.plan import Reason
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase, TenantSnapshot
-from scheduler.api.snapshot import GangAllocation as Holding
+from scheduler.api.snapshot import ClusterSnapshot, NodeAllocation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
-PHASES = {
-    JobState.QUEUED: Phase.WAITING,
-    JobState.STARTING: Phase.STARTING,
-    JobState.RUNNING: Phase.RUNNING,
-    JobState.STOPPING: Phase.STOPPING,
-}
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
@@ -77,68 +61,24 @@ def take_snapshot(
     such a job holds. refused: by job, why it is to be left out, too.
     """
     isolation = FaultIsolation() if isolation is None else isolation
-    jobs = list(
-        Job.objects.filter(state__in=list(PHASES))
-        .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
-        .select_related("project", "model_version")
-        .only(*READ)
-        .prefetch_related(Prefetch("attempts", Attempt.objects.only(*READ_OF_ATTEMPTS).order_by("number")))
-        .order_by("id")
-    )
-    jobs += hypothetical
+    jobs = [*_present_jobs(), *hypothetical]
     for job_id, reason in (refused or {}).items():
         isolation.add(ItemKind.JOB, job_id, reason)
     held, closed = held_gpus(isolation)
-    families = _families(jobs, isolation)
-    learned = learned_models_of(set(families.values()), isolation=isolation)
-    steps = expected_steps(jobs, isolation=isolation)
-    gpu_memory_bytes = gpu_memory_by_type(nodes)
-    studies = isolation.attempt(
-        partial(Trial.objects.all().studies_of, [job.id for job in jobs]),
-        kind=ItemKind.STEP,
-        name="studies",
-        default={},
-    )
-    in_projects = any(n.shares_within_project for n in nodes)
-    lends = Q(guarantee__gt=0) | ~Q(guarantee_by_type={})
-    lenders = Quota.objects.filter(lends).values_list("organisation", flat=True)
-    tree = tree_of(
-        {*lenders, *(j.project.organisation_id for j in jobs)},
-        now=now,
-        whole=whole_tree,
-        users={(j.project.organisation_id, j.created_by_id) for j in jobs},
-        isolation=isolation,
-    )
-
+    reader = _reader_of(jobs, nodes, held=held, now=now, whole_tree=whole_tree, isolation=isolation)
     slow = isolation.attempt(slow_links, kind=ItemKind.STEP, name="links", default={})
     nodes = [replace(node, nic_bps=slow.get((LinkKind.NIC, node.name), node.nic_bps)) for node in nodes]
-
-    def read(job: Job) -> JobSnapshot:
-        return sound_job(
-            job_snapshot(
-                job,
-                tenant=_tenant_of(job, tree),
-                family=families[job.id],
-                learned=learned,
-                held=held.get(job.id),
-                now=now,
-                steps_total=steps.get(job.id),
-                shares_within=str(job.project_id) if in_projects else "",
-                gpu_memory_bytes=gpu_memory_bytes,
-                study=studies.get(job.id, ("", "")),
-                user=tree.user_of(job),
-            )
-        )
 
     found = []
     for job in jobs:
         name = str(job.id)
         is_readable = (ItemKind.JOB, name) not in isolation.found
-        snapshot = isolation.attempt(partial(read, job), kind=ItemKind.JOB, name=name, default=None)
+        snapshot = isolation.attempt(partial(reader.read, job), kind=ItemKind.JOB, name=name, default=None)
         if snapshot is not None and is_readable:
             found.append(snapshot)
-        elif job.id in held and job.project_id in tree.tenant_of:
-            found.append(unreadable_holder(job, held[job.id], tenant=tree.tenant_of[job.project_id], now=now))
+        elif job.id in held and job.project_id in reader.tree.tenant_of:
+            tenant = reader.tree.tenant_of[job.project_id]
+            found.append(unreadable_holder(job, held[job.id], tenant=tenant, now=now))
         else:
             closed |= {share.node for share in held.get(job.id, ())}
     return ClusterSnapshot(
@@ -149,11 +89,55 @@ def take_snapshot(
             for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
         ),
         jobs=tuple(found),
-        tenants=tuple(tree.tenants),
+        tenants=tuple(reader.tree.tenants),
         seed=round_number,
         round_number=round_number,
-        pairs=learned.pairs,
+        pairs=reader.learned.pairs,
         withdrawn=_withdrawn(set(remembered) - {str(job.id) for job in jobs}),
+    )
+
+
+def _present_jobs() -> QuerySet[Job]:
+    """Jobs that want GPUs or hold some, with what a snapshot has of them and of their attempts."""
+    return (
+        Job.objects.filter(state__in=list(PHASES))
+        .exclude(state=JobState.QUEUED, intent__in=[Intent.PAUSE, Intent.CANCEL])
+        .select_related("project", "model_version")
+        .only(*READ)
+        .prefetch_related(Prefetch("attempts", Attempt.objects.only(*READ_OF_ATTEMPTS).order_by("number")))
+        .order_by("id")
+    )
+
+
+def _reader_of(
+    jobs: Sequence[Job],
+    nodes: Sequence[NodeStatus],
+    *,
+    held: Mapping[UUID, tuple[NodeAllocation, ...]],
+    now: datetime,
+    whole_tree: bool,
+    isolation: FaultIsolation,
+) -> JobReader:
+    families = _families(jobs, isolation)
+    studies = partial(Trial.objects.all().studies_of, [job.id for job in jobs])
+    lends = Q(guarantee__gt=0) | ~Q(guarantee_by_type={})
+    lenders = Quota.objects.filter(lends).values_list("organisation", flat=True)
+    return JobReader(
+        learned=learned_models_of(set(families.values()), isolation=isolation),
+        families=families,
+        held=held,
+        steps=expected_steps(jobs, isolation=isolation),
+        gpu_memory_bytes=gpu_memory_by_type(nodes),
+        studies=isolation.attempt(studies, kind=ItemKind.STEP, name="studies", default={}),
+        shares_within_project=any(n.shares_within_project for n in nodes),
+        tree=tree_of(
+            {*lenders, *(j.project.organisation_id for j in jobs)},
+            now=now,
+            whole=whole_tree,
+            users={(j.project.organisation_id, j.created_by_id) for j in jobs},
+            isolation=isolation,
+        ),
+        now=now,
     )
 
 
@@ -165,7 +149,7 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
     tree, family = tree_of({owner}, now=now, users={(owner, job.created_by_id)}), family_of(job)
     one = job_snapshot(
         job,
-        tenant=_tenant_of(job, tree),
+        tenant=tenant_of(job, tree),
         family=family,
         learned=learned_models_of({family}),
         held=None,
@@ -217,14 +201,6 @@ def _families(jobs: Sequence[Job], isolation: FaultIsolation) -> dict[UUID, str]
     return found
 
 
-def _tenant_of(job: Job, tree: QuotaTree) -> str:
-    """Raises ValueError."""
-    tenant = tree.tenant_of.get(job.project_id)
-    if tenant is None:
-        raise ValueError("the quota of its organisation, team or project cannot be read")
-    return tenant
-
-
 def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
     """Those that did not succeed: cancelled, failed or paused, or no longer there at all."""
     if not gone:
@@ -247,110 +223,3 @@ def node_snapshot(node: NodeStatus, *, is_closed: bool) -> NodeSnapshot:
         gpu_memory_bytes=node.gpu_memory_bytes,
         unusable_gpus=tuple(gpu.index for gpu in node.gpus if gpu.problem),
     )
-
-
-def job_snapshot(
-    job: Job,
-    *,
-    tenant: str,
-    family: str,
-    learned: LearnedModels,
-    held: tuple[NodeAllocation, ...] | None,
-    now: datetime,
-    steps_total: int | None = None,
-    shares_within: str = "",
-    gpu_memory_bytes: Mapping[str, int] | None = None,
-    study: tuple[str, str] = ("", ""),
-    user: str = "",
-) -> JobSnapshot:
-    """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
-
-    steps_total: where its curve predicts an end before the declared one. gpu_memory_bytes: of one GPU, by type.
-    study: id and name of the one of which it is a trial.
-    """
-    attempts = list(job.attempts.all()) if not job._state.adding else []
-    live = next((a for a in attempts if a.ended_at is None), None)
-    worker, server = worker_resources(job), server_resources(job)
-    costs = learned.costs.of(family)
-    return JobSnapshot(
-        id=str(job.id),
-        name=job.name,
-        tenant=tenant,
-        submitted_at_s=(job.submitted_at or now).timestamp(),
-        steps_total=job.steps_total if steps_total is None else steps_total,
-        steps_done=job.steps_done,
-        batch_size=job.batch_size,
-        family=family,
-        priority=job.priority,
-        phase=PHASES[JobState(job.state)],
-        allocation=_allocation(live, held or ()) if live else None,
-        allocated_at_s=live.created_at.timestamp() if live else None,
-        training_since_s=live.training_at.timestamp() if live and live.training_at else None,
-        mode=_mode(job),
-        min_workers=job.min_workers,
-        max_workers=min(job.max_workers, job.batch_size, max(job.profile.get("workers_possible") or [job.max_workers])),
-        cpus_per_worker=worker.cpus,
-        memory_per_worker_bytes=worker.memory_bytes,
-        cpus_per_server=server.cpus,
-        memory_per_server_bytes=server.memory_bytes,
-        parameters_bytes=int(job.profile.get("parameters_bytes") or 0),
-        example_s=job.profile.get("example_s"),
-        step_overhead_s=float(job.profile.get("step_overhead_s") or 0.0),
-        start_s=costs.start.seconds,
-        start_error=costs.start.log_error,
-        checkpoint_s=costs.leave.seconds,
-        lost_s=costs.loss.seconds,
-        observations=learned.observations.get(family, ()),
-        executed_gpu_s=sum(_gpu_s(a, now) for a in attempts),
-        last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,
-        n_preemptions=sum(a.outcome == "stopped" for a in attempts),
-        hold=_hold(job, now),
-        hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
-        profile=learned.profiles.get(family),
-        noise_scale=learned.noise_scales.get(family),
-        shares_within=shares_within,
-        requested_servers=requested_servers(job),
-        gpu_types=gpu_types(job),
-        requested_workers=requested_workers(job),
-        length_is_known=_length_is_known(job),
-        max_local_batch=max_local_batch(job, learned.memory_by_example.get(family), gpu_memory_bytes or {}),
-        noise_ahead=noise_ahead(job, learned.noise_curves.get(family, ())),
-        max_batch_size=batch_range_of(job),
-        used_batch_size=next((a.batch_size for a in reversed(attempts) if a.batch_size), None),
-        counts_examples=True,
-        study=study[0],
-        study_name=study[1],
-        user=user,
-    )
-
-
-def _length_is_known(job: Job) -> bool:
-    """Epochs declare the length of a training; a script has as many steps as it reports, once it does."""
-    return job.model_version.kind != Kind.SCRIPT or job.steps_total > 0
-
-
-def _mode(job: Job) -> Mode | None:
-    """Pinned by the user; or by the model, when it can only train by all-reduce."""
-    if job.mode != ModeChoice.AUTO:
-        return Mode(job.mode)
-    if job.model_version.kind == Kind.SCRIPT or not job.profile.get("servers_possible", True):
-        return Mode.ALL_REDUCE
-    return None
-
-
-def _hold(job: Job, now: datetime) -> str | None:
-    if job.state != JobState.QUEUED:
-        return None
-    if job.preflight == Preflight.PENDING:
-        return Reason.PREFLIGHT
-    if job.not_before is not None and job.not_before > now:
-        return Reason.BACKOFF
-    return None
-
-
-def _allocation(attempt: Attempt, held: tuple[NodeAllocation, ...]) -> Holding:
-    return Holding(Mode(attempt.mode), n_workers=attempt.n_workers, n_servers=attempt.n_servers, shares=held)
-
-
-def _gpu_s(attempt: Attempt, now: datetime) -> float:
-    return attempt.n_workers * max(0.0, ((attempt.ended_at or now) - attempt.created_at).total_seconds())

@@ -16,12 +16,12 @@ def json_bytes(value: Any) -> int:
     return len(JSONRenderer().render(value))
 
 
-def n_fitting(rows: Iterable[Any], *, n_bytes: int = MAX_ROWS_BYTES) -> int:
-    """How many of the first rows, as they are answered, fit into so many bytes; at least one, where there is one."""
-    n = 0
+def n_fitting(rows: Iterable[Any]) -> int:
+    """How many of the first rows, as they are answered, fit into MAX_ROWS_BYTES; at least one, where there is one."""
+    n, left_bytes = 0, MAX_ROWS_BYTES
     for row in rows:
-        n_bytes -= json_bytes(row) + 1  # and a comma
-        if n_bytes < 0 and n:
+        left_bytes -= json_bytes(row) + 1  # and a comma
+        if left_bytes < 0 and n:
             break
         n += 1
     return n

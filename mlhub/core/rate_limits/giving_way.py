@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Submissions and reports of pods give way to requests that somebody waits for, in the one interpreter that they share.
 
-Threads of one process take turns of a millisecond each, so a page would take twice as long beside one submission, and
-longer beside several reports. Those wait instead before each of their queries until the page is done: never in a
+Threads of one process take turns of a millisecond each, so a page would take twice as long next to one submission, and
+longer next to several reports. Those wait instead before each of their queries until the page is done: never in a
 transaction, where they may hold locks, and for MOST_S altogether, so that they go on under a steady load of pages.
 """
 

@@ -54,17 +54,17 @@ def expanded(uri: str, *, field: str = FIELD) -> list[str]:
     return found
 
 
-def check_wildcard(uri: str, *, field: str = FIELD) -> None:
+def check_wildcard(uri: str) -> None:
     """Raises InvalidInputError where nothing lists the files, or the wildcard is not in the file's name."""
     if scheme_of(uri) in ("https", "http"):
         raise InvalidInputError(
-            "A web server does not list its files.", field=field, remedy=f"Write their numbers in braces: {EXAMPLE}."
+            "A web server does not list its files.", field=FIELD, remedy=f"Write their numbers in braces: {EXAMPLE}."
         )
     folder, _, name = _path(uri).rpartition("/")
     if WILDCARD.search(folder) or not WILDCARD.search(name):
         raise InvalidInputError(
             "Wildcards are for the file's name, not for a folder.",
-            field=field,
+            field=FIELD,
             remedy="Give a pattern for each folder, like s3://bucket/train/*.tar.",
         )
 

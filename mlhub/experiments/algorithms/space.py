@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 Value = float | int | str | bool
 GRID_POINTS = 5  # of a range, where the grid is not given its own number
@@ -147,15 +146,3 @@ class SearchSpace:
             number, index = divmod(number, values.n_values or 1)
             point[name] = values.low + index if isinstance(values, IntegerRange) else values.grid()[index]
         return point
-
-
-def to_unit(values: ValueRange, value: Any) -> float:
-    """Where a value lies between the ends of its range, in [0, 1]; of options their position."""
-    if isinstance(values, Options):
-        return values.values.index(value) / max(1, len(values.values) - 1)
-    if values.low == values.high:
-        return 0.5
-    low, high, at = float(values.low), float(values.high), float(value)
-    if values.is_log:
-        low, high, at = math.log(low), math.log(high), math.log(at)
-    return (at - low) / (high - low)

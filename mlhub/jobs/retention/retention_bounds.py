@@ -86,7 +86,7 @@ def effective_days(own: float | None, organisation: OrganisationRule, installati
     """Returns what holds. own: the project's own rule, 0 = for good, None = it has none.
 
     The organisation's bounds hold for whatever rule applies. The installation's hold for what projects and
-    organisations choose, and so not for its own days where nobody chose any. Where bounds contradict each other, the
+    organisations choose, and so not for its own days where none were chosen. Where bounds contradict each other, the
     installation's win.
     """
     if own is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.utils import timezone
 
@@ -16,7 +16,7 @@ from mlhub.jobs.states import JobState
 OF_ATTEMPTS = ("logs", "metrics", "usage")
 
 
-def hold_on(job: Job, *, kinds: Collection[str] = KINDS, now: datetime | None = None) -> ConflictError | None:
+def hold_on(job: Job, *, kinds: Collection[str] = KINDS) -> ConflictError | None:
     """Returns the refusal to delete what the job left of these kinds; None = no bound forbids it.
 
     Days count from the job's end, of what it has at all: a job that never began left nothing.
@@ -27,7 +27,7 @@ def hold_on(job: Job, *, kinds: Collection[str] = KINDS, now: datetime | None = 
         return None
     held = {kind: job.finished_at + timedelta(days=days) for kind, days in least.items() if _has(job, kind)}
     kind = max(held, key=lambda one: held[one], default=None)
-    if kind is None or held[kind] <= (now or timezone.now()):
+    if kind is None or held[kind] <= timezone.now():
         return None
     name, until = job.project.organisation.name, f"{held[kind]:%d %B %Y, %H:%M} UTC"
     return ConflictError(

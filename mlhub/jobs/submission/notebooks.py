@@ -107,7 +107,7 @@ def record_activity(attempt: Attempt, report: PhaseReport) -> None:
 
 
 def require_right(job: Job, user: User) -> None:
-    """Whoever may stop the notebook may work in it: its owner, and administrators. Raises NotAllowedError."""
+    """Those who may stop the notebook may work in it: its owner, and administrators. Raises NotAllowedError."""
     needed = Role.SUBMITTER if job.created_by_id == user.pk else Role.ADMIN
     require_role(user, job.project, needed)
 

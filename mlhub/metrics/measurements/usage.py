@@ -82,7 +82,7 @@ def store_usage(attempt: Attempt, *, role: str, index: int, number: int, lines: 
 
 
 def _add_busy_time(attempt: Attempt, worker: int, samples: Sequence[UsageSample]) -> None:
-    """Whoever stores a job's samples holds its cursor's lock, and stores each once."""
+    """A request that stores a job's samples holds its cursor's lock, and stores each once."""
     measured = [(one.interval_s, one.values[GPU_UTILISATION]) for one in samples if GPU_UTILISATION in one.values]
     if not measured:
         return

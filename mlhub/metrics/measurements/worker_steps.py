@@ -44,7 +44,7 @@ def breakdown_by_worker(attempt: Attempt | None) -> list[StepTimeBreakdown]:
         return []
     rows = list(attempt.worker_steps.order_by("worker"))
     nodes = [node for node, _ in attempt.placement().workers]
-    own_s = [row.input_s + row.compute_s for row in rows]  # whoever it waits for
+    own_s = [row.input_s + row.compute_s for row in rows]  # whichever worker it waits for
     return [_breakdown(row, nodes, own_s[i], others_s=own_s[:i] + own_s[i + 1 :]) for i, row in enumerate(rows)]
 
 

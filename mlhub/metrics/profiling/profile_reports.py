@@ -17,7 +17,7 @@ from mlhub.wire.report import MAX_STEP, PhaseReport
 
 
 def request_for(attempt: Attempt, *, role: str, index: int, knows_profiles: bool) -> dict[str, Any] | None:
-    """What this pod is to be told with the answer to its lines. A pod that cannot record fails at once."""
+    """What this pod is asked for with the answer to its lines. A pod that cannot record fails at once."""
     asked = attempt.profile_request
     if not asked or not ProfileRequest.from_json(asked).names(role, index):
         return None

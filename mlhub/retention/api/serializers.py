@@ -56,7 +56,7 @@ class RetentionKindSerializer(EffectiveDaysSerializer):
     kind = serializers.ChoiceField(choices=KIND_CHOICES, help_text="What is kept.")
     is_own = serializers.BooleanField(help_text="Whether the project has a rule of its own.")
     installation_days = serializers.FloatField(
-        allow_null=True, help_text="Days that the installation keeps it where nobody chose any; null: for good."
+        allow_null=True, help_text="Days that the installation keeps it where none were chosen; null: for good."
     )
     default_days = serializers.FloatField(
         allow_null=True, help_text="What would hold for the project without a rule of its own; null: for good."
@@ -128,7 +128,7 @@ class OrganisationRuleFieldsSerializer(serializers.Serializer[Any]):
 class OrganisationRetentionKindSerializer(OrganisationRuleFieldsSerializer):
     kind = serializers.ChoiceField(choices=KIND_CHOICES, help_text="What is kept.")
     installation_days = serializers.FloatField(
-        allow_null=True, help_text="Days that the installation keeps it where nobody chose any; null: for good."
+        allow_null=True, help_text="Days that the installation keeps it where none were chosen; null: for good."
     )
     installation_bounds = RetentionBoundSerializer(many=True, help_text="The installation's bounds on what is chosen.")
 

@@ -19,6 +19,7 @@ from mlhub.runtime.data.sampling import Schedule
 from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.data.validation_options import check_own_part, read_validation
 from mlhub.runtime.errors import BadInputError, NotANumberError
+from mlhub.runtime.inspection.setting_checks import check_batch_size, check_memory_format, check_settings
 from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.evaluation_metrics import metric_names
@@ -34,135 +35,84 @@ from mlhub.wire.launch import PodSpec, SyncMode
 
 SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
-NOT_COMPILED = ("pipeline", "tensor", "hybrid", "fully_sharded", "sparse_rows", "sufficient_factor_broadcasting")
 
 
 def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
-    """The job's profile. Raises BadInputError, NotANumberError and whatever the user's code raises."""
+    """The job's profile. Raises BadInputError, NotANumberError and whatever the user's code raises.
+
+    1. the settings, with each other and with the strategy; 2. the data, and the settings that depend on them; 3. the
+    model and its optimiser, as the user's code makes them; 4. an evaluation; 5. what steps of two sizes cost.
+    """
     if spec.model.kind == "script":
         assert spec.model.package is not None
         archives.extract(inputs[spec.model.package], code)
         return {"is_script": True, "servers_possible": False}
-    assert spec.dataset is not None
     training = spec.training
     strategy = parse(training.strategy)
-    loop = read_settings(
+    settings = read_settings(
         training.hyperparameters, target_metric=training.target_metric, target_value=training.target_value
     )
-    if loop.precision == "float16" and strategy.name not in ("auto", "all_reduce"):
-        raise BadInputError(
-            f"The strategy {strategy.name} does not train in float16.",
-            field="hyperparameters.precision",
-            remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
-        )
-    _check_compile(loop, strategy)
-    _check_all_reduce_only(loop, strategy)
-    _check_batch_range(loop, strategy, training.batch_size)
-    check_own_part(training.hyperparameters, spec.dataset.schema)
-    data = open_split(
-        spec.dataset.format,
-        dataset_data(spec.dataset, spec.inputs, inputs.__getitem__, code.parent).path,
-        spec.dataset.schema,
-        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
-    )
-    check_augment(loop.augment, data.facts)
-    _check_memory_format(loop, data)
-    schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
-    if training.batch_size > len(data.train):
-        raise BadInputError(
-            f"The batch size {training.batch_size} is larger than the {len(data.train)} training examples.",
-            field="batch_size",
-            remedy=f"Give at most {len(data.train)}.",
-        )
+    check_settings(settings, strategy, training)  # 1
+    data = _data_of(spec, inputs, code)  # 2
+    check_augment(settings.augment, data.facts)
+    check_memory_format(settings, data)
+    check_batch_size(training, data)
     package = None if spec.model.package is None else inputs[spec.model.package]
-    contract = load_contract(spec.model, package, code=code, facts=data.facts, standardise=loop.standardise)
-    check_options(loop, contract, data.facts)
-    contract = with_training_loss(contract, loop, data)
+    contract = load_contract(spec.model, package, code=code, facts=data.facts, standardise=settings.standardise)
+    check_options(settings, contract, data.facts)
+    contract = with_training_loss(contract, settings, data)
     torch.manual_seed(training.seed)
     torch.set_num_threads(1)
-    settings = contract.settings(training.hyperparameters, data.facts)
-    with tried("build_model", "Correct it and upload the package again."):
-        model = contract.build_model(settings)
-    if not isinstance(model, torch.nn.Module):
-        raise BadInputError(
-            f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
-        )
-    with tried("build_optimizer", "Correct it and upload the package again."):
-        optimizer = contract.build_optimizer(model, settings)
+    model, optimizer = _built(contract, contract.settings(training.hyperparameters, data.facts))  # 3
     if strategy.name == "sparse_rows":
         tables_of(model, optimizer)
-    names = _check_evaluation(model, contract, data, training.target_metric, loop)
-    small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
-    example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)
+    metrics = _check_evaluation(model, contract, data, training.target_metric, settings)  # 4
+    schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     trained = [p for p in model.parameters() if p.requires_grad]
     return {
         "n_parameters": sum(p.numel() for p in trained),
         "parameters_bytes": sum(p.numel() * p.element_size() for p in trained),
-        "example_s": example_s,
-        "step_overhead_s": max(0.0, small_s - SMALL * example_s),
+        **_step_costs(model, contract, data),  # 5
         "n_train": len(data.train),
         "n_held_out": len(data.held_out),
         "steps_per_epoch": schedule.steps_per_epoch,
         "steps_total": schedule.steps_total,
         "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "optimizer": type(optimizer).__name__,
-        "metrics": names,
-        "servers_possible": _can_use_servers(model, optimizer) and _is_same_on_servers(loop, strategy),
+        "metrics": metrics,
+        "servers_possible": _can_use_servers(model, optimizer) and _is_same_on_servers(settings, strategy),
         "strategy": strategy.name,
         "workers_possible": possible_workers(strategy, model, optimizer),
     }
 
 
-def _check_compile(loop: Settings, strategy: StrategySpec) -> None:
-    if loop.compile and strategy.name in NOT_COMPILED:
+def _data_of(spec: PodSpec, inputs: Mapping[str, Path], code: Path) -> Split:
+    """The job's dataset, with the part held out that the job asks for."""
+    assert spec.dataset is not None
+    training = spec.training
+    check_own_part(training.hyperparameters, spec.dataset.schema)
+    return open_split(
+        spec.dataset.format,
+        dataset_data(spec.dataset, spec.inputs, inputs.__getitem__, code.parent).path,
+        spec.dataset.schema,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
+    )
+
+
+def _built(contract: Contract, values: dict[str, Any]) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    """What the user's code makes of these hyperparameters."""
+    with tried("build_model", "Correct it and upload the package again."):
+        model = contract.build_model(values)
+    if not isinstance(model, torch.nn.Module):
         raise BadInputError(
-            f"The strategy {strategy.name} calls parts of the model, which torch.compile does not see.",
-            field="hyperparameters.compile",
-            remedy="Leave compile out, or choose the strategy all_reduce.",
+            f"build_model returned a {type(model).__name__}.", field="build_model", remedy="Return a torch.nn.Module."
         )
-
-
-def _check_all_reduce_only(loop: Settings, strategy: StrategySpec) -> None:
-    asked = {"ema_decay": loop.ema_decay is not None, "lr_schedule": loop.lr_schedule == "plateau"}
-    for name, is_asked in asked.items():
-        if is_asked and strategy.name not in ("auto", "all_reduce"):
-            what = "averages no weights" if name == "ema_decay" else "cannot lower the rate on a plateau"
-            raise BadInputError(
-                f"The strategy {strategy.name} {what}.",
-                field=f"hyperparameters.{name}",
-                remedy="Leave it out, or choose the strategy all_reduce.",
-            )
-
-
-def _check_batch_range(loop: Settings, strategy: StrategySpec, batch_size: int) -> None:
-    if loop.max_batch_size is None:
-        return
-    if strategy.name not in ("auto", "all_reduce"):
-        raise BadInputError(
-            f"The strategy {strategy.name} keeps its batch.",
-            field="hyperparameters.max_batch_size",
-            remedy="Leave max_batch_size out, or choose the strategy all_reduce.",
-        )
-    if loop.max_batch_size < batch_size:
-        raise BadInputError(
-            f"max_batch_size {loop.max_batch_size} is below the batch size {batch_size}.",
-            field="hyperparameters.max_batch_size",
-            remedy="Give at least batch_size, from which the batch grows.",
-        )
-
-
-def _check_memory_format(loop: Settings, data: Split) -> None:
-    shape = list(data.facts.get("input_shape", ()))
-    if loop.memory_format == "channels_last" and len(shape) != 3:
-        raise BadInputError(
-            f"channels_last is a memory format of images, and an example has the shape {shape}.",
-            field="hyperparameters.memory_format",
-            remedy="Leave memory_format out.",
-        )
+    with tried("build_optimizer", "Correct it and upload the package again."):
+        return model, contract.build_optimizer(model, values)
 
 
 def _check_evaluation(
-    model: torch.nn.Module, contract: Contract, data: Split, target: str | None, loop: Settings
+    model: torch.nn.Module, contract: Contract, data: Split, target: str | None, settings: Settings
 ) -> list[str]:
     """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
     inputs, targets = data.batch(data.held_out[:SMALL])
@@ -171,7 +121,7 @@ def _check_evaluation(
         outputs = outputs_of(model, contract, inputs, data.facts)
         if contract.has_usual_loss:
             check_fit(outputs, targets, data.facts)
-        whole = _whole_set_metrics(contract, data, outputs, targets, loop.metrics)
+        whole = _whole_set_metrics(contract, data, outputs, targets, settings.metrics)
         with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
             names = metric_names(contract, data, outputs, targets)
     names = sorted({*names, *whole})
@@ -180,9 +130,9 @@ def _check_evaluation(
         raise BadInputError(
             f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."
         )
-    if loop.monitor and loop.monitor not in names:
+    if settings.monitor and settings.monitor not in names:
         raise BadInputError(
-            f"The metric {loop.monitor} does not exist.",
+            f"The metric {settings.monitor} does not exist.",
             field="hyperparameters.monitor",
             remedy=f"One of {', '.join(names)}.",
         )
@@ -202,6 +152,14 @@ def _whole_set_metrics(
     whole.add(outputs, targets, start=0)
     undefined = {"eval/auc"} & {f"eval/{name}" for name in names}  # a few examples may be of one class
     return [*undefined, *whole.values(whole.vector())]
+
+
+def _step_costs(model: torch.nn.Module, contract: Contract, data: Split) -> dict[str, float]:
+    """Seconds of an example and of a step without its examples: from steps of two sizes."""
+    large = min(LARGE, len(data.train))
+    small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, large))
+    example_s = max(1e-9, (large_s - small_s) / (large - SMALL) if len(data.train) > SMALL else 0)
+    return {"example_s": example_s, "step_overhead_s": max(0.0, small_s - SMALL * example_s)}
 
 
 def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples: int) -> float:
@@ -230,11 +188,11 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
     return min(times[1:])
 
 
-def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
+def _is_same_on_servers(settings: Settings, strategy: StrategySpec) -> bool:
     """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses, grows batches, averages
     weights or lowers the rate on a plateau: where MLHub may choose, it then chooses all-reduce."""
-    is_same = loop.clip_norm is None and loop.precision != "float16" and loop.max_batch_size is None
-    is_same = is_same and loop.ema_decay is None and loop.lr_schedule != "plateau"
+    is_same = settings.clip_norm is None and settings.precision != "float16" and settings.max_batch_size is None
+    is_same = is_same and settings.ema_decay is None and settings.lr_schedule != "plateau"
     return is_same or strategy.mode is SyncMode.PARAMETER_SERVER
 
 

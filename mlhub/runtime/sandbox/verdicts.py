@@ -48,10 +48,6 @@ class Ended:
     proof: str = ""
     is_cut: bool = False
 
-    @property
-    def is_too_late(self) -> bool:
-        return self.end is End.TIME
-
 
 def ended(
     outcome: SupervisedOutcome, events: Events, *, output: str, errors: str, is_cut: bool, limits: SandboxLimits

@@ -129,7 +129,7 @@ def holders(place: TenantNode, needed: Role) -> QuerySet[Membership]:
 def granting(place: TenantNode, needed: Role, *, asked_by: User) -> str:
     """The remedy: whom to ask for that role there, an admin of the place or of the organisation, with names of a few.
 
-    Names are those that asked_by may know: an outsider of the organisation is not told its people.
+    Names are those that asked_by may know: an outsider of the organisation does not learn its people.
     """
     giving = Role.OWNER if needed is Role.OWNER else Role.ADMIN
     words = f"an {giving} of {place.name}"

@@ -168,7 +168,7 @@ class RolesView(AddressedView, generics.ListAPIView[Membership]):
 
     @extend_schema(request=RoleBindingWriteSerializer, responses={201: RoleBindingSerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place."""
+        """Gives a member of the organisation a role here, besides that in the organisation; for admins of the place."""
         body = read_body(RoleBindingWriteSerializer, request)
         made = actions.bind_role(self.place, username=body["username"], role=Role(body["role"]), actor=caller(request))
         return Response(RoleBindingSerializer(made).data, status=status.HTTP_201_CREATED)

@@ -65,7 +65,7 @@ class MyMembershipSerializer(serializers.ModelSerializer[Membership]):
 
 
 class ProjectRoleSerializer(serializers.Serializer[Any]):
-    """A role of the user in a project, beside that in its organisation."""
+    """A role of the user in a project, besides that in its organisation."""
 
     project = serializers.UUIDField(help_text="The project's id.")
     role = serializers.ChoiceField(choices=ROLES, help_text="The greatest role given in it or in its team.")
@@ -78,7 +78,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
     memberships = MyMembershipSerializer(
         many=True, read_only=True, help_text="The organisations that the user is a member of."
     )
-    project_roles = serializers.SerializerMethodField(help_text="Roles in projects, beside those in organisations.")
+    project_roles = serializers.SerializerMethodField(help_text="Roles in projects, besides those in organisations.")
 
     @extend_schema_field(ProjectRoleSerializer(many=True))
     def get_project_roles(self, user: User) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large files in parts, as MLflow's clients send them to stores with presigned addresses: here the platform itself.
 
-A part's address needs the credential that the upload was begun with: the client is told to send it again, since it
+A part's address needs the credential that the upload was begun with: the client is asked to send it again, since it
 sends parts and fetches ranges without its own. So rights are looked at with each, and a revoked token ends the upload.
 """
 

@@ -95,7 +95,7 @@ class ProtocolView(APIView):
 
 
 def answer_error(exception: Exception, context: dict[str, Any]) -> JsonResponse | None:  # noqa: ARG001 (DRF's)
-    """error_code and message; anything that nobody planned goes on to Django's handler500."""
+    """error_code and message; anything unexpected goes on to Django's handler500."""
     described = describe(exception)
     if described is None:
         return None

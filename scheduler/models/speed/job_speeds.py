@@ -127,12 +127,10 @@ class JobSpeeds:
         return self._job_class(job, gpu_type).best(n_workers)[1]
 
     def best_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        """Returns the cautious step time of n workers at their best spread."""
+        """Returns the step time of n workers at their best spread, longer by its error where the shape was not
+        measured: finding out costs a restart.
+        """
         return self._job_class(job, gpu_type).best(n_workers)[0]
-
-    def cautious_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
-        """Returns step_s(), longer by its error where the shape was not measured: finding out costs a restart."""
-        return self._job_class(job, gpu_type).times(n_workers, n_nodes).cautious_s
 
     def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
         """Returns the step time of n workers in the better mode; packed, or spread evenly over n_nodes.

@@ -52,7 +52,7 @@ def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         allocation = None
     if _is_good(progress, job, allocation, grant):
         later = None
-    elif may_now and progress.free_now.is_same_room(progress.free_later):  # nobody leaves
+    elif may_now and progress.free_now.is_same_room(progress.free_later):  # no job leaves
         later = found
     else:
         later = progress.finder.find(progress.free_later, job, grant)
@@ -101,7 +101,7 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         ledger.reserve(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
         progress.place(job, allocation, grant)
         return
-    if own is not None and own.is_same_room(progress.free_later):  # nobody leaves
+    if own is not None and own.is_same_room(progress.free_later):  # no job leaves
         later = allocation
     else:
         later = progress.finder.find(progress.free_later, job, grant, keep=held)

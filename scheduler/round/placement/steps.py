@@ -59,20 +59,20 @@ def _keep_unchanged(progress: PlacementProgress) -> tuple[list[JobSnapshot], set
         held = job.held
         assert held is not None
         grant = progress.grants.get(job.id)
-        if grant is not None and grant.colocated_with:
+        if grant is None:
+            targets.leaving[job.id] = held
+        elif grant.colocated_with:
             continue
-        if grant is not None and grant.n_workers == held.n_workers and progress.may_keep(held, grant):
+        elif grant.n_workers == held.n_workers and progress.may_keep(held, grant):
             progress.free_later.reserve(job, held)
             targets.kept[job.id] = proposal.notes.get(job.id, grant.explanations)
-        elif grant is not None and proposal.places_after_preemption:
+        elif proposal.places_after_preemption:
             growing.add(job.id)
-        elif grant is not None and grant.n_workers < held.n_workers:
+        elif grant.n_workers < held.n_workers:
             shrinking.append(job)
-        elif grant is not None:
+        else:
             progress.free_later.reserve(job, held)
             growing.add(job.id)
-        else:
-            targets.leaving[job.id] = held
     return shrinking, growing
 
 

@@ -116,10 +116,10 @@ def made_up_day(
     return Trace(f"day of seed {seed}", "mlhub", jobs)
 
 
-def measured_families(tables: SharingTables, *, gpu_type: str = STANDARD_TYPE) -> tuple[Family, ...]:
-    """Returns a family for every job type that was measured on that GPU, all alike often and long."""
-    there = (job_type for job_type in tables.job_types if 1 in tables.sizes(job_type, gpu_type))
-    return tuple(Family(one, 1.0, MEASURED_MEDIAN_S, False, 0.0, 0, tables.sizes(one, gpu_type)) for one in there)
+def measured_families(tables: SharingTables) -> tuple[Family, ...]:
+    """Returns a family for every job type that was measured on a GPU of the standard type, all alike often and long."""
+    there = (job_type for job_type in tables.job_types if 1 in tables.sizes(job_type, STANDARD_TYPE))
+    return tuple(Family(one, 1.0, MEASURED_MEDIAN_S, False, 0.0, 0, tables.sizes(one, STANDARD_TYPE)) for one in there)
 
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:

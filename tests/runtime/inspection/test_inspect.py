@@ -184,7 +184,7 @@ def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_
 @pytest.mark.slow
 def test_the_sandbox_ends_what_takes_too_long_or_too_much(tmp_path: Path) -> None:
     late = execute(["-c", "while True: pass"], folder=tmp_path, limits=SandboxLimits(0.5, GIB))
-    assert late.is_too_late
+    assert late.end is End.TIME
     greedy = execute(["-c", "x = bytearray(2**31)"], folder=tmp_path, limits=SandboxLimits(20, GIB))
     assert (greedy.end, "MemoryError" in greedy.errors) == (End.MEMORY, True)
 

@@ -5,7 +5,7 @@ import { useEffect, useEffectEvent, useState } from "react";
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 /** The server sends a heartbeat every 5 s: one that is silent for so long hangs, or cannot be reached. */
-export const SILENCE_MS = 9_000;
+const SILENCE_MS = 9_000;
 
 /** staleSince: the time (ISO 8601) when the stream was last heard of, while it is interrupted; null before it was ever there. */
 export interface StreamState {

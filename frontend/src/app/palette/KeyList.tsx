@@ -14,7 +14,7 @@ const KEYS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["j", "↓"], t`Next row`],
   [["k", "↑"], t`Previous row`],
   [["x"], t`Select the row`],
-  [["Space"], t`Show the job beside the list`],
+  [["Space"], t`Show the job next to the list`],
   [["Enter"], t`Open the row`],
   [["Esc"], t`Close, go back`],
 ];

@@ -13,7 +13,7 @@ export interface Entry {
   id: string;
   group: string;
   label: string;
-  /** Beside the label, dimmed. */
+  /** Next to the label, dimmed. */
   detail: string;
   icon: IconName;
   /** An address, or what is done. */

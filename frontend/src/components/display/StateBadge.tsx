@@ -35,7 +35,7 @@ export function StateBadge({ sign, label, color }: Props) {
   );
 }
 
-/** Decoration: the word stands beside it. */
+/** Decoration: the word stands next to it. */
 export function StateIcon({ sign, size = 12 }: { sign: StateSign; size?: number }) {
   return (
     <svg

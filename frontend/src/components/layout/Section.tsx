@@ -22,7 +22,7 @@ export function Section({ title, order = 2, children }: SectionProps) {
 
 interface CardProps {
   title: string;
-  /** Beside the title. */
+  /** Next to the title. */
   aside?: ReactNode;
   children: ReactNode;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line between a main part and one beside it: dragged, or moved with arrow keys, it divides the room anew; a double click
+// The line between a main part and one next to it: dragged, or moved with arrow keys, it divides the room anew; a double click
 // gives it back as it was. The share is kept in this browser.
 import { useLocalStorage } from "@mantine/hooks";
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useRef, useState } from "react";

@@ -14,7 +14,7 @@ const MEANINGLESS_S = 10;
 const USUAL_S = 60;
 
 /** From submission on, or from the end of its last attempt. In milliseconds. */
-export function pendingSince({ submitted_at, current_attempt }: Pending): number {
+function pendingSince({ submitted_at, current_attempt }: Pending): number {
   return Math.max(Date.parse(submitted_at), Date.parse(current_attempt?.ended_at ?? submitted_at));
 }
 

@@ -55,7 +55,7 @@ export function settingsOf(job: ComparedJob): Settings {
 }
 
 /** What jobs reached, by name: their last metrics, GPU-hours and seconds of training. */
-export function resultsOf(job: ComparedJob): Settings {
+function resultsOf(job: ComparedJob): Settings {
   return new Map<string, Value>([
     ...nested("", job.result_metrics),
     [t`GPU-hours`, job.gpu_hours],

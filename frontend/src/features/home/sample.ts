@@ -6,7 +6,7 @@ import { api, unwrap } from "@/api/client";
 import type { Dataset, Job, Project } from "@/api/types";
 import { upload } from "@/api/uploads/upload";
 
-export const SAMPLE = "two-moons-sample";
+const SAMPLE = "two-moons-sample";
 const MODEL = "mlp";
 const N_ROWS = 600;
 const ASKED_EVERY_MS = 1_000;

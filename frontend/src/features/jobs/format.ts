@@ -51,7 +51,7 @@ export function humanise(code: string): string {
 }
 
 /** A fact as people read it. */
-export function factText(value: unknown): string {
+function factText(value: unknown): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "number") return number(value);
   if (typeof value === "string") return value;

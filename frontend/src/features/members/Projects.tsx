@@ -142,56 +142,81 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           )}
         </Table.Td>
         <Table.Td>
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
-            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/roles`} aria-label={t`Roles in ${project.name}`}>
-              {t`Roles`}
-            </Button>
-            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
-              {t`Secrets`}
-            </Button>
-            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/retention`} aria-label={t`Retention of ${project.name}`}>
-              {t`Retention`}
-            </Button>
-            {isAdmin && (
-              <>
-                <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={edit}>
-                  {t`Rename`}
-                </Button>
-                {isArchived ? (
-                  <Button
-                    size="xs"
-                    variant="default"
-                    aria-label={t`Open ${project.name}`}
-                    loading={change.isPending}
-                    onClick={() => change.mutate({ is_archived: false })}
-                  >
-                    {t`Open again`}
-                  </Button>
-                ) : (
-                  <ConfirmButton
-                    label={t`Archive`}
-                    ariaLabel={t`Archive ${project.name}`}
-                    size="xs"
-                    title={t`Archive ${project.name}?`}
-                    text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
-                    action={() => change.mutateAsync({ is_archived: true })}
-                  />
-                )}
-                <ConfirmButton
-                  label={t`Delete`}
-                  ariaLabel={t`Delete ${project.name}`}
-                  size="xs"
-                  title={t`Delete ${project.name}?`}
-                  text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
-                  action={remove}
-                />
-            </>
-          )}
-        </Group>
-      </Table.Td>
-    </Table.Tr>
-    {bothVersions}
+          <ProjectActions
+            project={project}
+            isAdmin={isAdmin}
+            isSaving={change.isPending}
+            onRename={edit}
+            onArchive={() => change.mutateAsync({ is_archived: true })}
+            onOpen={() => change.mutate({ is_archived: false })}
+            onDelete={remove}
+          />
+        </Table.Td>
+      </Table.Tr>
+      {bothVersions}
     </>
+  );
+}
+
+interface ActionsProps {
+  project: Project;
+  isAdmin: boolean;
+  isSaving: boolean;
+  onRename: () => void;
+  onArchive: () => Promise<unknown>;
+  onOpen: () => void;
+  onDelete: () => Promise<void>;
+}
+
+/** Where its roles, secrets and retention are; and, for its admins, what can be done with it. */
+function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpen, onDelete }: ActionsProps) {
+  return (
+    <Group gap="xs" justify="flex-end" wrap="nowrap">
+      <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/roles`} aria-label={t`Roles in ${project.name}`}>
+        {t`Roles`}
+      </Button>
+      <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
+        {t`Secrets`}
+      </Button>
+      <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/retention`} aria-label={t`Retention of ${project.name}`}>
+        {t`Retention`}
+      </Button>
+      {isAdmin && (
+        <>
+          <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={onRename}>
+            {t`Rename`}
+          </Button>
+          {project.archived_at !== null ? (
+            <Button
+              size="xs"
+              variant="default"
+              aria-label={t`Open ${project.name}`}
+              loading={isSaving}
+              onClick={onOpen}
+            >
+              {t`Open again`}
+            </Button>
+          ) : (
+            <ConfirmButton
+              label={t`Archive`}
+              ariaLabel={t`Archive ${project.name}`}
+              size="xs"
+              title={t`Archive ${project.name}?`}
+              text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
+              action={onArchive}
+            />
+          )}
+          <ConfirmButton
+            label={t`Delete`}
+            ariaLabel={t`Delete ${project.name}`}
+            size="xs"
+            title={t`Delete ${project.name}?`}
+            text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
+            action={onDelete}
+          />
+      </>
+    )}
+  </Group>
   );
 }
 

@@ -8,7 +8,7 @@ import classes from "@/features/quotas/quotas.module.css";
 import { number } from "@/lib/quantities";
 
 /** "3 of 4 guaranteed used · 1 lent · 2 borrowed · pending jobs request 4 GPUs" */
-export function usageText(owner: QuotaOwner): string {
+function usageText(owner: QuotaOwner): string {
   const own = owner.used - owner.borrowed;
   return [
     owner.guaranteed > 0 ? t`${number(own)} of ${number(owner.guaranteed)} guaranteed used` : t`nothing guaranteed`,

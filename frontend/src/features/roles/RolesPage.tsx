@@ -51,8 +51,8 @@ function Roles({ kind, id, found }: Place & { found: { name: string; organisatio
       title={name === undefined ? t`Roles` : t`Roles in ${name}`}
       subtitle={
         kind === "teams"
-          ? t`A role in the team counts in all its projects, beside the one in the organisation. The greatest one holds.`
-          : t`A role in the project counts beside those in its team and in the organisation. The greatest one holds.`
+          ? t`A role in the team counts in all its projects, besides the one in the organisation. The greatest one holds.`
+          : t`A role in the project counts besides those in its team and in the organisation. The greatest one holds.`
       }
       back={<BackLink to="/members">{t`Members`}</BackLink>}
     >

@@ -3,7 +3,7 @@
 import { isRecord } from "@/api/client";
 import type { Study, StudyRequest } from "@/api/types";
 
-export const SPACE = `learning_rate: {log_uniform: [0.0001, 0.1]}
+const SPACE = `learning_rate: {log_uniform: [0.0001, 0.1]}
 weight_decay: {log_uniform: [0.000001, 0.01]}
 `;
 
@@ -112,7 +112,7 @@ export function draftOf(study: Study): Draft {
 }
 
 /** As one would write it in YAML: a line for each hyperparameter. */
-export function spaceText(space: Record<string, unknown>): string {
+function spaceText(space: Record<string, unknown>): string {
   return Object.entries(space)
     .map(([name, values]) => `${/^[\w.]+$/.test(name) ? name : JSON.stringify(name)}: ${flow(values)}\n`)
     .join("");

@@ -210,15 +210,5 @@ def _pod_status(pod: KubePodState) -> PodStatus:
     )
 
 
-def is_record(service: Object) -> bool:
-    """Whether it is one of ours, and not another owner's that bears our label."""
-    return names.GANG in (service["metadata"].get("annotations") or {})
-
-
-def is_member(pod: Object) -> bool:
-    labels = pod["metadata"]["labels"]
-    return labels.get(names.ROLE) in tuple(PodRole) and labels.get(names.INDEX, "").isdigit()
-
-
 def by_member(pods: Sequence[Object]) -> Mapping[tuple[str, int], Object]:
     return {(p["metadata"]["labels"][names.ROLE], int(p["metadata"]["labels"][names.INDEX])): p for p in pods}

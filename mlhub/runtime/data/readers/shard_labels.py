@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shard says of a sample: its class, by a .cls or a field of the JSON beside it, and whether it is held out."""
+"""What a shard says of a sample: its class, by a .cls or a field of the JSON next to it, and whether it is held out."""
 
 from __future__ import annotations
 

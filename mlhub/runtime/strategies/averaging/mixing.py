@@ -1,23 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How replicas that train separately are combined: weighted means, block momentum, the elastic centre. Pure tensors."""
+"""How replicas that train separately are combined: block momentum, the elastic centre. Pure tensors."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-
-def weighted_mean(replicas: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """The mean of replicas. weights: one a replica, such as its number of examples; they need not add up to one."""
-    total = math.fsum(weights)
-    out = torch.zeros_like(replicas[0])
-    for replica, weight in zip(replicas, weights, strict=True):
-        out.add_(replica, alpha=weight / total)
-    return out
 
 
 @dataclass

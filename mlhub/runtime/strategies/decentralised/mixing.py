@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 Topology = Callable[[int, int, int], Sequence[int]]
@@ -33,20 +32,6 @@ TOPOLOGIES: Mapping[str, Topology] = {"ring": _ring, "exponential": _exponential
 def peers(topology: str, *, rank: int, n_workers: int, exchange: int) -> Sequence[int]:
     """The peers of a worker at an exchange; being a peer is mutual. Raises KeyError for an unknown topology."""
     return TOPOLOGIES[topology](rank, n_workers, exchange)
-
-
-def mixing_matrix(topology: str, *, n_workers: int, exchange: int = 0) -> Tensor:
-    """The mixing matrix, shape (n, n), symmetric and doubly stochastic: equal parts of a worker and its peers.
-
-    Every worker of a topology has as many peers as any other, so equal parts are doubly stochastic.
-    Source: Lian et al., D-PSGD, NIPS '17.
-    """
-    matrix = torch.zeros(n_workers, n_workers, dtype=torch.float64)
-    for rank in range(n_workers):
-        neighbours = peers(topology, rank=rank, n_workers=n_workers, exchange=exchange)
-        for other in (rank, *neighbours):
-            matrix[rank, other] = 1.0 / (len(neighbours) + 1)
-    return matrix
 
 
 @dataclass

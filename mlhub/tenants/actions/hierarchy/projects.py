@@ -32,7 +32,7 @@ from mlhub.tenants.models import (
 from mlhub.tenants.parts import OPENING_CHECKS, UNLISTED
 from mlhub.tenants.roles import Role
 
-# of an organisation, a team or a project: they go with it, as nobody can delete them by themselves
+# of an organisation, a team or a project: they go with it, as no one can delete them by themselves
 OWN_PARTS = (Membership, Invitation, User, UserQuota, QuotaBoost, QuotaRequest, RoleBinding)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -33,7 +33,24 @@ MOST_TYPES = 50
 MOST_GPUS = 1_000_000
 MAX_TYPE_CHARS = 100
 MOST_HALF_LIFE_S = 366 * 86400.0
-_CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
+_Check = tuple[Callable[[Any], bool], str]  # whether a value may be, and what to give instead
+_RECLAIM = dict(QuotaRules.RECLAIM)
+_LIMIT: _Check = (
+    lambda value: value is None or value >= 0, "Give 0 or more, or null for no limit."
+)  # fmt: skip
+_VALUES: Mapping[str, _Check] = {  # of rules that are no limits: what they may be
+    "reclaim": (_RECLAIM.__contains__, f"Give one of {', '.join(_RECLAIM)}."),
+    "shares_fairly": (lambda value: isinstance(value, bool), "Give true or false."),
+    "half_life_s": (
+        lambda value: value is not None and 0 <= value <= MOST_HALF_LIFE_S,
+        "Give seconds, up to a year; 0: what was used before does not count.",
+    ),
+    "weight": (lambda value: value is not None and 0 < value <= 1e6, "Give more than 0, 1 for the usual."),
+    "max_priority": (
+        lambda value: value is None or 0 <= value <= MOST_PRIORITY,
+        f"Give 0 to {MOST_PRIORITY}, or null for the usual.",
+    ),
+}
 
 
 def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, **changes: Any) -> QuotaRules:
@@ -163,31 +180,16 @@ def require_quota_right(owner: Owner, actor: User | None) -> None:
 
 
 def _check_values(changes: Mapping[str, Any]) -> None:
+    """Raises InvalidInputError for a rule that does not exist, or a value that it cannot have."""
     for field, value in changes.items():
         if field not in RULES:
             raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(RULES)}.")
         if field in ("budgets", *BY_TYPE):
             continue  # checked_budgets() and checked_types() have seen them
-        if field in _CHOICES:
-            if value not in _CHOICES[field]:
-                words = ", ".join(_CHOICES[field])
-                raise InvalidInputError(f"{field} is {value!r}.", field=field, remedy=f"Give one of {words}.")
-        elif field == "shares_fairly":
-            if not isinstance(value, bool):
-                raise InvalidInputError(f"shares_fairly is {value}.", field=field, remedy="Give true or false.")
-        elif field == "half_life_s":
-            if value is None or not 0 <= value <= MOST_HALF_LIFE_S:
-                remedy = "Give seconds, up to a year; 0: what was used before does not count."
-                raise InvalidInputError(f"half_life_s is {value}.", field=field, remedy=remedy)
-        elif field == "weight":
-            if value is None or not 0 < value <= 1e6:
-                raise InvalidInputError(f"weight is {value}.", field=field, remedy="Give more than 0, 1 for the usual.")
-        elif field == "max_priority":
-            if value is not None and not 0 <= value <= MOST_PRIORITY:
-                remedy = f"Give 0 to {MOST_PRIORITY}, or null for the usual."
-                raise InvalidInputError(f"max_priority is {value}.", field=field, remedy=remedy)
-        elif value is not None and value < 0:
-            raise InvalidInputError(f"{field} is {value}.", field=field, remedy="Give 0 or more, or null for no limit.")
+        is_valid, remedy = _VALUES.get(field, _LIMIT)
+        if not is_valid(value):
+            shown = repr(value) if isinstance(value, str) else value
+            raise InvalidInputError(f"{field} is {shown}.", field=field, remedy=remedy)
 
 
 def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> None:
@@ -299,7 +301,7 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
 
 
 def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str = "") -> None:
-    """Raises InvalidInputError when a guarantee of the owner, with those beside it, is more than what is above has.
+    """Raises InvalidInputError when the owner's guarantee, with those of its siblings, is more than what is above has.
 
     field: the input that is at fault. The caller holds the organisation's lock.
     """

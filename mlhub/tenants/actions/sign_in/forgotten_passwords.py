@@ -40,10 +40,10 @@ If it was not you, ignore this message: the password stays as it is.
 
 
 def ask_for_links(request: HttpRequest, account: str) -> None:
-    """Whoever signs in with a password and has that name or address gets a link by mail. Says to nobody who does.
+    """Accounts of that name or address that sign in with a password get a link by mail. No answer says which.
 
     Raises RateLimitedError after too many of one name or one address of the network, ConflictError where no mail server
-    is configured, UnavailableError when no worker can be told.
+    is configured, UnavailableError when no worker can be reached.
     """
     if not settings.HAS_MAIL_SERVER:
         raise ConflictError(

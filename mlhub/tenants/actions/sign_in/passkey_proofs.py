@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accepting what a passkey signed. As its device has verified the person, it stands for both factors.
 
-Failures are in the audit and lock nobody out: a signature cannot be guessed, and strangers could lock others.
+Failures are in the audit and lock no one out: a signature cannot be guessed, and strangers could lock others.
 """
 
 from __future__ import annotations

@@ -40,53 +40,6 @@ def test_deltas_add_up_scaled() -> None:
     assert weights.tolist() == [3.0, 3.0, 3.0]
 
 
-def descend(weights: torch.Tensor, point: torch.Tensor, velocity: torch.Tensor, momentum: float) -> None:
-    velocity.mul_(momentum).add_(weights - point)
-    weights.sub_(velocity, alpha=0.1)
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-@pytest.mark.parametrize("averages_momentum", [False, True])
-def test_averaging_at_every_step_is_descent_on_the_whole_batch(momentum: float, averages_momentum: bool) -> None:
-    points = random(3, 4)
-    replicas, speeds = [torch.zeros(4, dtype=torch.float64) for _ in range(3)], [torch.zeros(4).double()] * 3
-    speeds = [s.clone() for s in speeds]
-    whole, speed = torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
-    for _ in range(10):
-        for replica, point, velocity in zip(replicas, points, speeds, strict=True):
-            descend(replica, point, velocity, momentum)
-        mean = mixing.weighted_mean(replicas, [1, 1, 1])
-        replicas = [mean.clone() for _ in replicas]
-        if averages_momentum:
-            speeds = [mixing.weighted_mean(speeds, [1, 1, 1]) for _ in speeds]
-        descend(whole, points.mean(0), speed, momentum)
-    torch.testing.assert_close(replicas[0], whole, rtol=0, atol=1e-12)
-
-
-def test_averaging_at_every_second_step_is_another_training() -> None:
-    """As soon as workers' losses are curved differently; at every step it is not."""
-    points, curvatures = random(3, 4), torch.tensor([0.5, 1.0, 2.0]).double()
-
-    def trained(period: int) -> torch.Tensor:
-        replicas = torch.zeros(3, 4, dtype=torch.float64)
-        for step in range(10):
-            replicas -= 0.1 * curvatures[:, None] * (replicas - points)
-            if (step + 1) % period == 0:
-                replicas[:] = mixing.weighted_mean(list(replicas), [1, 1, 1])
-        return replicas[0]
-
-    whole = torch.zeros(4, dtype=torch.float64)
-    for _ in range(10):
-        whole -= 0.1 * (curvatures[:, None] * (whole - points)).mean(0)
-    torch.testing.assert_close(trained(1), whole, rtol=0, atol=1e-12)
-    assert (trained(2) - whole).abs().max() > 1e-3
-
-
-def test_means_weigh_by_examples() -> None:
-    found = mixing.weighted_mean([torch.tensor([0.0]), torch.tensor([4.0])], [3, 1])
-    assert found.tolist() == [1.0]
-
-
 def test_block_momentum_without_momentum_is_averaging() -> None:
     start, mean = random(4), random(4)
     block = mixing.BlockMomentum(start.clone(), momentum=0.0)
@@ -107,13 +60,22 @@ def test_block_momentum_goes_on_where_the_blocks_went() -> None:
     assert mixing.block_momentum_for(4) == 0.75
 
 
+def mixing_matrix(topology: str, *, n_workers: int, exchange: int = 0) -> torch.Tensor:
+    """What an exchange does to all weights, shape (n, n): equal parts of a worker and its peers."""
+    matrix = torch.zeros(n_workers, n_workers, dtype=torch.float64)
+    for rank in range(n_workers):
+        group = (rank, *gossip_mixing.peers(topology, rank=rank, n_workers=n_workers, exchange=exchange))
+        matrix[rank, list(group)] = 1.0 / len(group)
+    return matrix
+
+
 @pytest.mark.parametrize("topology", gossip_mixing.TOPOLOGIES)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
 def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
     values = random(n, 3)
     mean = values.mean(0)
     for exchange in range(60):
-        matrix = gossip_mixing.mixing_matrix(topology, n_workers=n, exchange=exchange)
+        matrix = mixing_matrix(topology, n_workers=n, exchange=exchange)
         assert torch.equal(matrix, matrix.T)
         values = matrix @ values
     torch.testing.assert_close(values, mean.expand(n, 3), rtol=0, atol=2e-5)
@@ -122,7 +84,7 @@ def test_gossip_keeps_the_mean_and_contracts(topology: str, n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 7])
 def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n: int) -> None:
-    values, matrix = random(n, 3), gossip_mixing.mixing_matrix("ring", n_workers=n)
+    values, matrix = random(n, 3), mixing_matrix("ring", n_workers=n)
     second = torch.linalg.eigvalsh(matrix.double()).abs().sort().values[-2].item()
     mean, distance = values.mean(0), (values - values.mean(0)).norm()
     for k in range(1, 15):
@@ -131,7 +93,7 @@ def test_gossip_on_a_ring_comes_together_as_fast_as_its_second_eigenvalue_says(n
 
 
 def test_gossip_with_everybody_is_averaging() -> None:
-    matrix = gossip_mixing.mixing_matrix("complete", n_workers=5)
+    matrix = mixing_matrix("complete", n_workers=5)
     values = random(5, 2)
     torch.testing.assert_close(matrix @ values, values.mean(0).expand(5, 2), rtol=0, atol=1e-15)
 

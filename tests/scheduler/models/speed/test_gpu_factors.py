@@ -49,7 +49,7 @@ def test_a_type_that_a_family_never_ran_on_is_predicted_from_others_with_an_erro
     speeds = speeds_of(*others, new)
     assert speeds.step_s(new, 1, gpu_type="v100") == pytest.approx(0.2)
     assert speeds.step_s(new, 1, gpu_type="k80") == pytest.approx(1.0, rel=0.15)
-    assert speeds.cautious_step_s(new, 1, gpu_type="k80") > 1.1 * speeds.step_s(new, 1, gpu_type="k80")
+    assert speeds.best_step_s(new, 1, gpu_type="k80") > 1.1 * speeds.step_s(new, 1, gpu_type="k80")
     assert 0.2 < speeds.step_s(new, 1, gpu_type="p100") < 1.0  # no family ran there: between the others
 
 

@@ -154,7 +154,7 @@ function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
   );
 }
 
-/** Those that are written beside the axis: its options, or round values that are not at its ends, where these are written. */
+/** Those that are written next to the axis: its options, or round values that are not at its ends, where these are written. */
 function placesOf({ scale, options }: ParallelAxis): number[] {
   if (options !== undefined) return options.length > MOST_OPTIONS_NAMED ? [scale.low, scale.high] : options.map((_, index) => index);
   if (scale.low === scale.high) return [];

@@ -6,7 +6,7 @@ import { isRecord } from "@/api/client";
 import type { ColumnChoice } from "@/api/types";
 
 export const AUTOMATIC = "";
-export const IGNORED = "ignore";
+const IGNORED = "ignore";
 
 export interface ChoiceValues {
   target: string;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said beside a job's name of the stream that keeps it current.
+// What is said next to a job's name of the stream that keeps it current.
 import { t } from "@lingui/core/macro";
 
 import type { StreamState } from "@/api/live/stream";

@@ -19,7 +19,7 @@ export function useLiveJob(id: string) {
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
 
-  // What comes while nobody listens is missed: whoever looks again reads it anew.
+  // What comes while no page listens is missed: one that is opened again reads it anew.
   useEffect(() => () => void client.invalidateQueries({ queryKey: liveKey(id), refetchType: "none" }), [client, id]);
 
   const refresh = () => {

@@ -28,7 +28,7 @@ interface Props {
   onNearEnd: () => void;
   /** Asked for the moving rows in view when jobs have made progress. */
   onRefresh: (ids: readonly string[]) => Promise<void>;
-  /** null: there is no room for a job beside the table. */
+  /** null: there is no room for a job next to the table. */
   choice: Choice | null;
 }
 
@@ -139,7 +139,7 @@ interface RowProps {
   columns: readonly ColumnName[] | null;
   tracks: CSSProperties;
   isSelected: boolean;
-  /** Whether it is shown beside the table. */
+  /** Whether it is shown next to the table. */
   isChosen: boolean;
   onSelect: (ids: readonly string[], isSelected: boolean) => void;
   measure: (node: Element | null) => void;

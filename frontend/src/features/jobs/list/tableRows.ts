@@ -103,7 +103,7 @@ export type JobTableRows = ReturnType<typeof useJobTable>;
  * The rows with those of `ids` as they are now: replaced where they are, gone where they no longer match, and, where the
  * newest come first, new jobs at the top. unplaced: ids that match and that have no place among the rows that are there.
  */
-export function patched(
+function patched(
   known: Rows,
   ids: ReadonlySet<string>,
   fresh: readonly JobRow[],

@@ -6,9 +6,9 @@ import { useNavigate } from "react-router";
 
 import type { JobRow } from "./tableRows";
 
-/** What is chosen is shown beside the table; where there is no room for that, rows lead to the jobs' pages. */
+/** What is chosen is shown next to the table; where there is no room for that, rows lead to the jobs' pages. */
 export interface Choice {
-  /** The id of the job that is shown beside the table. */
+  /** The id of the job that is shown next to the table. */
   chosen: string | undefined;
   /** isEntered: one wants to go on there, not in the table. */
   onChoose: (id: string, isEntered: boolean) => void;

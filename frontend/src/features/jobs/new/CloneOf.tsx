@@ -51,7 +51,7 @@ export function draftOf(job: Job): Draft {
 }
 
 /** What is left empty in the form is sent as such, so that it does not stay as in the original. */
-export function cloneJob(id: string, draft: Draft): Promise<Job> {
+function cloneJob(id: string, draft: Draft): Promise<Job> {
   const settings: Partial<JobSubmit> = requestOf(draft);
   delete settings.dataset; // the original's versions of all
   delete settings.datasets;

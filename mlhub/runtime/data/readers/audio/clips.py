@@ -36,7 +36,7 @@ class Clip:
 class ClipArchive:
     """clips: in the order of their names, held-out ones last. Raises BadInputError for an archive without any.
 
-    In tar files a clip may have its class beside it, as WebDataset writes it: 000.flac with 000.cls or 000.json.
+    In tar files a clip may have its class next to it, as WebDataset writes it: 000.flac with 000.cls or 000.json.
     field: of the JSON. has_targets: whether these files are read.
     """
 
@@ -95,20 +95,20 @@ class ClipArchive:
         seen = set[str]()
         for shard, members in self._tar.shards():
             listed = list(members)
-            beside = _labels_beside(listed)
+            labels = _labels_of(listed)
             for clip in _clips((member.name, member.size, member) for member in listed):
-                clip = self._labelled(clip, shard, beside.get(_key(clip.name), {}))
+                clip = self._labelled(clip, shard, labels.get(_key(clip.name), {}))
                 name = f"{shard}/{clip.name}" if clip.name in seen else clip.name
                 seen.add(name)
                 yield Clip(name, clip.label, clip.is_held_out, clip.size_bytes, clip.place)
 
-    def _labelled(self, clip: Clip, shard: str, beside: Mapping[str, TarMember]) -> Clip:
-        """With the class that is beside it. JSON counts where a field of it is named, or no folder names the class."""
-        counts = self._field is not None or CLASS_SUFFIX in beside or (JSON_SUFFIX in beside and not clip.label)
+    def _labelled(self, clip: Clip, shard: str, labels: Mapping[str, TarMember]) -> Clip:
+        """With the class that is next to it. JSON counts where a field of it is named, or no folder names the class."""
+        counts = self._field is not None or CLASS_SUFFIX in labels or (JSON_SUFFIX in labels and not clip.label)
         if not counts or not self._has_targets:
             return clip
         assert self._tar is not None
-        label = label_of(self._tar, clip.name, beside, field=self._field, layout=SHARDS_LAYOUT)
+        label = label_of(self._tar, clip.name, labels, field=self._field, layout=SHARDS_LAYOUT)
         return replace(clip, label=label, is_held_out=is_held_out(shard, clip.name))
 
 
@@ -117,7 +117,7 @@ def numbers_of(labels: Mapping[str, int]) -> dict[str, int]:
     return {label: i for i, label in enumerate(sorted(labels))}
 
 
-def _labels_beside(members: Iterable[TarMember]) -> dict[str, dict[str, TarMember]]:
+def _labels_of(members: Iterable[TarMember]) -> dict[str, dict[str, TarMember]]:
     """By the key of a sample the files that may have its class, by their suffixes."""
     found: dict[str, dict[str, TarMember]] = {}
     for member in members:

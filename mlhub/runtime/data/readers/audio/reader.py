@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audio in folders, one folder a class: class/clip.wav, also below one common folder, or below train/ and test/; and in
-shards, each clip with its class beside it.
+shards, each clip next to its class.
 
 A clip becomes one channel at the dataset's rate and of its length, and is decoded whenever it is read.
 """
@@ -70,7 +70,7 @@ class AudioExamples(LongExamples):
 
 
 class AudioFolderReader:
-    """Options: target (the field of the JSON beside a clip), sample_rate (Hz), clip_s (seconds), targets."""
+    """Options: target (the field of the JSON next to a clip), sample_rate (Hz), clip_s (seconds), targets."""
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
         has_targets, field = wants_targets(options), options.get("target")
@@ -116,7 +116,7 @@ def _checked(archive: ClipArchive, *, has_targets: bool) -> list[ClipFacts]:
     found, faults, n_bytes = list[ClipFacts](), list[str](), 0
     for clip in archive.clips:
         if has_targets and not clip.label:
-            faults.append(f"{clip.name} is in no folder, and has no .cls or .json beside it, so it has no class")
+            faults.append(f"{clip.name} is in no folder, and has no .cls or .json next to it, so it has no class")
             continue
         try:
             facts = _facts(archive, clip)

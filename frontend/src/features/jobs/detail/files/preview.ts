@@ -5,7 +5,7 @@ import { Problem } from "@/api/client";
 export type PreviewKind = "text" | "table" | "image";
 
 export const HEAD_BYTES = 64 * 1024; // of texts and tables
-export const MOST_IMAGE_BYTES = 5 * 1024 * 1024;
+const MOST_IMAGE_BYTES = 5 * 1024 * 1024;
 const MOST_ROWS = 50;
 const TEXTS = "txt log md rst json jsonl yaml yml toml ini cfg py sh out err html svg xml tex".split(" ");
 const IMAGES: Record<string, string> = {

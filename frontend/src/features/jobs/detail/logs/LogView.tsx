@@ -18,7 +18,7 @@ import { LogMinimap } from "./LogMinimap";
 import { LogToolbar, type LogSettings } from "./LogToolbar";
 import classes from "./LogView.module.css";
 import { type LogFilter, type LogStart, findError, logQuery, overviewQuery } from "./logQueries";
-import { hasLine, logRows } from "./logRows";
+import { hasLine, type LogRow, logRows } from "./logRows";
 
 interface Props {
   id: string;
@@ -81,20 +81,14 @@ export function LogView({ id, attempts, isLive }: Props) {
   }
 
   const jump = useMutation({
-    mutationFn: (where: Jump) => findError(id, startOfJump(where), filterOf({ ...NOTHING_ASKED, pod: asked.pod })),
+    mutationFn: (where: Jump) => {
+      const gone = target === null ? undefined : rows.find((row) => hasLine(row, target.seq));
+      return findError(id, startOfJump(where, gone, view), filterOf({ ...NOTHING_ASKED, pod: asked.pod }));
+    },
     onSuccess: (seq) => {
       if (seq !== null) show(seq, asked.pod);
     },
   });
-
-  /** From the row that was gone to, a whole traceback perhaps, while it is in view; else from what is. */
-  function startOfJump(where: Jump): { after: number } | { before: number } {
-    const row = target === null || where === "first" ? undefined : rows.find((one) => hasLine(one, target.seq));
-    const isInView = row !== undefined && view !== null && row.line.seq >= view.top && row.line.seq <= view.bottom;
-    const [from, to] = isInView ? [row.traceback[0]?.seq ?? row.line.seq, row.line.seq] : [view?.top ?? 0, (view?.top ?? 1) - 1];
-    if (where === "first") return { after: 0 };
-    return where === "next" ? { after: Math.max(0, to) } : { before: from };
-  }
 
   /** Where the minimap was clicked: the first error there, or else what is there. */
   const go = useMutation({
@@ -167,21 +161,7 @@ export function LogView({ id, attempts, isLive }: Props) {
                 {emptyText(shown, isLive)}
               </Text>
             }
-            action={
-              shown.search === ""
-                ? undefined
-                : ({ seq, number }) => (
-                    <ActionIcon
-                      size="xs"
-                      variant="subtle"
-                      ml={4}
-                      aria-label={t`Show line ${number} in its context`}
-                      onClick={() => show(seq, "")}
-                    >
-                      <Icon name="file" size={12} />
-                    </ActionIcon>
-                  )
-            }
+            action={shown.search === "" ? undefined : ({ seq, number }) => <ContextButton number={number} onShow={() => show(seq, "")} />}
           />
         )}
         {overview !== undefined && (
@@ -190,6 +170,23 @@ export function LogView({ id, attempts, isLive }: Props) {
       </div>
     </div>
   );
+}
+
+/** Of a line that a search found. */
+function ContextButton({ number, onShow }: { number: number; onShow: () => void }) {
+  return (
+    <ActionIcon size="xs" variant="subtle" ml={4} aria-label={t`Show line ${number} in its context`} onClick={onShow}>
+      <Icon name="file" size={12} />
+    </ActionIcon>
+  );
+}
+
+/** From the row that was gone to, a whole traceback perhaps, while it is in view; else from what is. */
+function startOfJump(where: Jump, row: LogRow | undefined, view: LogViewport | null): { after: number } | { before: number } {
+  if (where === "first") return { after: 0 };
+  const isInView = row !== undefined && view !== null && row.line.seq >= view.top && row.line.seq <= view.bottom;
+  const [from, to] = isInView ? [row.traceback[0]?.seq ?? row.line.seq, row.line.seq] : [view?.top ?? 0, (view?.top ?? 1) - 1];
+  return where === "next" ? { after: Math.max(0, to) } : { before: from };
 }
 
 function filterOf({ pod, search, isRegex }: LogSettings): LogFilter {

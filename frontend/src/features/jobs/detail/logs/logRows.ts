@@ -45,7 +45,7 @@ export function hasLine({ line, traceback, isFolded }: LogRow, seq: number): boo
 }
 
 /** The lines of each complete traceback, with those of the exceptions that it followed from. */
-export function findTracebacks(lines: readonly LogLine[]): LogLine[][] {
+function findTracebacks(lines: readonly LogLine[]): LogLine[][] {
   const found: LogLine[][] = [];
   const begun = new Map<string, Begun>(); // by pod
   for (const line of lines) {

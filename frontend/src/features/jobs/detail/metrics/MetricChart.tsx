@@ -65,7 +65,7 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, setting
 });
 
 /** The points that are shown, a row each, without smoothing. */
-export function csvOfCurves(curves: ReadonlyMap<string, readonly CurvePoint[]>): string {
+function csvOfCurves(curves: ReadonlyMap<string, readonly CurvePoint[]>): string {
   const rows = [...curves].flatMap(([key, points]) =>
     points.map(({ step, epoch, value, at, attempt_number }) => [key, step, epoch, value, at, attempt_number] as const),
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job beside the list: what people look at most of its page, live by the job's own stream, and what can be done to it.
+// One job next to the list: what people look at most of its page, live by the job's own stream, and what can be done to it.
 import { t } from "@lingui/core/macro";
 import { Group, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { Suspense } from "react";

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import type { JobDetail } from "@/api/types";
 
-export const TAB_NAMES = [
+const TAB_NAMES = [
   "overview", "why", "timeline", "metrics", "logs", "profile", "placement", "checkpoints", "artifacts", "code", "configuration", "events",
 ] as const;
 export type TabName = (typeof TAB_NAMES)[number];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of jobs and, beside it, the one that was chosen; the line between them can be moved. Escape closes the job, and the
+// The list of jobs and, next to it, the one that was chosen; the line between them can be moved. Escape closes the job, and the
 // keyboard is in its row again.
 import { t } from "@lingui/core/macro";
 import { ActionIcon, CloseButton, Group } from "@mantine/core";
@@ -18,7 +18,7 @@ const JobPanel = lazyComponent(async () => (await import("../../detail/panel/Job
 
 interface Props {
   chosen: string | undefined;
-  /** How often one asked to go on in the job that is beside the list. */
+  /** How often one asked to go on in the job that is next to the list. */
   nEntered: number;
   onClose: () => void;
   children: ReactNode;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job that is shown beside the list: it is in the address, so that a link, a reload and going back show the same.
+// The job that is shown next to the list: it is in the address, so that a link, a reload and going back show the same.
 import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
 
-/** From here on there is room for a job beside the list. */
+/** From here on there is room for a job next to the list. */
 const WIDE = "(min-width: 75em)";
 
 export function useChosenJob() {

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a training that do not go together: with its strategy, with its batch, with its data."""
+
+from __future__ import annotations
+
+from mlhub.runtime.data.readers import Split
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model.hyperparameters import Settings
+from mlhub.runtime.strategies.catalogue.schema import StrategySpec
+from mlhub.wire.launch import TrainingSpec
+
+NOT_COMPILED = ("pipeline", "tensor", "hybrid", "fully_sharded", "sparse_rows", "sufficient_factor_broadcasting")
+ON_ALL_REDUCE = ("auto", "all_reduce")
+BFLOAT16 = "Give bfloat16, which needs no scaling"
+
+
+def check_settings(settings: Settings, strategy: StrategySpec, training: TrainingSpec) -> None:
+    """Raises BadInputError for settings that the strategy does not train with, or an impossible range of the batch."""
+    if settings.compile and strategy.name in NOT_COMPILED:
+        raise BadInputError(
+            f"The strategy {strategy.name} calls parts of the model, which torch.compile does not see.",
+            field="hyperparameters.compile",
+            remedy="Leave compile out, or choose the strategy all_reduce.",
+        )
+    if strategy.name not in ON_ALL_REDUCE:
+        _check_without_all_reduce(settings, strategy.name)
+    if settings.max_batch_size is not None and settings.max_batch_size < training.batch_size:
+        raise BadInputError(
+            f"max_batch_size {settings.max_batch_size} is below the batch size {training.batch_size}.",
+            field="hyperparameters.max_batch_size",
+            remedy="Give at least batch_size, from which the batch grows.",
+        )
+
+
+def _check_without_all_reduce(settings: Settings, strategy: str) -> None:
+    instead = "or choose the strategy all_reduce."
+    refusals = (
+        ("precision", settings.precision == "float16", "does not train in float16", BFLOAT16),
+        ("ema_decay", settings.ema_decay is not None, "averages no weights", "Leave it out"),
+        ("lr_schedule", settings.lr_schedule == "plateau", "cannot lower the rate on a plateau", "Leave it out"),
+        ("max_batch_size", settings.max_batch_size is not None, "keeps its batch", "Leave max_batch_size out"),
+    )
+    for name, is_asked, why_not, remedy in refusals:
+        if is_asked:
+            raise BadInputError(
+                f"The strategy {strategy} {why_not}.", field=f"hyperparameters.{name}", remedy=f"{remedy}, {instead}"
+            )
+
+
+def check_batch_size(training: TrainingSpec, data: Split) -> None:
+    """Raises BadInputError for a batch of more examples than there are."""
+    if training.batch_size > len(data.train):
+        raise BadInputError(
+            f"The batch size {training.batch_size} is larger than the {len(data.train)} training examples.",
+            field="batch_size",
+            remedy=f"Give at most {len(data.train)}.",
+        )
+
+
+def check_memory_format(settings: Settings, data: Split) -> None:
+    """Raises BadInputError for an order of channels where there are none."""
+    shape = list(data.facts.get("input_shape", ()))
+    if settings.memory_format == "channels_last" and len(shape) != 3:
+        raise BadInputError(
+            f"channels_last is a memory format of images, and an example has the shape {shape}.",
+            field="hyperparameters.memory_format",
+            remedy="Leave memory_format out.",
+        )
