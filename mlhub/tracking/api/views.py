@@ -41,8 +41,8 @@ class RunFilter(django_filters.FilterSet):
     search = django_filters.CharFilter(
         method="by_text",
         help_text="Only those of which each word is in the name, project or owner, or begins the id, in any case; of a "
-        "word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name; loss<0.5 (>, <=, "
-        ">=): with a parameter, or the newest value of a metric, of which this is so. Quotation marks keep spaces.",
+        "word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name; loss<0.5 (>, "
+        "<=, >=): with a parameter, or the newest value of a metric, of which this is so. Quotation marks keep spaces.",
     )
     status = django_filters.ChoiceFilter(choices=RunStatus.choices, help_text="Only those of this status.")
 
