@@ -31,6 +31,9 @@ STATUS: dict[type[errors.DomainError], int] = {
 }
 CONTENT_TYPE = "application/problem+json"
 DATABASE_RETRY_S = 5
+NOT_FOUND_REMEDY = (
+    "It was deleted, or you have no role in its project or organisation: ask who gave you the address for one."
+)
 Described = tuple[int, dict[str, Any], dict[str, str]]  # status, body, headers
 
 
@@ -49,7 +52,7 @@ def exception_handler(exception: Exception, context: dict[str, Any]) -> JsonResp
 def describe(exception: BaseException | None) -> Described | None:
     """Status, body and headers; None for an unexpected exception."""
     if isinstance(exception, Http404):
-        exception = exceptions.NotFound()
+        exception = errors.NotFoundError("There is nothing here that you may see.", remedy=NOT_FOUND_REMEDY)
     elif isinstance(exception, PermissionDenied):
         exception = exceptions.PermissionDenied()
     elif isinstance(exception, OperationalError | InterfaceError):

@@ -22,6 +22,7 @@ from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.logs.log_store import store_log
 from mlhub.metrics.measurements.batch_changes import record_batch_change
 from mlhub.metrics.measurements.plausibility import TIMES
+from mlhub.metrics.measurements.progress import without_close_progress
 from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
 from mlhub.metrics.measurements.server_restarts import record_server_return
 from mlhub.metrics.measurements.speeds import as_gang, keep_staleness, learn
@@ -193,7 +194,7 @@ def _check_lines(number: int, lines: Sequence[Any]) -> None:
 
 def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report], cursor: StreamCursor) -> None:
     points = PointBatch(attempt, cursor)
-    for report in reports:
+    for report in without_close_progress(reports):
         if not pod.may_send(report):
             raise InvalidInputError(
                 f"{pod.role} {pod.index} may not send {report.type} reports; worker 0 speaks for the gang.",

@@ -65,6 +65,16 @@ def test_an_address_that_is_not_there_is_a_problem(cast, address, method):
     assert is_problem(getattr(cast.client(cast.alice), method)(address), 404, "not_found")
 
 
+def test_what_one_may_not_see_says_whom_to_ask(cast):
+    texts = []
+    for pk in (cast.project_a.pk, "01a21f07-64bb-74d0-a49e-d70ff3b80115"):
+        found = cast.client(cast.charlie).get(f"/api/v1/projects/{pk}")
+        assert is_problem(found, 404, "not_found")
+        texts.append((found.json()["detail"], found.json()["remedy"]))
+    assert "no role" in texts[0][1]
+    assert texts[0] == texts[1], "nor does it say whether there is one"
+
+
 def test_the_title_of_a_wrong_method_is_no_template(cast):
     answer = cast.client(cast.alice).put("/api/v1/projects", {})
     assert is_problem(answer, 405, "method_not_allowed")

@@ -43,6 +43,11 @@ def test_the_first_administrator_signs_up_with_the_printed_code_and_is_signed_in
     assert "address" in Event.objects.get(kind="user.created").facts
 
 
+@pytest.mark.parametrize("between", ["", " ", "_", " - "])
+def test_what_groups_the_letters_of_the_code_does_not_matter(db, between):
+    assert set_up(APIClient(), code=setup_code().replace("-", between)).status_code == 201
+
+
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [

@@ -215,8 +215,35 @@ def test_runs_are_found_by_words_of_their_names_owners_and_ids_and_by_parameters
     assert found("stage=draft=1") == ["second try"]
     assert found("LR=0.1") == found("0.1") == found("l=0.1") == found("lr=0.1 note=y") == []
     assert found("lr=0.1 note=x") == ["first"]
+    params = [Entry("optimizer", "SGD with momentum"), Entry("decay", "1e-05")]
+    actions.log_batch(Caller(cast.alice), other, LogBatch([], params))
+    assert found('optimizer="SGD with momentum"') == found('"optimizer=sgd with momentum" try') == ["second try"]
+    assert found('"second try"') == ["second try"]
+    assert found('"try second"') == found("optimizer=SGD with momentum") == []
+    assert found('lr=.15 "') == ["second try"], "a quotation that is only begun"
+    assert found("decay=1e-5") == found("decay=0.00001") == found("lr=.15") == ["second try"]
     refused = cast.client(cast.bob).get("/api/v1/runs", {"search": "a " * 9})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "search")
+
+
+def test_runs_are_found_by_numbers_that_are_above_or_below(cast: Cast, run: Run) -> None:
+    """Of metrics the newest value counts; of parameters that are no number nothing holds."""
+    other = actions.create_run(Caller(cast.alice), cast.project_a, name="second", started_ms=1)
+    points = [LoggedPoint("loss", 0.9, 1, 1), LoggedPoint("loss", 0.25, 2, 2)]
+    params = [Entry("lr", "3e-1"), Entry("layers", "many"), Entry("huge", "1e999")]
+    actions.log_batch(Caller(cast.alice), other, LogBatch(points, params))
+
+    def found(text: str) -> list[str]:
+        answer = cast.client(cast.bob).get("/api/v1/runs", {"search": text})
+        assert answer.status_code == 200, answer.content
+        return [row["name"] for row in answer.json()["results"]]
+
+    assert found("lr>0.1") == found("lr>=.3") == ["second"]
+    assert found("lr>=0.1") == found("lr<1") == ["second", "first"]
+    assert found("loss<=0.25") == ["second", "first"]
+    assert found("loss>0.24") == ["second"]
+    for nothing in ("loss>0.25", "broken>0", "layers>0", "huge>0", "lr>many", "lr>nan", "lr>", ">1", "lr><1", "none<1"):
+        assert found(nothing) == [], nothing
 
 
 def test_strangers_see_nothing_of_it(cast: Cast, run: Run) -> None:

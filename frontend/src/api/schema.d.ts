@@ -22135,7 +22135,7 @@ export interface operations {
                 parent_job?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
-                /** @description Only those of which each word is in the name, project or owner, or begins the id, in any case; of a word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name. */
+                /** @description Only those of which each word is in the name, project or owner, or begins the id, in any case; of a word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name; loss<0.5 (>, <=, >=): with a parameter, or the newest value of a metric, of which this is so. Quotation marks keep spaces. */
                 search?: string;
                 /**
                  * @description Only those of this status.

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Navigate, useLocation } from "react-router";
 
+import { pageOfMlflow } from "@/app/mlflowAddress";
 import { Problem } from "@/api/client";
 import { meQuery } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
@@ -13,7 +14,9 @@ import { Page } from "@/components/layout/Page";
 
 export function SignedIn({ children }: { children: ReactNode }) {
   const me = useQuery(meQuery);
-  const { pathname, search } = useLocation();
+  const { pathname, search, hash } = useLocation();
+  const page = pathname === "/" ? pageOfMlflow(hash) : null;
+  if (page !== null) return <Navigate to={page} replace />;
   if (me.error instanceof Problem && me.error.status === 401) {
     return <Navigate to={`/sign-in?next=${encodeURIComponent(pathname + search)}`} replace />;
   }

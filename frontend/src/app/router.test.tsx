@@ -2,6 +2,7 @@
 // Pages whose code comes when they are shown: the shell does not wait for it, and its absence is explained.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
 import { createMemoryRouter, Link, type RouteObject, RouterProvider } from "react-router";
 import { describe, expect, it } from "vitest";
 
@@ -9,6 +10,7 @@ import { Providers } from "@/app/Providers";
 import { createQueryClient } from "@/app/queries";
 import { shellRoute } from "@/app/router";
 import { pageChunk } from "@/lib/chunk";
+import { server } from "@/testing/server";
 
 function open(...pages: RouteObject[]) {
   const router = createMemoryRouter([shellRoute(pages)], { initialEntries: ["/first"] });
@@ -39,6 +41,26 @@ describe("A page's chunk", () => {
     expect(await screen.findByRole("alert")).toHaveTextContent("MLHub was probably updated since you opened it");
     expect(screen.getByRole("button", { name: "Reload" })).toBeVisible();
     expect(screen.getByRole("link", { name: "Jobs" })).toBeVisible();
+  });
+
+  it("is waited for while the server is away, and the page that is shown stays", async () => {
+    let tries = 0;
+    let asked = 0;
+    server.use(
+      http.head("/favicon.svg", () => {
+        asked += 1;
+        return asked === 1 ? HttpResponse.error() : new HttpResponse(null, { status: asked === 2 ? 502 : 200 });
+      }),
+    );
+    const { user } = open(
+      { path: "first", element: <Link to="/second">Onwards</Link> },
+      { path: "second", lazy: pageChunk("jobs", () => (++tries < 3 ? isMissing() : Promise.resolve(() => "The second page"))) },
+    );
+    await user.click(await screen.findByRole("link", { name: "Onwards" }));
+    await expect.poll(() => asked).toBeGreaterThan(0);
+    expect(screen.getByRole("link", { name: "Onwards" })).toBeVisible();
+    expect(await screen.findByText("The second page")).toBeVisible();
+    expect(screen.queryByRole("alert")).not.toBeInTheDocument();
   });
 
   it("says so too when it is missing on the way from another page", async () => {

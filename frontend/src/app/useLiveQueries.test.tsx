@@ -30,6 +30,8 @@ describe("The stream of everything", () => {
     );
     renderPage("/runs");
     await screen.findByText("No runs yet");
+    expect(screen.getAllByText("Connecting")).not.toHaveLength(0);
+    expect(screen.queryByText(/^Offline/)).not.toBeInTheDocument();
     expect(reads).toHaveBeenCalledTimes(1);
     const stream = FakeEventSource.of("/api/v1/stream");
     act(() => stream.emit("changed", { kinds: ["delivery"] }));

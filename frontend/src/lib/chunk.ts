@@ -5,6 +5,8 @@ import { type ComponentType, lazy } from "react";
 
 import { loadTexts } from "@/locales/locale";
 
+const AGAIN_MS = 2_000;
+
 /** Code did not arrive: most often a new version of MLHub has replaced the files of the one that is shown. */
 export class ChunkLoadError extends Error {
   constructor(cause: unknown) {
@@ -28,10 +30,32 @@ export function lazyComponent<Props>(load: () => Promise<ComponentType<Props>>) 
   return lazy(async () => ({ default: await loaded(load) }));
 }
 
+/** While the server cannot be reached it waits: what is on the page stays, with what was typed into it. */
 async function loaded<T>(load: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await load();
+    } catch (error) {
+      if (await isReachable()) return lastTry(load, error);
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+/** The server may have come back in between. */
+async function lastTry<T>(load: () => Promise<T>, cause: unknown): Promise<T> {
   try {
     return await load();
-  } catch (error) {
-    throw new ChunkLoadError(error);
+  } catch {
+    throw new ChunkLoadError(cause);
+  }
+}
+
+async function isReachable(): Promise<boolean> {
+  try {
+    const { status } = await fetch("/favicon.svg", { method: "HEAD", cache: "no-store" });
+    return status < 500; // what stands before a server that is away answers 502 to 504
+  } catch {
+    return false;
   }
 }

@@ -48,6 +48,7 @@ export const server = setupServer(
   answers("/api/v1/jobs/{id}/artifacts", []),
   answers("/api/v1/jobs/{id}/checkpoints", []),
   answers("/api/v1/models/{id}/versions/{version}/lineage", { version: "", nodes: [], edges: [], n_left_out: 0 }),
+  http.head("/favicon.svg", () => new HttpResponse()),
   http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview())),
   http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
   answers("/api/v1/organisations/{id}/quota-tree", { may_edit: false, owners: [] }),

@@ -4397,7 +4397,9 @@ class RunsOperations:
         parent_job: Only those that this job's pods started.
         project: Only those of this project, by id or name.
         search: Only those of which each word is in the name, project or owner, or begins the id, in any case; of a
-        word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name.
+        word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name; loss<0.5 (>,
+        <=, >=): with a parameter, or the newest value of a metric, of which this is so. Quotation marks keep
+        spaces.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """

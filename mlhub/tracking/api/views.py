@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import django_filters
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -16,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_query
-from mlhub.core.errors import InvalidQueryError, NotFoundError
+from mlhub.core.errors import NotFoundError
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
@@ -24,14 +23,13 @@ from mlhub.tenants.sign_in.authentication import caller
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.api import serializers as s
 from mlhub.tracking.curves import read_curve
-from mlhub.tracking.models import Run, RunParam, RunStatus, RunTag
+from mlhub.tracking.models import Run, RunStatus
+from mlhub.tracking.run_search import search
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 RELATED = ("project__organisation", "created_by")
-SEARCHED = ("name", "project__name", "created_by__username")
-MAX_WORDS = 8
 
 
 class RunFilter(django_filters.FilterSet):
@@ -43,7 +41,8 @@ class RunFilter(django_filters.FilterSet):
     search = django_filters.CharFilter(
         method="by_text",
         help_text="Only those of which each word is in the name, project or owner, or begins the id, in any case; of a "
-        "word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name.",
+        "word such as lr=0.1, those with a parameter or tag of that name and value; lr=: of that name; loss<0.5 (>, "
+        "<=, >=): with a parameter, or the newest value of a metric, of which this is so. Quotation marks keep spaces.",
     )
     status = django_filters.ChoiceFilter(choices=RunStatus.choices, help_text="Only those of this status.")
 
@@ -52,27 +51,7 @@ class RunFilter(django_filters.FilterSet):
         fields: list[str] = []
 
     def by_text(self, rows: QuerySet[Run], name: str, text: str) -> QuerySet[Run]:
-        words = text.split()
-        if len(words) > MAX_WORDS:
-            raise InvalidQueryError(
-                f"The search has {len(words)} words.", field=name, remedy=f"Give at most {MAX_WORDS}."
-            )
-        rows = rows.alias(id_text=Cast("id", CharField()))
-        for word in words:
-            anywhere = Q(id_text__startswith=word.lower())
-            for place in SEARCHED:
-                anywhere |= Q(**{f"{place}__icontains": word})
-            for entries in (RunParam, RunTag) if "=" in word else ():
-                anywhere |= Q(Exists(_named(entries, word)))
-            rows = rows.filter(anywhere)
-        return rows
-
-
-def _named(entries: type[RunParam] | type[RunTag], word: str) -> QuerySet[Any]:
-    """Those of a run that are KEY=VALUE; found by its key, not by looking through all that it has."""
-    key, _, value = word.partition("=")
-    of_key: QuerySet[Any] = entries.objects.filter(run=OuterRef("pk"), key=key)
-    return of_key.filter(value__iexact=value) if value else of_key
+        return search(rows, text, field=name)
 
 
 class RunsView(VisibleMixin, generics.ListAPIView[Run]):

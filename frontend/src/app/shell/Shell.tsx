@@ -148,6 +148,7 @@ function Brand() {
 
 /** Whether changes appear by themselves; otherwise of when the page is. */
 function Liveness({ isConnected, staleSince }: StreamState) {
+  const isFirst = !isConnected && staleSince === null;
   const since = staleSince === null ? "" : t` since ${clock(staleSince)}`;
   return (
     <span
@@ -156,7 +157,7 @@ function Liveness({ isConnected, staleSince }: StreamState) {
       role="status"
       title={isConnected ? t`Changes appear automatically.` : t`Reconnecting: nothing was heard of the server${since}.`}
     >
-      {isConnected ? t`Live` : t`Offline${since}`}
+      {isConnected ? t`Live` : isFirst ? t`Connecting` : t`Offline${since}`}
     </span>
   );
 }

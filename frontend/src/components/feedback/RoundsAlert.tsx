@@ -13,7 +13,7 @@ type Rounds = SchedulerStatus["rounds"];
 const CAUSES: Record<NonNullable<Rounds["cause"]>, string> = {
   loop_away: t`The process that schedules does not run, or hangs.`,
   backend_away: t`The cluster cannot be reached.`,
-  rounds_fail: t`Every scheduling round ends with an error.`,
+  rounds_fail: t`Every scheduling round ends with an error, or takes very long.`,
 };
 
 export function RoundsAlert({ rounds }: { rounds: Rounds }) {

@@ -73,7 +73,7 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
     return (
       <Section title={t`Curves`}>
         <Text size="sm" c="dimmed">
-          {t`None of these jobs has reported a metric.`}
+          {t`None of these has reported a metric.`}
         </Text>
       </Section>
     );

@@ -60,7 +60,7 @@ export function ModelPage() {
       back={BACK}
       subtitle={
         <>
-          {home} {description}
+          {home} {project !== null && description !== "" && "·"} {description}
         </>
       }
       actions={

@@ -101,6 +101,11 @@ function Found({ version, isMine, mayTry }: Omit<Props, "id"> & { version: Model
           )}
         </Stack>
       </Paper>
+      {mayTry && version.downloads.export !== null && trainedOn !== null && (
+        <Suspense fallback={null}>
+          <TryIt key={version.id} version={version} datasetVersion={trainedOn.id} />
+        </Suspense>
+      )}
       <Suspense fallback={null}>
         <NotesSection key={version.id} version={version} isMine={isMine} />
       </Suspense>
@@ -112,11 +117,6 @@ function Found({ version, isMine, mayTry }: Omit<Props, "id"> & { version: Model
       {isMine && version.state === "ready" && (
         <Suspense fallback={null}>
           <Aliases key={version.id} version={version} />
-        </Suspense>
-      )}
-      {mayTry && version.downloads.export !== null && trainedOn !== null && (
-        <Suspense fallback={null}>
-          <TryIt key={version.id} version={version} datasetVersion={trainedOn.id} />
         </Suspense>
       )}
     </Stack>

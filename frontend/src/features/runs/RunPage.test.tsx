@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import type { Run, RunDetail, RunMetric } from "@/api/types";
 import { AT, VISION, job, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { answers, page, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 const RUN: Run = {
   id: "00000000-0000-7000-8000-00000000aa01",
@@ -55,6 +55,31 @@ it("lists runs, and leads to one of them", async () => {
   await user.click(within(table).getByRole("link", { name: "calm-lake-1" }));
   expect(await screen.findByRole("heading", { name: "calm-lake-1" })).toBeVisible();
   expect(router.state.location.pathname).toBe(`/runs/${RUN.id}`);
+});
+
+it("is led to by the address that MLflow's client prints at a run's end", async () => {
+  const { router } = shown(`/#/experiments/${VISION.id}/runs/${RUN.id}`);
+  expect(await screen.findByRole("heading", { name: "calm-lake-1" })).toBeVisible();
+  expect(router.state.location).toMatchObject({ pathname: `/runs/${RUN.id}`, hash: "" });
+});
+
+it.each([
+  [`/#/experiments/${VISION.id}`, "/runs", `?project=${VISION.id}`],
+  ["/#/models/churn/versions/2", "/models", ""],
+  ["/#sign-in", "/", ""],
+])("leads from MLflow's address %s to %s", async (address, pathname, search) => {
+  const { router } = shown(address);
+  await screen.findByRole("navigation", { name: "Main" });
+  expect(router.state.location).toMatchObject({ pathname, search });
+});
+
+it("leads from a run that a job logs to, which has the job's id, to the job's page", async () => {
+  server.use(
+    http.get("/api/v1/runs/:id", () => problem(404, { detail: "There is no such run." })),
+    answers("/api/v1/jobs/{id}", job()),
+  );
+  const { router } = renderPage(`/runs/${job().id}`);
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
 });
 
 it("leads from selected runs to the page that compares them", async () => {
@@ -175,7 +200,7 @@ it("searches runs on the server, with what was searched in the address", async (
 it("says of a search without a result how parameters are found, and leads back to all", async () => {
   server.use(answers("/api/v1/runs", page<Run>([])));
   renderPage("/runs?search=lr");
-  expect(await screen.findByText(/found as name=value/)).toBeVisible();
+  expect(await screen.findByText(/parameters and tags as lr=0.1/)).toBeVisible();
   expect(screen.getByRole("searchbox", { name: "Search" })).toHaveValue("lr");
   expect(screen.getByRole("link", { name: "Show all runs" })).toHaveAttribute("href", "/runs");
 });

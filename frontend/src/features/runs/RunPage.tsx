@@ -2,9 +2,9 @@
 // One run from elsewhere: what it was given, its curves and its files.
 import { plural, t } from "@lingui/core/macro";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useParams } from "react-router";
+import { Navigate, useNavigate, useParams } from "react-router";
 
-import { api, unwrap } from "@/api/client";
+import { api, Problem, unwrap } from "@/api/client";
 import { canDelete, useMe } from "@/api/session";
 import type { RunDetail } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
@@ -18,7 +18,7 @@ import { Page } from "@/components/layout/Page";
 import { RunMetrics } from "@/features/runs/RunMetrics";
 import { Datasets, Entries, Files } from "@/features/runs/RunParts";
 import { RunStatusBadge } from "@/components/display/RunStatusBadge";
-import { runQuery } from "@/features/runs/queries";
+import { jobOfRunQuery, runQuery } from "@/features/runs/queries";
 
 const BACK = <BackLink to="/runs">{t`Runs`}</BackLink>;
 
@@ -26,10 +26,13 @@ export function RunPage() {
   const { id = "" } = useParams();
   const me = useMe();
   const run = useQuery(runQuery(id));
+  const isMissing = run.error instanceof Problem && run.error.status === 404;
+  const job = useQuery({ ...jobOfRunQuery(id), enabled: isMissing });
+  if (isMissing && job.data) return <Navigate to={`/jobs/${id}`} replace />;
   if (!run.data) {
     return (
       <Page title={t`Run`} back={BACK}>
-        {run.error ? <ProblemAlert error={run.error} onRetry={() => void run.refetch()} /> : <Loading />}
+        {run.error && !(isMissing && job.isPending) ? <ProblemAlert error={run.error} onRetry={() => void run.refetch()} /> : <Loading />}
       </Page>
     );
   }

@@ -12,6 +12,8 @@ import { type EntryKind, readRunDatasets, readRunEntries, readRunFiles, runDatas
 import { bytes, number } from "@/lib/quantities";
 
 const ANYWHERE: CSSProperties = { overflowWrap: "anywhere", whiteSpace: "normal" };
+/** Beside long values a name keeps the width of an ordinary one. */
+const NAME: CSSProperties = { ...ANYWHERE, minWidth: "24ch" };
 const LINES: CSSProperties = { overflowWrap: "anywhere", whiteSpace: "pre-wrap" };
 const SCROLLED: CSSProperties = { ...LINES, maxHeight: "9lh", overflowY: "auto" };
 /** Of longer values the first lines are seen, the others by scrolling: some are whole texts. */
@@ -35,7 +37,7 @@ export function Entries({ title, id, kind, n }: { title: string; id: string; kin
           isSorted
           row={({ key, value }) => (
             <Table.Tr key={key}>
-              <Table.Th scope="row" style={ANYWHERE}>
+              <Table.Th scope="row" style={NAME}>
                 {key}
               </Table.Th>
               <Table.Td>
@@ -68,7 +70,7 @@ export function Datasets({ id, n }: { id: string; n: number }) {
           isSorted
           row={({ name, digest }) => (
             <Table.Tr key={`${name} ${digest}`}>
-              <Table.Th scope="row" style={ANYWHERE}>
+              <Table.Th scope="row" style={NAME}>
                 {name}
               </Table.Th>
               <Table.Td style={{ overflowWrap: "anywhere" }}>{digest}</Table.Td>

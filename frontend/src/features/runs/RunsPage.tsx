@@ -37,7 +37,7 @@ export function RunsPage() {
       search={
         <SearchInput
           key={search}
-          placeholder={t`Name, id, project, owner, lr=0.1`}
+          placeholder={t`Name, owner, lr=0.1, loss<0.5`}
           value={search}
           onChange={(text) => filter("search", text)}
         />
@@ -66,7 +66,7 @@ function NothingFound({ search }: { search: string }) {
       text={
         search === ""
           ? t`Nothing was logged to this project.`
-          : t`No run has “${search}” in its name, project or owner. A parameter or tag is found as name=value, such as lr=0.1.`
+          : t`No run has all of “${search}”. Words are looked for in name, project and owner; parameters and tags as lr=0.1 or optimizer="SGD with momentum", numbers and newest values of metrics as loss<0.5.`
       }
       action={<TextLink to="/runs">{t`Show all runs`}</TextLink>}
     />

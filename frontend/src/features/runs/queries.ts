@@ -28,6 +28,14 @@ export function runQuery(id: string) {
   });
 }
 
+/** The run that a job logs to has the job's id, and the job's page. */
+export function jobOfRunQuery(id: string) {
+  return queryOptions({
+    queryKey: ["run", id, "job"],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
+  });
+}
+
 export const runMetricsKey = (id: string) => ["run", id, "metrics"];
 
 /** By name, without their curves. */

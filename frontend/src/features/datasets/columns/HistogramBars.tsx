@@ -37,10 +37,10 @@ export function HistogramBars({ counts, from, to, label, width, height }: Props)
         })}
       </svg>
       <Group justify="space-between" gap={4} wrap="nowrap">
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
           {from}
         </Text>
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
           {to}
         </Text>
       </Group>

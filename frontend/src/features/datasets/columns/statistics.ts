@@ -66,7 +66,7 @@ function asHistogram(value: unknown): Histogram | undefined {
 
 function asRange({ min, max, first, last }: Record<string, unknown>): [string, string] | undefined {
   if (typeof min === "number" && typeof max === "number") return [short(min), short(max)];
-  if (typeof first === "string" && typeof last === "string") return [day(first), day(last)];
+  if (typeof first === "string" && typeof last === "string") return datesOf(first, last);
   return undefined;
 }
 
@@ -74,7 +74,13 @@ function short(value: number): string {
   return String(Number(value.toPrecision(5)));
 }
 
-function day(at: string): string {
+/** The days; of moments on one day also the times. */
+function datesOf(first: string, last: string): [string, string] {
+  const [from = "", to = ""] = [first, last].map((at) => at.replace(/T.*/, ""));
+  return from === to ? [moment(first), moment(last)] : [from, to];
+}
+
+function moment(at: string): string {
   return at.replace(/T00:00:00$/, "").replace("T", " ");
 }
 

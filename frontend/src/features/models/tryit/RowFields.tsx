@@ -69,7 +69,7 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
   }
   const set = (name: string, value: string) => onChange({ ...values, columns: { ...values.columns, [name]: value } });
   return (
-    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm" style={{ alignItems: "end" }}>
       {inputs.columns.map((column) => {
         const field = {
           label: column.name,

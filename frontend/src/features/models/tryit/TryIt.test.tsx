@@ -62,6 +62,8 @@ it("asks for the columns, shows the probabilities, and a wrong value at its colu
   );
   const { user } = renderPage(`/models/${model().id}`);
   const form = await screen.findByRole("region", { name: "Try it" });
+  const notes = await screen.findByRole("region", { name: "Notes" });
+  expect(form.compareDocumentPosition(notes)).toBe(Node.DOCUMENT_POSITION_FOLLOWING); // it is what people come for
   await user.type(await within(form).findByLabelText("length"), "3.5");
   await user.selectOptions(within(form).getByLabelText("colour"), "blue");
   await user.click(within(form).getByRole("button", { name: "Predict" }));
