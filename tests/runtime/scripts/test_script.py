@@ -157,8 +157,13 @@ def test_workers_that_trained_each_for_itself_are_reported_in_the_log(tmp_path: 
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [
-        ("raise ValueError('no such column')", "no such column"),
+        ("raise ValueError('no such column')", "train.py, line 1: ValueError: no such column"),
         ("import sys; sys.exit(3)", "status 3"),
+        ("import sys; sys.exit('Give --data.')", "The script ended: Give --data."),
+        (
+            "import argparse; argparse.ArgumentParser().parse_args(['--learning_rate', '3'])",
+            "refused its command line, which is in the log: unrecognized arguments: --learning_rate 3.",
+        ),
         ("def broken(:", "SyntaxError"),
         ("import nothing_of_that_name", "nothing_of_that_name"),
     ],
@@ -170,6 +175,8 @@ def test_a_script_that_fails_says_why(tmp_path: Path, code: str, complaint: str)
     (failure,) = found.reports("failure")
     assert complaint in failure["message"]
     assert failure["cause"] == "user_code"
+    assert "mlhub/runtime" not in failure["traceback"] + found.logs()
+    assert ("Traceback" in found.logs()) == (", line 1: " in failure["message"])  # else nothing called anything
 
 
 VERBS = """
