@@ -130,6 +130,6 @@ def _contract(found: dict[str, Any]) -> dict[str, Any]:
     listed = {key: found.get(key) for key in ("files", "functions", "hints")}
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
     together = {"is_distributed": found["is_distributed"] is not False} if "is_distributed" in found else {}
-    counts = found.get("own_counts")
-    own = {name: n for name, n in counts.items() if name in COUNTS and is_count(n)} if isinstance(counts, dict) else {}
-    return {**words, **together, "own_counts": own, "description": str(found.get("description", ""))}
+    counts = found.get("own_counts") if isinstance(found.get("own_counts"), dict) else None
+    own = {"own_counts": {name: n for name, n in counts.items() if name in COUNTS and is_count(n)}} if counts else {}
+    return {**words, **together, **own, "description": str(found.get("description", ""))}

@@ -52,6 +52,14 @@ def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[
     return [_expanded(word, variables or {}) for word in found]
 
 
+def without_option(script: Path, given: Mapping[str, Any]) -> list[str]:
+    """Names that a script with options has none for, such as a misspelt one; none of a script that may read them itself."""
+    options = declared(script)
+    if not options or b"hyperparameters" in script.read_bytes():
+        return []
+    return sorted(name for name in given if name not in options and name != VERBATIM)
+
+
 def declared(script: Path) -> dict[str, Option]:
     """The options of a script by name, with _ for -; of one that cannot be read: none."""
     try:
@@ -66,7 +74,8 @@ def declared(script: Path) -> dict[str, Option]:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         option = _option(max(flags, key=len), given)
-        found[option.flag[2:].replace("-", "_")] = option
+        for flag in flags:  # "--lr", "--learning-rate"
+            found[flag.partition("/")[0][2:].replace("-", "_")] = option
         if isinstance(named := given.get("dest"), ast.Constant):
             found[str(named.value)] = option
     return found
