@@ -20,8 +20,9 @@ N_LOOKED_AT = 10  # of the first shard's members
 def format_of(path: Path, *, is_for_script: bool = False) -> str:
     """The format of a file or a folder; "" leaves it to the platform.
 
-    A folder of pictures only, one folder a class, is image_folder, one of audio only audio_folder, one of shards what is
-    in the first one, and any other folder files. is_for_script: code that reads files by itself will use it, so what no format claims is files, too.
+    A folder of pictures only, one folder a class, is image_folder, one of audio only audio_folder, one of shards what
+    is in the first one, and any other folder files. is_for_script: code that reads files by itself will use it, so
+    what no format claims is files, too.
     """
     if path.is_dir():
         files = list(packing.files_in(path))

@@ -21,6 +21,7 @@ from mlhub.wire.formats import AUDIO_SUFFIXES
 
 EXPORT = "model.zip"
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+JSON_LINES = (".jsonl", ".ndjson")
 
 
 def fetch(session: Session, path: str, into: Path) -> Path:
@@ -68,8 +69,19 @@ def rows_of(file: Path) -> list[Any]:
         if suffix == ".json":
             found = json.loads(text)
             return found if isinstance(found, list) else [found]
+        if suffix in JSON_LINES:
+            return [_row_of(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
     if suffix in (".txt", ".text"):
         return [{"text": text}]
-    raise CommandError(f"{file.name} is of no known kind.", remedy="Give .csv, .json, .txt, an image, or audio.")
+    raise CommandError(
+        f"{file.name} is of no known kind.", remedy="Give .csv, .json, .jsonl, .txt, an image, or audio."
+    )
+
+
+def _row_of(line: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON: {error}") from error

@@ -53,7 +53,7 @@ def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[
 
 
 def without_option(script: Path, given: Mapping[str, Any]) -> list[str]:
-    """Names that a script with options has none for, such as a misspelt one; none of a script that may read them itself."""
+    """Names that a script with options has none for, such as a misspelt one. None where it may read them by itself."""
     options = declared(script)
     if not options or b"hyperparameters" in script.read_bytes():
         return []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads metrics from lines as people write them: "Epoch 3/20, Loss: 0.71", and the bars of tqdm with values behind them.
+"""Reads metrics from lines as people write them: "Epoch 3/20, Loss: 0.71", and the bars of tqdm with values in them.
 
-A line counts when it names an epoch or a step next to a value, or when it has nothing but values: "val Loss: 0.3 Acc: 0.9".
-Values are known by their names (loss, accuracy ...), since most numbers in a sentence are no metrics. The step is the one
-that is named, or the place in all epochs so far: "Epoch [2/5], Step [100/600]" is 700, "Train Epoch: 2 [640/60000 (1%)]" is
-60640; where only epochs are named it is the epoch. Pure.
+A line counts when it names an epoch or a step next to a value, or when it has nothing but values, as "val Loss: 0.3
+Acc: 0.9". Values are known by their names (loss, accuracy ...), since most numbers in a sentence are no metrics. The step
+is the one that is named, or the place in all epochs so far: "Epoch [2/5], Step [100/600]" is 700, "Train Epoch: 2
+[640/60000 (1%)]" is 60640; where only epochs are named it is the epoch. Pure.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ TRAINING = {"train", "training"}  # which a metric is of without saying so
 PLACES = {"epoch", "step", "global_step", "iteration", "iter", "batch"}  # which are no metrics
 _INVISIBLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")
 _WORD = (
-    r"loss|acc(?:uracy)?(?:@\d+)?|top-?[15]|err(?:or)?|ppl|perplexity|f1(?:[ _-]score)?|auc|auroc|mae|mse|rmse|mape|r2|bleu|wer"
-    r"|cer|m?iou|dice|psnr|ssim|fid|map|precision|recall|reward|return|score|nll|elbo|bpc|bpb|lr|learning[ _]rate"
+    r"loss|acc(?:uracy)?(?:@\d+)?|top-?[15]|err(?:or)?|ppl|perplexity|f1(?:[ _-]score)?|auc|auroc|mae|mse|rmse|mape"
+    r"|r2|bleu|wer|cer|m?iou|dice|psnr|ssim|fid|map|precision|recall|reward|return|score|nll|elbo|bpc|bpb|lr|learning[ _]rate"
 )
 _OF = r"train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev"
 _KIND = r"avg|average|mean|running|total|best|final|current|batch|epoch|macro|micro|weighted"
@@ -37,7 +37,8 @@ _PAIR = re.compile(rf"(?<![\w./-])([A-Za-z_][\w./-]{{0,200}})=({_NUMBER})%?{_END
 _PART = re.compile(rf"\b({_OF})\b(?:[ _-](?:set|phase|error|results?|metrics|data))*", re.IGNORECASE)
 _EPOCH = re.compile(r"\bepochs?\b[\s:#=\[(]{0,4}(\d{1,9})\b(?!\.\d)(?:\s*(?:/|of)\s*\d+)?\]?", re.IGNORECASE)
 _STEP = re.compile(
-    r"\b(?:global[ _])?(?:steps?|iter(?:ation)?s?|batch)\b[\s:#=\[(]{0,4}(\d{1,15})\b(?!\.\d)(?:\s*(?:/|of)\s*(\d{1,15}))?",
+    r"\b(?:global[ _])?(?:steps?|iter(?:ation)?s?|batch)\b[\s:#=\[(]{0,4}(\d{1,15})\b(?!\.\d)"
+    r"(?:\s*(?:/|of)\s*(\d{1,15}))?",
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(r"[\[(]\s*(\d{1,15})\s*/\s*(\d{1,15})\b[^\])]*[\])]")
@@ -78,7 +79,7 @@ class TutorialLines:
         return self._point(values)
 
     def _find_place(self, text: str) -> bool:
-        """Whether the line says where training is. An epoch that stands alone in its line counts for those behind it."""
+        """Whether the line says where training is. An epoch that stands alone counts for the lines after it."""
         both = _EPOCH_AND_BATCH.match(text)
         epoch = both or _EPOCH.search(text)
         if epoch is not None:

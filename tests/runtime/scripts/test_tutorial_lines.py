@@ -80,11 +80,16 @@ def test_a_bar_counts_through_all_epochs_and_at_most_fifty_times_in_each() -> No
         point
         for epoch in (0, 1)
         for i in range(1, 251)
-        if (point := parser.read(f"epoch {epoch}: {i * 100 // 250:3d}%|##  | {i}/250 [00:06<00:00, 36.81it/s, loss={i}]"))
+        if (
+            point := parser.read(
+                f"epoch {epoch}: {i * 100 // 250:3d}%|##  | {i}/250 [00:06<00:00, 36.81it/s, loss={i}]"
+            )
+        )
     ]
-    assert points[0] == (1, {"loss": 1.0}) and points[-1] == (500, {"loss": 250.0})
+    assert [points[0], points[-1]] == [(1, {"loss": 1.0}), (500, {"loss": 250.0})]
     assert (250, {"loss": 250.0}) in points
-    assert 80 <= len(points) <= 104 and [step for step, _ in points] == sorted({step for step, _ in points})
+    assert 80 <= len(points) <= 104
+    assert [step for step, _ in points] == sorted({step for step, _ in points})
 
 
 @pytest.mark.parametrize(
