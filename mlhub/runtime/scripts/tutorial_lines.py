@@ -2,8 +2,8 @@
 """Reads metrics from lines as people write them: "Epoch 3/20, Loss: 0.71", and the bars of tqdm with values in them.
 
 A line counts when it names an epoch or a step next to a value, or when it has nothing but values, as "val Loss: 0.3
-Acc: 0.9". Values are known by their names (loss, accuracy ...), since most numbers in a sentence are no metrics. The step
-is the one that is named, or the place in all epochs so far: "Epoch [2/5], Step [100/600]" is 700, "Train Epoch: 2
+Acc: 0.9". Values are known by their names (loss, accuracy ...), since most numbers in a sentence are no metrics. The
+step is the one that is named, or the place in all epochs so far: "Epoch [2/5], Step [100/600]" is 700, "Train Epoch: 2
 [640/60000 (1%)]" is 60640; where only epochs are named it is the epoch. Pure.
 """
 
@@ -22,7 +22,8 @@ PLACES = {"epoch", "step", "global_step", "iteration", "iter", "batch"}  # which
 _INVISIBLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")
 _WORD = (
     r"loss|acc(?:uracy)?(?:@\d+)?|top-?[15]|err(?:or)?|ppl|perplexity|f1(?:[ _-]score)?|auc|auroc|mae|mse|rmse|mape"
-    r"|r2|bleu|wer|cer|m?iou|dice|psnr|ssim|fid|map|precision|recall|reward|return|score|nll|elbo|bpc|bpb|lr|learning[ _]rate"
+    r"|r2|bleu|wer|cer|m?iou|dice|psnr|ssim|fid|map|precision|recall|reward|return|score|nll|elbo|bpc|bpb|lr"
+    r"|learning[ _]rate"
 )
 _OF = r"train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev"
 _KIND = r"avg|average|mean|running|total|best|final|current|batch|epoch|macro|micro|weighted"
