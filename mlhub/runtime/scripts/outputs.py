@@ -26,7 +26,11 @@ LISTED = "outputs.json"  # in the pod's work folder, for the launcher
 MAX_STRAY_BYTES = 2**30
 NOT_RESULTS = {"__pycache__", "mlruns", "data", "datasets", "node_modules"}  # folders of the working folder
 UNNAMEABLE = "\\#%?"  # characters that the name of an artifact, which is part of an address, cannot have
-CHECKPOINT = re.compile(r"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+", re.IGNORECASE)
+STATE = r"\.(?:pth?|ckpt|safetensors|bin|keras|h5)(?:\.tar)?$"
+CHECKPOINT = re.compile(
+    rf"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+|^(?:.*[-_.])?(?:last|latest)(?:[-_.].*)?{STATE}", re.IGNORECASE
+)
+STATE_FILE = re.compile(STATE, re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ _EPOCH_AND_BATCH = re.compile(r"^\[\s*(\d{1,9})\s*,\s*(\d{1,15})\s*\]")
 _BAR = re.compile(r"^(.*?)\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s+\[(.*)\]?$")
 _SENTENCE = re.compile(rf"\baccuracy of the (?:network|model)\b[^:]*:\s*({_NUMBER})\s*%", re.IGNORECASE)
 _CALL = re.compile(r"\w\(\w+=")  # Namespace(lr=0.1)
+_LOGGER = re.compile(r"\bv_num[=:]")  # in the bars of Lightning: the files of that logger have the same values exactly
 _FILLING = re.compile(r"[\s,;|:.*=\-–—>()\[\]]*")
 
 
@@ -59,12 +60,14 @@ class TutorialLines:
     _behind: int = 0  # of the epochs before it
     _length: int = 0  # of the epoch; 0: not known
     _step: int | None = None
+    _has_logger: bool = False
     _n_seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def read(self, line: str) -> Point | None:
         """The step and the values of a line; None for a line without metrics."""
         text = _INVISIBLE.sub("", line).strip()
-        if not text or text.startswith("{") or _CALL.search(text):
+        self._has_logger = self._has_logger or _LOGGER.search(text) is not None
+        if self._has_logger or not text or text.startswith("{") or _CALL.search(text):
             return None
         if (bar := _BAR.match(text)) is not None:
             return self._bar(bar[1], int(bar[2]), int(bar[3]), bar[4])
@@ -121,9 +124,9 @@ class TutorialLines:
             self._place = 0
 
     def _bar(self, description: str, place: int, length: int, behind: str) -> Point | None:
-        """A bar with values. Lightning's names its logger (v_num), whose files have the same values exactly."""
+        """A bar with values, at its end and some times before."""
         found = _values(f"{description}, {behind.rpartition('it/s')[2].rpartition('s/it')[2]}".rstrip("]"))[0]
-        if not found or "v_num=" in behind or place == 0:
+        if not found or place == 0:
             return None
         is_next = self._place is None or place < self._place or self._epoch_of(description) not in (None, self._epoch)
         if not is_next and place != length and place - (self._place or 0) < length / POINTS_PER_BAR:

@@ -92,6 +92,10 @@ def test_a_bar_counts_through_all_epochs_and_at_most_fifty_times_in_each() -> No
     assert [step for step, _ in points] == sorted({step for step, _ in points})
 
 
+def test_what_lightning_shows_next_to_its_logger_is_left_to_the_files_of_that() -> None:
+    assert read("Epoch 1/1  \u2501\u2501 16/16 225.09it/s v_num: 0.000", " train_loss: 0.332", "val_loss: 0.346") == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
