@@ -119,9 +119,8 @@ def checkpoints_below(folder: Path, *, without: Set[Path] = frozenset()) -> Iter
     for path in entries(folder):
         if path.name.startswith(".") or path.is_symlink() or path in without:
             continue
-        if is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES):
-            yield path
-        elif is_series and STATE_FILE.search(path.name) and path.is_file():
+        is_state = is_series and path.is_file() and STATE_FILE.search(path.name) is not None
+        if is_state or (is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES)):
             yield path
         elif path.is_dir():
             yield from checkpoints_below(path, without=without)
