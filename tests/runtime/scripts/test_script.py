@@ -158,6 +158,7 @@ def test_workers_that_trained_each_for_itself_are_reported_in_the_log(tmp_path: 
     ("code", "complaint"),
     [
         ("raise ValueError('no such column')", "train.py, line 1: ValueError: no such column"),
+        ("open('data/train.csv')", "'data/train.csv'. The job's data is in the folder $MLHUB_DATA_DIR"),
         ("import sys; sys.exit(3)", "status 3"),
         ("import sys; sys.exit('Give --data.')", "The script ended: Give --data."),
         (
