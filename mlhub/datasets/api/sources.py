@@ -33,8 +33,12 @@ class Sha256Field(serializers.RegexField):
     """A digest in hexadecimal digits; capitals, as some systems print them, are the same."""
 
     def __init__(self, **options: Any) -> None:
-        message = {"invalid": "A SHA-256 has 64 hexadecimal digits, as sha256sum FILE prints it."}
-        super().__init__(r"^[0-9a-f]{64}$", max_length=64, error_messages=message, **options)
+        super().__init__(
+            r"^[0-9a-f]{64}$",
+            max_length=64,
+            error_messages={"invalid": "A SHA-256 has 64 hexadecimal digits, as sha256sum FILE prints it."},
+            **options,
+        )
 
     def to_internal_value(self, data: Any) -> str:
         return str(super().to_internal_value(data)).lower()
