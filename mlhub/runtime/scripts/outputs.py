@@ -69,7 +69,11 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
     left = MAX_STRAY_BYTES
     for path in _files(pod.code, without=NOT_RESULTS):
         name = artifact_name(path.relative_to(pod.code / LINK if path.is_relative_to(pod.code / LINK) else pod.code))
-        if path in brought or name in found:
+        if path in brought:
+            continue
+        if name in found:  # a checkpoint was copied there, maybe before it was written for the last time
+            if path.stat().st_mtime >= found[name].stat().st_mtime:
+                found[name] = path
             continue
         left -= path.stat().st_size
         if left < 0:

@@ -8,9 +8,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from mlhub.runtime import checkpoint, latest_checkpoint
 from mlhub.runtime.scripts import api
+from mlhub.runtime.scripts.outputs import LISTED
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -178,6 +180,27 @@ def test_a_script_that_fails_says_why(tmp_path: Path, code: str, complaint: str)
     assert failure["cause"] == "user_code"
     assert "mlhub/runtime" not in failure["traceback"] + found.logs()
     assert ("Traceback" in found.logs()) == (", line 1: " in failure["message"])  # else nothing called anything
+
+
+OVERWRITTEN = """
+import os, time
+from pathlib import Path
+import torch
+for folder, epoch in ((Path(os.environ["MLHUB_OUTPUT_DIR"]), 1), (Path.cwd(), 2)):  # MLHub's copy, and the script's own
+    path = folder / "checkpoints" / "last.pth"
+    path.parent.mkdir()
+    torch.save({"weight": torch.full((2,), float(epoch))}, path)
+    os.utime(path, (epoch, epoch))
+"""
+
+
+def test_a_checkpoint_that_was_written_again_since_it_was_copied_is_handed_in_as_it_is_now(tmp_path: Path) -> None:
+    found = gang(tmp_path, OVERWRITTEN)
+    found.start()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    (listed,) = json.loads((found.work("worker-0") / LISTED).read_text())
+    assert listed["name"] == "output/checkpoints/last.pth"
+    assert torch.load(listed["path"])["weight"].tolist() == [2.0, 2.0]
 
 
 VERBS = """
