@@ -127,7 +127,7 @@ def _rows_in(path: Path, suffix: str) -> list[Any]:
         return found if isinstance(found, list) else [found]
     if suffix in JSON_LINES:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
-        return [_row(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+        return _with_all_fields([_row(line, number) for number, line in enumerate(lines, 1) if line.strip()])
     if suffix in images.SUFFIXES:
         return [{"image": path.read_bytes()}]
     if suffix in clips.SUFFIXES:
@@ -139,6 +139,12 @@ def _rows_in(path: Path, suffix: str) -> list[Any]:
         field="file",
         remedy="Give .csv, .json, .jsonl, .txt, an image, or audio.",
     )
+
+
+def _with_all_fields(rows: list[Any]) -> list[Any]:
+    """In JSON lines a row may leave out what others have: it is missing there, as it was in training."""
+    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+    return [{name: row.get(name) for name in names} if isinstance(row, dict) else row for row in rows]
 
 
 def _row(line: str, number: int) -> Any:

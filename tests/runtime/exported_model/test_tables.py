@@ -123,6 +123,8 @@ def test_json_lines_are_rows_and_a_broken_line_is_named(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('\ufeff{"a": 1}\n\n{"a": "\u2028"}\r\n', encoding="utf-8")
     assert read_rows(path) == [{"a": 1}, {"a": "\u2028"}] == rows_of(path)
+    path.write_text('{"a": 1}\n{"b": 2}\n')
+    assert read_rows(path) == [{"a": 1, "b": None}, {"a": None, "b": 2}] == rows_of(path)
     path.write_text('{"a": 1}\n{"a": 1,}\n')
     with pytest.raises(UnusableRowError, match="line 2 is no JSON"):
         read_rows(path)
