@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.scripts.framework_lines import FrameworkLines
-from mlhub.runtime.scripts.tutorial_lines import TutorialLines
+from mlhub.runtime.scripts.lines.frameworks import FrameworkLines
+from mlhub.runtime.scripts.lines.tutorials import TutorialLines
 from mlhub.wire.report import MAX_STEP
 
 PrintedValues = dict[str, float]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from mlhub.runtime.scripts.tutorial_lines import Point, TutorialLines
+from mlhub.runtime.scripts.lines.frameworks import PrintedPoint
+from mlhub.runtime.scripts.lines.tutorials import TutorialLines
 
 
-def read(*lines: str) -> list[Point]:
+def read(*lines: str) -> list[PrintedPoint]:
     parser = TutorialLines()
     return [point for line in lines if (point := parser.read(line)) is not None]
 
@@ -70,7 +71,7 @@ def read(*lines: str) -> list[Point]:
         ),
     ],
 )
-def test_lines_of_common_scripts_are_metrics(lines: tuple[str, ...], points: list[Point]) -> None:
+def test_lines_of_common_scripts_are_metrics(lines: tuple[str, ...], points: list[PrintedPoint]) -> None:
     assert read(*lines) == points
 
 

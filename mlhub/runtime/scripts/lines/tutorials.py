@@ -13,9 +13,9 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from mlhub.runtime.scripts.lines.frameworks import PrintedPoint
 from mlhub.wire.report import MAX_STEP
 
-Point = tuple[int, dict[str, float]]  # the step, and values by name
 POINTS_PER_BAR = 50  # tqdm draws a bar again with every step
 TRAINING = {"train", "training"}  # which a metric is of without saying so
 PLACES = {"epoch", "step", "global_step", "iteration", "iter", "batch"}  # which are no metrics
@@ -63,7 +63,7 @@ class TutorialLines:
     _has_logger: bool = False
     _n_seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def read(self, line: str) -> Point | None:
+    def read(self, line: str) -> PrintedPoint | None:
         """The step and the values of a line; None for a line without metrics."""
         text = _INVISIBLE.sub("", line).strip()
         self._has_logger = self._has_logger or _LOGGER.search(text) is not None
@@ -123,7 +123,7 @@ class TutorialLines:
             self._behind += self._length or self._place
             self._place = 0
 
-    def _bar(self, description: str, place: int, length: int, behind: str) -> Point | None:
+    def _bar(self, description: str, place: int, length: int, behind: str) -> PrintedPoint | None:
         """A bar with values, at its end and some times before."""
         found = _values(f"{description}, {behind.rpartition('it/s')[2].rpartition('s/it')[2]}".rstrip("]"))[0]
         if not found or place == 0:
@@ -141,7 +141,7 @@ class TutorialLines:
         epoch = _EPOCH.search(description)
         return None if epoch is None else int(epoch[1])
 
-    def _point(self, values: dict[str, float]) -> Point | None:
+    def _point(self, values: dict[str, float]) -> PrintedPoint | None:
         if self._step is not None:
             return (self._step, values) if self._step <= MAX_STEP else None
         for name in values:
