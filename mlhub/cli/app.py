@@ -103,7 +103,8 @@ def main(argv: list[str] | None = None) -> int:
             remedy = "Run `mlhub login --admin`, or make a token with the scope admin on the page API tokens."
         return _failed(message, remedy, CommandStatus.NOT_SIGNED_IN if is_unknown else CommandStatus.REFUSED)
     except httpx.TransportError as error:
-        return _failed(f"No answer: {error}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)
+        message = str(error) or "The platform does not answer"
+        return _failed(f"{message.rstrip('.')}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)
     return int(CommandStatus.OK)
 
 

@@ -21,6 +21,7 @@ from mlhub.wire.formats import AUDIO_SUFFIXES
 
 EXPORT = "model.zip"
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+JSON_LINES = (".jsonl", ".ndjson")
 
 
 def fetch(session: Session, path: str, into: Path) -> Path:
@@ -68,8 +69,27 @@ def rows_of(file: Path) -> list[Any]:
         if suffix == ".json":
             found = json.loads(text)
             return found if isinstance(found, list) else [found]
+        if suffix in JSON_LINES:
+            return _with_all_fields(
+                [_row_of(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            )
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
     if suffix in (".txt", ".text"):
         return [{"text": text}]
-    raise CommandError(f"{file.name} is of no known kind.", remedy="Give .csv, .json, .txt, an image, or audio.")
+    raise CommandError(
+        f"{file.name} is of no known kind.", remedy="Give .csv, .json, .jsonl, .txt, an image, or audio."
+    )
+
+
+def _with_all_fields(rows: list[Any]) -> list[Any]:
+    """In JSON lines a row may leave out what others have: it is missing there, as it was in training."""
+    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+    return [{name: row.get(name) for name in names} if isinstance(row, dict) else row for row in rows]
+
+
+def _row_of(line: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON: {error}") from error

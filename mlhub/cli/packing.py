@@ -18,6 +18,7 @@ LEFT_OUT = {"__pycache__", "node_modules", "venv", "env"}  # and everything hidd
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is no content
 PYTHON = {".py", ".txt", ".toml", ".lock", ".yaml", ".yml", ".json", ".jsonl"}  # what travels with a single script
 MAX_SCRIPT_FOLDER_BYTES = 4 * 2**20
+SHARD = ".tar"  # pods read single samples of it where it lies
 PIECE = 2**20
 
 
@@ -65,7 +66,9 @@ def zipped(files: list[tuple[Path, str]], filename: str) -> Iterator[Packed]:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for source, name in sorted(files, key=lambda item: item[1]):
                 entry = zipfile.ZipInfo(name, EPOCH)
-                entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
+                is_shard = name.lower().endswith(SHARD)
+                entry.external_attr = 0o644 << 16
+                entry.compress_type = zipfile.ZIP_STORED if is_shard else zipfile.ZIP_DEFLATED
                 with source.open("rb") as file, archive.open(entry, "w") as out:
                     while piece := file.read(PIECE):
                         out.write(piece)

@@ -14,6 +14,7 @@ from mlhub.datasets.models import VersionState
 from mlhub.environments.models import EnvironmentState
 from mlhub.registry import actions
 from mlhub.registry.models import ModelVersion
+from mlhub.runtime.scripts.arguments import COUNTS, is_count
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import Verdict, given_up, inspect
 from mlhub.storage.models import WorkItem
@@ -129,4 +130,6 @@ def _contract(found: dict[str, Any]) -> dict[str, Any]:
     listed = {key: found.get(key) for key in ("files", "functions", "hints")}
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
     together = {"is_distributed": found["is_distributed"] is not False} if "is_distributed" in found else {}
-    return {**words, **together, "description": str(found.get("description", ""))}
+    counts = found.get("own_counts") if isinstance(found.get("own_counts"), dict) else None
+    own = {"own_counts": {name: n for name, n in counts.items() if name in COUNTS and is_count(n)}} if counts else {}
+    return {**words, **together, **own, "description": str(found.get("description", ""))}

@@ -46,6 +46,23 @@ def origin_of(error: BaseException) -> Origin:
     return Origin.LIBRARY
 
 
+def below_the_platform(traceback: TracebackType | None) -> TracebackType | None:
+    """The stack from the first frame on that is neither MLHub's nor Python's way of running a file."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((f"{_MLHUB}/", "<frozen runpy>")):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def place_in(code: Path, error: BaseException) -> str | None:
+    """File and line of the innermost frame in the folder, such as "data.py, line 4"."""
+    found = None
+    for step in _steps(error.__traceback__):
+        path = Path(step.tb_frame.f_code.co_filename)
+        if path.is_absolute() and path.is_relative_to(code):
+            found = f"{path.relative_to(code)}, line {step.tb_lineno}"
+    return found
+
+
 def is_torch_type(error: BaseException, module: str, name: str) -> bool:
     """Whether the error is of that class of torch's, or of one derived from it."""
     return any((kind.__module__, kind.__name__) == (module, name) for kind in type(error).__mro__)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
-from mlhub.runtime.error_origin import Origin, explicit_causes, is_out_of_memory, is_peer_lost, origin_of
+from mlhub.runtime.error_origin import Origin, explicit_causes, is_out_of_memory, is_peer_lost, origin_of, place_in
+from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause, ExitCode
 
 # of the disk or the volume behind a file; a missing or malformed file is no such error
@@ -89,17 +91,20 @@ def _is_peer_lost(error: BaseException) -> bool:
 
 
 def describe_error(error: BaseException, *, code: Path | None = None) -> str:
-    """The message that a person reads, with the remedy where one is known.
+    """The message that a person reads, with the line of their code and the remedy where they are known.
 
     code: the folder of the user's unpacked package, if there is one.
     """
     if isinstance(error, BadInputError):
         return f"{error.message} {error.remedy}"
-    if isinstance(error, GpuUnavailableError):
+    if isinstance(error, GpuUnavailableError | ExitStatusError):
         return str(error)
-    message = f"{type(error).__name__}: {error}"
+    place = place_in(code.resolve(), error) if code is not None else None
+    message = f"{type(error).__name__}: {error}" if place is None else f"{place}: {type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         message += f". {_remedy_for_import(error.name.partition('.')[0], code)}"
+    if isinstance(error, FileNotFoundError) and names.DATA_DIR in os.environ:  # of a script
+        message += f". The job's data is in the folder ${names.DATA_DIR}, which an option may have as its value."
     return message
 
 

@@ -255,6 +255,13 @@ def test_an_address_that_can_never_be_fetched_is_refused_by_field_and_leaves_not
     assert not DatasetVersion.objects.exists()
 
 
+def test_a_digest_may_have_capitals_and_any_other_word_is_refused_with_what_one_is(cast):
+    version = refer(cast, "https://example.org/x.csv", source={"sha256": "AB" * 32})
+    assert version["source"]["sha256"] == "ab" * 32
+    problem = refer(cast, "https://example.org/x.csv", name="e", status=422, source={"sha256": "abc"})
+    assert "64 hexadecimal digits" in problem["errors"][0]["message"]
+
+
 def test_an_uploaded_version_has_no_address_to_look_at(cast):
     from tests.datasets.test_uploads import upload
 

@@ -41,10 +41,11 @@ def test_a_package_that_keeps_the_contract_is_ready_and_validated_once(cast):
 
 
 def test_a_script_is_read_and_not_run(cast):
-    code = b'"""Trains."""\nraise SystemExit("ran")\n'
+    code = b'"""Trains."""\nraise SystemExit("ran")\nparser.add_argument("--batch-size", default=256)\n'
     version = validated(cast, filename="train.py", content=code, kind="script")
     assert (version["state"], version["contract"]["description"]) == ("ready", "Trains.")
     assert version["contract"]["is_distributed"] is False
+    assert version["contract"]["own_counts"] == {"batch_size": 256}
     (hint,) = version["contract"]["hints"]
     assert "on one worker" in hint
 

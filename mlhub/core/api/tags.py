@@ -14,5 +14,9 @@ class TagField(serializers.RegexField):
     """A tag: without commas, since lists of tags in addresses are separated by them."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(r"^[^,\r\n]+$", max_length=MAX_TAG_LENGTH, **options)
-        self.error_messages["invalid"] = "A tag has no commas and no line breaks."
+        super().__init__(
+            r"^[^,\r\n]+$",
+            max_length=MAX_TAG_LENGTH,
+            error_messages={"invalid": "A tag has no commas and no line breaks."},
+            **options,
+        )

@@ -29,13 +29,26 @@ def without_query(uri: str) -> str:
     return uri.partition("?")[0]
 
 
+class Sha256Field(serializers.RegexField):
+    """A digest in hexadecimal digits; capitals, as some systems print them, are the same."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            r"^[0-9a-f]{64}$",
+            max_length=64,
+            error_messages={"invalid": "A SHA-256 has 64 hexadecimal digits, as sha256sum FILE prints it."},
+            **options,
+        )
+
+    def to_internal_value(self, data: Any) -> str:
+        return str(super().to_internal_value(data)).lower()
+
+
 class ShardRequestSerializer(StrictSerializer):
     """One of the files of a new version."""
 
     uri = serializers.CharField(max_length=2000, help_text="Its address, or a pattern with braces.")
-    sha256 = serializers.RegexField(
-        r"^[0-9a-f]{64}$", max_length=64, required=False, help_text="The SHA-256 that this file must have."
-    )
+    sha256 = Sha256Field(required=False, help_text="The SHA-256 that this file must have.")
     etag = serializers.CharField(
         max_length=300, required=False, help_text="The entity tag that this address must have; another is refused."
     )
@@ -57,12 +70,7 @@ class SourceRequestSerializer(StrictSerializer):
         max_length=MAX_SHARDS,
         help_text="Instead of uri: the addresses of the shards, each with what it must be.",
     )
-    sha256 = serializers.RegexField(
-        r"^[0-9a-f]{64}$",
-        max_length=64,
-        required=False,
-        help_text="The SHA-256 that the file must have; anything else is refused.",
-    )
+    sha256 = Sha256Field(required=False, help_text="The SHA-256 that the file must have; anything else is refused.")
     etag = serializers.CharField(
         max_length=300, required=False, help_text="The entity tag that the address must have; another is refused."
     )

@@ -118,8 +118,12 @@ def require_reachable(job_id: UUID) -> None:
 @contextlib.contextmanager
 def _opened(job_id: UUID, name: str) -> Iterator[int]:
     require_reachable(job_id)
-    if not NAME.fullmatch(name):
-        raise _gone(name)
+    if is_script_s(name):
+        raise ConflictError(
+            f"{name} is a checkpoint in a format of the script's own, which only the script reads.",
+            code="checkpoint_of_a_script",
+            remedy="Resume the job, whose next attempt finds it. Files of a job that succeeded are its artifacts.",
+        )
     try:
         root = os.open(_folder_of(job_id), _FOLDER)
     except OSError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to train, and on how many examples a step, by default: from the size of the dataset alone; and, from trained
-weights, the form of the model that they are of."""
+"""How long to train, and on how many examples a step, by default: what a script says itself, else by the size of the
+dataset; and, from trained weights, the form of the model that they are of."""
 
 from __future__ import annotations
 
@@ -26,8 +26,19 @@ def with_training_defaults(
     """The request, with what was left out of epochs, batch_size and hyperparameters. dataset: None without one."""
     schema = dataset.schema if dataset is not None else None
     hyperparameters = {**_form_of_weights(model), **(request.get("hyperparameters") or {})}
-    found = {**request, **training_defaults(schema or {}, request)}
+    found = {**request, **training_defaults(schema or {}, {**_own_counts(model), **_given(request)})}
     return {**found, "hyperparameters": hyperparameters} if hyperparameters else found
+
+
+def _own_counts(model: ModelVersion) -> dict[str, int]:
+    """What a script's own options say: it shall train as it does elsewhere, unless the job says otherwise."""
+    code = model.code_version or model
+    own = code.contract.get("own_counts") if code.kind == "script" else None
+    return dict(own) if own else {}
+
+
+def _given(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if value is not None}
 
 
 def _form_of_weights(model: ModelVersion) -> dict[str, Any]:

@@ -105,14 +105,29 @@ class InputReader:
         return found.float() / 255.0 if is_pixels else found
 
 
+JSON_LINES = (".jsonl", ".ndjson")
+
+
 def read_rows(path: Path) -> list[Any]:
-    """The rows of a file: CSV, JSON (a row or a list of rows), an image, audio, or a text. Raises UnusableRowError."""
-    suffix = path.suffix.lower()
+    """The rows of a file: CSV, JSON (a row or a list of rows), JSON lines, an image, audio, or a text.
+
+    Raises UnusableRowError.
+    """
+    try:
+        return _rows_in(path, path.suffix.lower())
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise UnusableRowError(f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it.") from error
+
+
+def _rows_in(path: Path, suffix: str) -> list[Any]:
     if suffix == ".csv":
         return list(tables.read_csv(path))
     if suffix == ".json":
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
         return found if isinstance(found, list) else [found]
+    if suffix in JSON_LINES:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        return _with_all_fields([_row(line, number) for number, line in enumerate(lines, 1) if line.strip()])
     if suffix in images.SUFFIXES:
         return [{"image": path.read_bytes()}]
     if suffix in clips.SUFFIXES:
@@ -122,5 +137,18 @@ def read_rows(path: Path) -> list[Any]:
     raise UnusableRowError(
         f"{path.name} has a suffix that is not known.",
         field="file",
-        remedy="Give .csv, .json, .txt, an image, or audio.",
+        remedy="Give .csv, .json, .jsonl, .txt, an image, or audio.",
     )
+
+
+def _with_all_fields(rows: list[Any]) -> list[Any]:
+    """In JSON lines a row may leave out what others have: it is missing there, as it was in training."""
+    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+    return [{name: row.get(name) for name in names} if isinstance(row, dict) else row for row in rows]
+
+
+def _row(line: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON: {error}") from error

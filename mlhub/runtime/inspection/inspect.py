@@ -25,7 +25,7 @@ from mlhub.runtime.environments.layer import use_layer
 from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.runtime.model.hyperparameters import moved_hints
-from mlhub.runtime.scripts.arguments import declared
+from mlhub.runtime.scripts.arguments import declared, own_counts
 from mlhub.runtime.scripts.distribution import ALONE, may_be_distributed
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
@@ -91,11 +91,13 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
         tree = ast.parse(path.read_text())
     except (SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise BadInputError(f"{entry} is not valid Python: {error}", field="file", remedy="Correct it.") from error
-    hints, is_distributed = moved_hints(declared(path)), may_be_distributed(code)
+    options = declared(path)
+    hints, is_distributed = moved_hints(options), may_be_distributed(code)
     return {
         "description": (ast.get_docstring(tree) or "")[:500],
         "hints": hints if is_distributed else [*hints, ALONE],
         "is_distributed": is_distributed,
+        "own_counts": own_counts(options),
     }
 
 

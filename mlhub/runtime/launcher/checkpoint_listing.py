@@ -2,7 +2,7 @@
 """Lists the checkpoints of a script as they appear in its folders, however it writes them.
 
 Those of mlhub.runtime.checkpoint() are in script/; a script that knows nothing of MLHub writes them into its output
-folder, where they are recognised by their names (checkpoint-500, epoch_3.pt, ckpt.pt). Standard library only.
+folder, where they are recognised by their names (checkpoint-500, epoch_3.pt, last.pth). Standard library only.
 """
 
 from __future__ import annotations

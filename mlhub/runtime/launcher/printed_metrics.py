@@ -2,7 +2,7 @@
 """Reads metrics from what a script prints: `step=10 loss=0.5`, or an object of JSON in a line. Pure, but for a file.
 
 A line of pairs counts when it names a step or an epoch, or consists of pairs alone; so neither a list of settings in
-brackets nor a sentence with one "=" in it becomes a curve.
+brackets nor a sentence with one "=" in it becomes a curve. Lines of other forms are those of frameworks and tutorials.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.scripts.framework_lines import FrameworkLines
+from mlhub.runtime.scripts.lines.frameworks import FrameworkLines
+from mlhub.runtime.scripts.lines.tutorials import TutorialLines
 from mlhub.wire.report import MAX_STEP
 
 PrintedValues = dict[str, float]
@@ -67,7 +68,7 @@ class PrintedFile:
 
     def __init__(self, path: Path) -> None:
         self._path, self._offset = path, path.stat().st_size if path.exists() else 0
-        self._parser, self._frameworks = PrintedMetrics(), FrameworkLines()
+        self._parser, self._frameworks, self._others = PrintedMetrics(), FrameworkLines(), TutorialLines()
 
     def new(self, *, is_final: bool = False) -> list[tuple[int, PrintedValues]]:
         """Steps and values since the last call. An unfinished line counts when is_final."""
@@ -77,7 +78,7 @@ class PrintedFile:
                 continue
             line = raw.decode(errors="replace")
             found += self._frameworks.read(line)
-            if (read := self._parser.read(line)) is not None:
+            if (read := self._parser.read(line) or self._others.read(line)) is not None:
                 found.append(read)
         return found + (self._frameworks.end() if is_final else [])
 

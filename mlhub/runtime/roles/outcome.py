@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from mlhub.runtime.error_origin import below_the_platform
 from mlhub.runtime.errors import ExitStatusError, PreemptedError, classify, describe_error
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import ExitCode
@@ -27,9 +29,23 @@ def exit_code_of(role: Callable[[], int], reporter: Reporter, *, code: Path | No
     except (Exception, SystemExit) as end:
         error = _exit_error(end) if isinstance(end, SystemExit) else end
         status, cause = classify(error)
-        traceback.print_exc()
-        reporter.failure(cause, describe_error(error, code=code)[:MAX_MESSAGE], traceback.format_exc())
+        message, stack = describe_error(error, code=code), _stack_of(error)
+        print(stack or f"mlhub: {message}", file=sys.stderr, flush=True)
+        reporter.failure(cause, message[:MAX_MESSAGE], stack)
         return status
+
+
+def _stack_of(error: BaseException) -> str:
+    """As Python would have shown it without MLHub: the frames that led to the user's code are left out.
+
+    Empty for a script that ended itself, which has said why.
+    """
+    if isinstance(error, ExitStatusError):
+        return ""
+    shown = below_the_platform(error.__traceback__)
+    if shown is None and not isinstance(error, SyntaxError):  # that of the script names its line by itself
+        shown = error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, shown)).rstrip()
 
 
 def _exit_error(end: SystemExit) -> ExitStatusError:

@@ -7,6 +7,7 @@ import os
 import runpy
 import shlex
 import sys
+import traceback
 from pathlib import Path
 
 from mlhub.runtime.data import archives
@@ -17,7 +18,7 @@ from mlhub.runtime.profiling.script_steps import ScriptRecorder
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import api, framework_env, gang_formation, outputs, weights
-from mlhub.runtime.scripts.arguments import command_line
+from mlhub.runtime.scripts.arguments import command_line, without_option
 from mlhub.runtime.scripts.dataset_folders import show_datasets
 from mlhub.runtime.scripts.ending import end_like_python
 from mlhub.runtime.scripts.modules import module_name
@@ -69,6 +70,9 @@ def _run(pod: Pod) -> int:
     sys.argv = [entry, *command_line(script, api.hyperparameters(), variables=os.environ)]
     if len(sys.argv) > 1:
         print("$ python", shlex.join(sys.argv), flush=True)
+    if unread := without_option(script, pod.spec.training.hyperparameters):
+        names = ", ".join(unread)
+        print(f"mlhub: {entry} has no option for {names}, so only code that asks MLHub for it reads it", flush=True)
     try:
         if (module := module_name(script, root=pod.code.resolve())) is not None:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -80,8 +84,27 @@ def _run(pod: Pod) -> int:
             return ExitCode.DONE
         if end.code == ExitCode.PREEMPTED:
             return ExitCode.PREEMPTED
-        raise ExitStatusError(f"The script ended with status {end.code}.") from end
+        raise ExitStatusError(ending_of(end)) from end
     return ExitCode.DONE
+
+
+def ending_of(end: SystemExit) -> str:
+    """What a person reads of a script that ended itself: what it said, or what argparse or click said for it."""
+    if isinstance(end.code, str):  # sys.exit("no data")
+        return f"The script ended: {end.code}"
+    if (complaint := _complaint_of_parser(end)) is not None:
+        return f"The script refused its command line, which is in the log: {complaint}."
+    return f"The script ended with status {end.code}."
+
+
+def _complaint_of_parser(end: SystemExit) -> str | None:
+    said = getattr(end.__context__, "format_message", None)  # click
+    if said is not None:
+        return str(said()).rstrip(".")
+    for frame, _ in traceback.walk_tb(end.__traceback__):
+        if frame.f_code.co_name == "error" and frame.f_globals.get("__name__") == "argparse":
+            return str(frame.f_locals.get("message")).rstrip(".")
+    return None
 
 
 def _unpack(pod: Pod) -> set[Path]:

@@ -31,7 +31,7 @@ def run_worker(pod: Pod, reporter: Reporter) -> int:
             worker.run()
         return ExitCode.DONE
 
-    return exit_code_of(work, reporter)
+    return exit_code_of(work, reporter, code=pod.code)
 
 
 def _worker_of(pod: Pod, reporter: Reporter) -> Worker:

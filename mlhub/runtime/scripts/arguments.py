@@ -17,6 +17,8 @@ from typing import Any
 
 DECLARING = {"add_argument", "option"}  # argparse's method, click's decorator
 FLAGS = {"store_true": True, "store_false": False}
+COUNTS = ("epochs", "batch_size")  # which MLHub chooses for a job that leaves them out
+MAX_COUNT = 100_000
 VERBATIM = "arguments"  # a hyperparameter that is passed on as it is, for scripts that read their options otherwise
 # names of the pod's variables that values may have; any other $ stands for itself
 KNOWN = r"MLHUB_[A-Z0-9_]+|WORLD_SIZE|RANK|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT"
@@ -26,11 +28,12 @@ VARIABLE = re.compile(rf"\$(?:\{{({KNOWN})\}}|({KNOWN})(?![A-Za-z0-9_]))")
 @dataclass(frozen=True)
 class Option:
     """flag: its longest spelling. is_set_by: None for one that takes a value; else what passing it means.
-    opposite: of an option that is on or off, how it is turned off."""
+    opposite: of an option that is on or off, how it is turned off. default: where the code has it as a constant."""
 
     flag: str
     is_set_by: bool | None = None
     opposite: str | None = None
+    default: Any = None
 
 
 def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[str, str] | None = None) -> list[str]:
@@ -49,6 +52,14 @@ def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[
     return [_expanded(word, variables or {}) for word in found]
 
 
+def without_option(script: Path, given: Mapping[str, Any]) -> list[str]:
+    """Names that a script with options has none for, such as a misspelt one. None where it may read them by itself."""
+    options = declared(script)
+    if not options or b"hyperparameters" in script.read_bytes():
+        return []
+    return sorted(name for name in given if name not in options and name != VERBATIM)
+
+
 def declared(script: Path) -> dict[str, Option]:
     """The options of a script by name, with _ for -; of one that cannot be read: none."""
     try:
@@ -63,10 +74,22 @@ def declared(script: Path) -> dict[str, Option]:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         option = _option(max(flags, key=len), given)
-        found[option.flag[2:].replace("-", "_")] = option
+        for flag in flags:  # "--lr", "--learning-rate"
+            found[flag.partition("/")[0][2:].replace("-", "_")] = option
         if isinstance(named := given.get("dest"), ast.Constant):
             found[str(named.value)] = option
     return found
+
+
+def own_counts(options: Mapping[str, Option]) -> dict[str, int]:
+    """The epochs and the batch size that a script trains with when it is given none, where its options say so."""
+    defaults = {name: options[name].default for name in COUNTS if name in options}
+    return {name: default for name, default in defaults.items() if is_count(default)}
+
+
+def is_count(value: object) -> bool:
+    """Whether a job may have it for its epochs or its batch size."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_COUNT
 
 
 def _option(flag: str, given: Mapping[str | None, ast.expr]) -> Option:
@@ -79,7 +102,12 @@ def _option(flag: str, given: Mapping[str | None, ast.expr]) -> Option:
     if action is not None and "BooleanOptionalAction" in ast.unparse(action):
         return Option(flag, True, f"--no-{flag[2:]}")
     is_flag = given.get("is_flag")
-    return Option(flag, True if isinstance(is_flag, ast.Constant) and is_flag.value else None)
+    default = given.get("default")
+    return Option(
+        flag,
+        True if isinstance(is_flag, ast.Constant) and is_flag.value else None,
+        default=default.value if isinstance(default, ast.Constant) else None,
+    )
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:

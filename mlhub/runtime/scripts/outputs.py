@@ -26,7 +26,11 @@ LISTED = "outputs.json"  # in the pod's work folder, for the launcher
 MAX_STRAY_BYTES = 2**30
 NOT_RESULTS = {"__pycache__", "mlruns", "data", "datasets", "node_modules"}  # folders of the working folder
 UNNAMEABLE = "\\#%?"  # characters that the name of an artifact, which is part of an address, cannot have
-CHECKPOINT = re.compile(r"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+", re.IGNORECASE)
+STATE = r"\.(?:pth?|ckpt|safetensors|bin|keras|h5)(?:\.tar)?$"
+CHECKPOINT = re.compile(
+    rf"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+|^(?:.*[-_.])?(?:last|latest)(?:[-_.].*)?{STATE}", re.IGNORECASE
+)
+STATE_FILE = re.compile(STATE, re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,11 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
     left = MAX_STRAY_BYTES
     for path in _files(pod.code, without=NOT_RESULTS):
         name = artifact_name(path.relative_to(pod.code / LINK if path.is_relative_to(pod.code / LINK) else pod.code))
-        if path in brought or name in found:
+        if path in brought:
+            continue
+        if name in found:  # a checkpoint was copied there, maybe before it was written for the last time
+            if path.stat().st_mtime >= found[name].stat().st_mtime:
+                found[name] = path
             continue
         left -= path.stat().st_size
         if left < 0:

@@ -8,6 +8,7 @@ No code of a file runs: torch reads tensors alone (weights_only=True), and so do
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ SUFFIXES = (SAFETENSORS, *TORCH, *keras_files.SUFFIXES, *pickled_arrays.SUFFIXES
 NOT_WEIGHTS = ("optim", "scheduler", "rng", "random_states", "scaler", "training_args", "train_state")
 KEYS = ("model_state_dict", "model_state", "state_dict", "model", "module", "net", "weights")  # of a larger checkpoint
 MIN_HEADER_BYTES = 8
+REMEDY = "for a version of the model, save its state_dict: torch.save(model.state_dict(), path)"
 
 
 def keep_weights(pod: Pod, files: Mapping[str, Path], *, hyperparameters: Mapping[str, Any]) -> str | None:
@@ -40,7 +42,7 @@ def keep_weights(pod: Pod, files: Mapping[str, Path], *, hyperparameters: Mappin
             described = {"hyperparameters": dict(hyperparameters), "file": name, **about}
             (pod.artifacts / "metadata.json").write_text(json.dumps(described, default=str))
             return name
-        print(f"mlhub: {name} holds no weights that can be read without running code", flush=True)
+        print(f"mlhub: {name} holds no weights that can be read without running code; {REMEDY}", flush=True)
     return None
 
 
@@ -75,7 +77,8 @@ def _copy(source: Path, target: Path) -> dict[str, Any] | None:
         if tensors:
             _save(tensors, target)
     except Exception as error:  # whatever a stranger's file makes a reader raise: the script succeeded all the same
-        print(f"mlhub: {source.name}: {type(error).__name__}", flush=True)
+        if not isinstance(error, pickle.UnpicklingError):  # which a whole module that torch pickled is
+            print(f"mlhub: {source.name}: {type(error).__name__}", flush=True)
         target.unlink(missing_ok=True)
         return None
     return about if tensors else None

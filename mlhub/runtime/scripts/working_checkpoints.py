@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from mlhub.runtime.scripts.outputs import LINK, MAX_STRAY_BYTES, NOT_RESULTS, is_checkpoint
+from mlhub.runtime.scripts.outputs import LINK, MAX_STRAY_BYTES, NOT_RESULTS, STATE_FILE, is_checkpoint
 
 MANIFEST = "working_checkpoints.json"
 SETTLED_S = 2.0  # since the last write: a checkpoint that is being written is none yet
@@ -114,11 +114,13 @@ def files_of(package: Path) -> frozenset[str]:
 
 
 def checkpoints_below(folder: Path, *, without: Set[Path] = frozenset()) -> Iterator[Path]:
-    """The outermost files and folders with the name of a checkpoint."""
+    """The outermost files and folders with the name of a checkpoint, and in checkpoints/ all files of states."""
+    is_series = folder.name.lower() in SERIES
     for path in entries(folder):
         if path.name.startswith(".") or path.is_symlink() or path in without:
             continue
-        if is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES):
+        is_state = is_series and path.is_file() and STATE_FILE.search(path.name) is not None
+        if is_state or (is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES)):
             yield path
         elif path.is_dir():
             yield from checkpoints_below(path, without=without)

@@ -205,6 +205,10 @@ def test_a_fork_that_is_refused_leaves_nothing(cast: Cast) -> None:
     gone = of_step(found, 10)
     (inputs.checkpoint_folder(found) / gone.name / "weights.safetensors").unlink()
     assert cast.client(cast.bob).post(address, {"checkpoint": gone.pk}).json()["code"] == "checkpoint_gone"
+    type(gone).objects.filter(pk=gone.pk).update(name="output/checkpoints/last.pth")
+    problem = cast.client(cast.bob).post(address, {"checkpoint": gone.pk}).json()
+    assert problem["code"] == "checkpoint_of_a_script"
+    assert "Resume the job" in problem["remedy"]
 
 
 def test_a_fork_of_more_than_the_quota_has_room_for_is_refused_before_a_byte_is_copied(

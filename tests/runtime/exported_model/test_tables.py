@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mlhub.cli.exports import rows_of
+from mlhub.cli.failures import CommandError
 from mlhub.runtime.data import readers
 from mlhub.runtime.exported_model.errors import UnusableRowError
 from mlhub.runtime.exported_model.inputs import read_rows
@@ -115,3 +117,16 @@ def test_a_date_may_be_given_in_the_form_of_training_or_of_iso_8601(tmp_path):
     found = encoded_rows(given, columns).numpy()
     assert (found == found[0]).all()
     assert not (found[0] == encoded_rows([row | {"joined": "15/03/2021"}], columns).numpy()[0]).all()
+
+
+def test_json_lines_are_rows_and_a_broken_line_is_named(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('\ufeff{"a": 1}\n\n{"a": "\u2028"}\r\n', encoding="utf-8")
+    assert read_rows(path) == [{"a": 1}, {"a": "\u2028"}] == rows_of(path)
+    path.write_text('{"a": 1}\n{"b": 2}\n')
+    assert read_rows(path) == [{"a": 1, "b": None}, {"a": None, "b": 2}] == rows_of(path)
+    path.write_text('{"a": 1}\n{"a": 1,}\n')
+    with pytest.raises(UnusableRowError, match="line 2 is no JSON"):
+        read_rows(path)
+    with pytest.raises(CommandError, match="line 2 is no JSON"):
+        rows_of(path)

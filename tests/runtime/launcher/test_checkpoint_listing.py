@@ -101,6 +101,9 @@ def test_a_folder_that_vanishes_before_it_is_listed_leaves_the_others(
         ("epoch=3-val_loss=0.25.ckpt", 3),
         ("ckpt_7", 7),
         ("ckpt.pt", 0),
+        ("last.pth", 0),
+        ("runs/model_latest.pth.tar", 0),
+        ("checkpoints/resnet.pt", 0),
     ],
 )
 def test_the_step_is_the_one_that_the_name_calls_so(name: str, step: int, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.scripts.arguments import command_line, declared
+from mlhub.runtime.scripts.arguments import command_line, declared, own_counts, without_option
 
 SCRIPT = """
 import argparse
@@ -49,6 +49,7 @@ def parsed(script: Path, values: Mapping[str, Any], monkeypatch: pytest.MonkeyPa
     [
         ({}, {}),
         ({"learning_rate": 0.01}, {"rate": 0.01}),
+        ({"lr": 0.01}, {"rate": 0.01}),
         ({"rate": -1.5}, {"rate": -1.5}),
         ({"epochs": 7, "seed": 1, "unknown": "x"}, {"epochs": 7}),
         ({"layers": [8, 4]}, {"layers": [8, 4]}),
@@ -87,3 +88,22 @@ def test_a_value_may_name_what_only_the_pod_knows_and_any_other_dollar_is_itself
     variables = {"WORLD_SIZE": "2", "MLHUB_DATASET": "/data", "HOME": "/root", "RANK": "0"}
     words = command_line(tmp_path / "train.py", values, variables=variables)
     assert words == ["--num_nodes=2", "/data/a", "$HOME", "$RANKED", "$MLHUB_ABSENT", "$"]
+
+
+def test_how_long_a_script_trains_by_itself_is_read_where_it_is_a_whole_number(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "parser.add_argument('-e', '--epochs', default=90)\nparser.add_argument('--batch-size', default=int('8'))"
+    )
+    assert own_counts(declared(script)) == {"epochs": 90}
+    script.write_text(
+        "parser.add_argument('--epochs', default=0)\nparser.add_argument('-b', '--batch-size', default=256)"
+    )
+    assert own_counts(declared(script)) == {"batch_size": 256}
+
+
+def test_names_that_nothing_reads_are_found(script: Path, tmp_path: Path) -> None:
+    assert without_option(script, {"lr": 1, "lrr": 1, "arguments": ["x"]}) == ["lrr"]
+    reading = tmp_path / "reading.py"
+    reading.write_text(f"from mlhub.runtime import hyperparameters{SCRIPT}")
+    assert without_option(reading, {"lrr": 1}) == []

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlhub.runtime.launcher.printed_metrics import PrintedFile
-from mlhub.runtime.scripts.framework_lines import FrameworkLines
+from mlhub.runtime.scripts.lines.frameworks import FrameworkLines
 
 BAR = "\x1b[1m{n}/13\x1b[0m \x1b[32m━━━━\x1b[0m\x1b[37m━━\x1b[0m \x1b[1m0s\x1b[0m 9ms/step - accuracy: {a} - loss: {l}"
 CAUGHT_UP = " 33%|███▎      | 10/30 [00:00<00:00, 29.20it/s]"

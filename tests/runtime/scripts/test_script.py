@@ -8,9 +8,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from mlhub.runtime import checkpoint, latest_checkpoint
 from mlhub.runtime.scripts import api
+from mlhub.runtime.scripts.outputs import LISTED
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -157,8 +159,14 @@ def test_workers_that_trained_each_for_itself_are_reported_in_the_log(tmp_path: 
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [
-        ("raise ValueError('no such column')", "no such column"),
+        ("raise ValueError('no such column')", "train.py, line 1: ValueError: no such column"),
+        ("open('data/train.csv')", "'data/train.csv'. The job's data is in the folder $MLHUB_DATA_DIR"),
         ("import sys; sys.exit(3)", "status 3"),
+        ("import sys; sys.exit('Give --data.')", "The script ended: Give --data."),
+        (
+            "import argparse; argparse.ArgumentParser().parse_args(['--learning_rate', '3'])",
+            "refused its command line, which is in the log: unrecognized arguments: --learning_rate 3.",
+        ),
         ("def broken(:", "SyntaxError"),
         ("import nothing_of_that_name", "nothing_of_that_name"),
     ],
@@ -170,6 +178,29 @@ def test_a_script_that_fails_says_why(tmp_path: Path, code: str, complaint: str)
     (failure,) = found.reports("failure")
     assert complaint in failure["message"]
     assert failure["cause"] == "user_code"
+    assert "mlhub/runtime" not in failure["traceback"] + found.logs()
+    assert ("Traceback" in found.logs()) == (", line 1: " in failure["message"])  # else nothing called anything
+
+
+OVERWRITTEN = """
+import os, time
+from pathlib import Path
+import torch
+for folder, epoch in ((Path(os.environ["MLHUB_OUTPUT_DIR"]), 1), (Path.cwd(), 2)):  # MLHub's copy, and the script's own
+    path = folder / "checkpoints" / "last.pth"
+    path.parent.mkdir()
+    torch.save({"weight": torch.full((2,), float(epoch))}, path)
+    os.utime(path, (epoch, epoch))
+"""
+
+
+def test_a_checkpoint_that_was_written_again_since_it_was_copied_is_handed_in_as_it_is_now(tmp_path: Path) -> None:
+    found = gang(tmp_path, OVERWRITTEN)
+    found.start()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    (listed,) = json.loads((found.work("worker-0") / LISTED).read_text())
+    assert listed["name"] == "output/checkpoints/last.pth"
+    assert torch.load(listed["path"])["weight"].tolist() == [2.0, 2.0]
 
 
 VERBS = """

@@ -39,11 +39,17 @@ def test_new_ones_are_copied_and_what_the_package_brought_or_is_still_written_is
     write(code / "results" / "checkpoint-20" / "model.safetensors", "trainer")
     write(code / "results" / "checkpoint-30" / "model.safetensors", "half", at_s=NOW_S - 1)
     write(code / "data" / "checkpoint-1" / "model.pt", "downloaded")
+    write(code / "checkpoints" / "resnet.pt", "any name")
+    write(code / "checkpoints" / "README.md", "text")
+    write(code / "runs" / "last.pth", "last")
+    write(code / "lasting.py", "code")
     found = mirror(tmp_path, "checkpointing/io.py")
     found.look(now_s=NOW_S)
     assert copies(tmp_path) == {
         "lightning_logs/version_0/checkpoints/epoch=2-step=96.ckpt": "lightning",
         "results/checkpoint-20/model.safetensors": "trainer",
+        "checkpoints/resnet.pt": "any name",
+        "runs/last.pth": "last",
     }
     found.look(now_s=NOW_S, is_final=True)
     assert "results/checkpoint-30/model.safetensors" in copies(tmp_path)

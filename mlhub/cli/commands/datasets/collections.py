@@ -15,7 +15,7 @@ from mlhub.cli.commands.datasets.dataset_differences import diff
 from mlhub.cli.commands.datasets.references import refer, refresh, shards_in
 from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
 from mlhub.cli.commands.datasets.versions import Name, dataset_versions, model_versions
-from mlhub.cli.data_format import format_of
+from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import size, until
@@ -125,6 +125,8 @@ def push_dataset(
             "--secret and --source are of --from and --from-list.", remedy="Give the address with --from URI."
         )
     if "format" not in fields and (found_format := format_of(path)):
+        if found_format == FILES and path.is_dir() and (target or ignore):
+            refuse_columns(path)
         fields["format"] = found_format
     with packing.packed(path) as file:
         version = uploads.uploaded(

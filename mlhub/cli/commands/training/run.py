@@ -12,7 +12,7 @@ import typer
 
 from mlhub.cli import following, job_file, packing, uploads
 from mlhub.cli.commands.training.jobs import submitted
-from mlhub.cli.data_format import format_of
+from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile
 from mlhub.cli.names import found, project_id
@@ -146,6 +146,8 @@ def _model_in(written: str) -> str:
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.data is not None
     form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted))
+    if form == FILES and not wanted.format and wanted.target and wanted.data.is_dir():
+        refuse_columns(wanted.data)
     fields = {name: value for name, value in (("target", wanted.target), ("format", form)) if value}
     with packing.packed(wanted.data) as file:
         name = wanted.data.resolve().stem[:100]

@@ -58,7 +58,8 @@ def predict(
     context: typer.Context,
     model: ModelArgument,
     file: Annotated[
-        Path, typer.Option("--data", help="CSV, JSON (a row or a list of rows), a text, an image, or audio.")
+        Path,
+        typer.Option("--data", help="CSV, JSON (a row or a list), JSON lines, a text, an image, or audio."),
     ],
 ) -> None:
     """Predict the rows of a small file on the platform; for whole datasets, submit a prediction job."""
