@@ -2205,8 +2205,8 @@ export interface paths {
         /**
          * @description Platform administrators only; counts from the next scheduling round on.
          *
-         *     A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come and
-         *     go; `overcommitted` of the answer says by how much. One of a single type is refused.
+         *     A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come
+         *     and go; `overcommitted` of the answer says by how much. One of a single type is refused.
          */
         patch: operations["organisations_quota_partial_update"];
         trace?: never;

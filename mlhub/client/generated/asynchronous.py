@@ -3231,8 +3231,8 @@ class AsyncOrganisationsOperations:
         """Platform administrators only; counts from the next scheduling round on.
 
         A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes
-        come and
-        go; `overcommitted` of the answer says by how much. One of a single type is refused.
+        come
+        and go; `overcommitted` of the answer says by how much. One of a single type is refused.
 
         PATCH /organisations/{id}/quota
 

@@ -40,8 +40,8 @@ class QuotaView(AddressedView):
     def patch(self, request: Request, id: str) -> Response:
         """Platform administrators only; counts from the next scheduling round on.
 
-        A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come and
-        go; `overcommitted` of the answer says by how much. One of a single type is refused.
+        A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come
+        and go; `overcommitted` of the answer says by how much. One of a single type is refused.
         """
         organisation = _organisation(request, id)
         require_quota_right(organisation, caller(request))  # says what others do instead

@@ -23,8 +23,8 @@ ANY = ""  # the sum, of any type
 
 @dataclass(frozen=True)
 class Overcommitment:
-    """gpu_type: "" = of any type. guaranteed: to all organisations in sum, boosts included; None = who asks may not know
-    what others are guaranteed. gpus: that the cluster has, on nodes that are away or closed, too.
+    """gpu_type: "" = of any type. guaranteed: to all organisations in sum, boosts included; None = who asks may not
+    know what others are guaranteed. gpus: that the cluster has, on nodes that are away or closed, too.
     """
 
     gpu_type: str

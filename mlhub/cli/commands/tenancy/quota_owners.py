@@ -52,6 +52,6 @@ def _overcommitment(row: dict[str, Any]) -> str:
             "guarantee may not be met in full. Administrators of the platform can lower guarantees or add nodes."
         )
     return (
-        f"organisations are guaranteed {row['guaranteed']} {what} in sum, and the cluster has {row['gpus']}: not all can "
-        "be honoured at once. Lower a guarantee, or add nodes."
+        f"organisations are guaranteed {row['guaranteed']} {what} in sum, and the cluster has {row['gpus']}: not all "
+        "can be honoured at once. Lower a guarantee, or add nodes."
     )
