@@ -72,6 +72,8 @@ class PieceReader:
 class SpooledBytes(StagedBytes):
     """The pieces of whole uploads, one after the other, where they are: nothing is copied to this machine's disk."""
 
+    stays = True
+
     def __init__(self, pieces: Sequence[StoredPiece], reader: PieceReader) -> None:
         self.pieces, self.reader = pieces, reader
         self.size_bytes = sum(piece.size_bytes for piece in pieces)

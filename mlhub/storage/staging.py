@@ -37,9 +37,13 @@ class Stored(NamedTuple):
 
 
 class StagedBytes(ABC):
-    """Bytes on their way in. A context manager: what was not stored when it ends is removed."""
+    """Bytes on their way in. A context manager: what was not stored when it ends is removed.
+
+    stays: they are still there once they are stored, and can be stored again.
+    """
 
     size_bytes: int
+    stays = False
 
     @abstractmethod
     def finish(self) -> Stored:

@@ -64,8 +64,8 @@ def _guarantees() -> dict[UUID, Counter[str]]:
     extras, found = extras_now(ids, now=timezone.now()), {}
     for pk in ids & {*rules, *extras}:
         quota = rules.get(pk)
-        own = (None, {}) if quota is None else (quota.guarantee, quota.guarantee_by_type)
-        guarantee, by_type = raised_guarantees(*own, extras.get(pk, BoostAmounts()))
+        guarantee, by_type = (None, {}) if quota is None else (quota.guarantee, quota.guarantee_by_type)
+        guarantee, by_type = raised_guarantees(guarantee, by_type, extras.get(pk, BoostAmounts()))
         of_types = Counter({str(gpu_type): int(n) for gpu_type, n in by_type.items()})
         found[pk] = of_types + Counter({ANY: max(guarantee or 0, of_types.total())})
     return found
