@@ -35,7 +35,7 @@ class Requests:
         self._process = process
 
     def make(self, *, commit: int = 0, begun: Callable[[int], None] = lambda _: None, **asked: Any) -> Outcome:
-        """asked: path, fields and token of a POST, or the name of a task. commit: at which boundary it is killed; 0 =
+        """asked: path, fields, file and token of a POST, or the name of a task. commit: at which boundary it is killed; 0 =
         none; see commits.py."""
         self._send({"commit": commit, **asked})
         begun(int(self._receive()["pid"]))
@@ -120,13 +120,17 @@ def _answer(asked: dict[str, Any], pipe: int) -> None:
 
 def _done(asked: dict[str, Any]) -> tuple[int, Any]:
     from celery import current_app
+    from django.core.files.uploadedfile import SimpleUploadedFile
     from rest_framework.test import APIClient
 
     if "task" in asked:
         current_app.loader.import_default_modules()
         return 200, {"returned": current_app.tasks[asked["task"]].run()}
     client = APIClient(headers={"Authorization": f"Bearer {asked['token']}"}, raise_request_exception=False)
-    answer = client.post(asked["path"], asked["fields"], format="multipart")
+    fields = dict(asked["fields"])
+    if "file" in asked:
+        fields["file"] = SimpleUploadedFile(Path(asked["file"]).name, Path(asked["file"]).read_bytes())
+    answer = client.post(asked["path"], fields, format="multipart")
     return answer.status_code, answer.json()
 
 

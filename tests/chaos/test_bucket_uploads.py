@@ -8,20 +8,23 @@ import base64
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as platform
-from django.db import connections
+from django.db import connection, connections
 from django.utils import timezone
 
 from mlhub.datasets.models import Dataset
 from mlhub.recovery.databases import Database
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage import tasks
+from mlhub.storage.bucket_staging import PIECE_BYTES
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import create_token
@@ -80,7 +83,7 @@ def uploaded(cast: Cast, content: bytes) -> str:
     address = client.post("/api/v1/uploads", headers=headers)["Location"]
     for offset, piece in ((0, content[:FIRST_BYTES]), (FIRST_BYTES, content[FIRST_BYTES:])):
         kind, at = "application/offset+octet-stream", {**tus, "Upload-Offset": str(offset)}
-        answer = client.generic("PATCH", address, piece, content_type=kind, headers=at)
+        answer = client.generic("PATCH", address, piece, content_type=kind, headers=at)  # type: ignore[arg-type]
         assert answer.status_code == 204, answer.content
     return address.rpartition("/")[2]
 
@@ -118,17 +121,31 @@ def killed_everywhere(
         kills: list[Kills] = []
         found = requests.make(begun=lambda pid, n=n, kills=kills: kills.append(Kills(server, pid, n)), **next(asked))
         server.done = lambda _: None  # what the test asks itself does not count
+        wait_for_its_sessions()
         yield found._replace(place=kills[0].place)
         if found.status:
             assert found.status == ends_with, found
             break
     for n in range(1, 60):
         found = requests.make(commit=n, **next(asked))
+        wait_for_its_sessions()
         yield found
         if found.status:
             assert found.status == ends_with, found
             return
     raise AssertionError("There is no end of commits.")
+
+
+def wait_for_its_sessions() -> None:
+    """The database notices that a process is gone, and frees its locks, a moment later."""
+    sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    for _ in range(600):
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            if cursor.fetchone() == (0,):
+                return
+        time.sleep(0.1)
+    raise AssertionError("Sessions of a process that has ended stay.")
 
 
 def collect_after_days(server: BucketServer) -> None:
@@ -139,7 +156,7 @@ def collect_after_days(server: BucketServer) -> None:
 
 
 def grow_old(server: BucketServer) -> None:
-    for path in (*server.root.rglob("*"),):
+    for path in server.root.rglob("*"):
         if path.is_file():
             os.utime(path, (0, 0))
 
@@ -305,6 +322,75 @@ def test_content_that_is_collected_while_it_is_uploaded_again_is_there_in_the_en
     assert Holding.objects.get().blob_id == sha256
     collect_after_days(bucket)
     assert in_bucket(bucket) == (1, 0, 0)
+    check_everything()
+
+
+@pytest.mark.slow
+def test_an_upload_of_one_request_that_was_killed_anywhere_is_sent_again_and_nothing_is_left(
+    cast: Cast,
+    bucket: BucketServer,  # noqa: F811
+    processes: Requests,
+    token: str,
+    tmp_path: Path,
+) -> None:
+    names: list[str] = []
+
+    def asked() -> Iterator[dict[str, Any]]:
+        while True:
+            names.append(f"d{len(names)}")
+            file = tmp_path / "d.csv"
+            file.write_bytes(large_content_of(names[-1]))
+            fields = {"name": names[-1], "project": str(cast.project_a.id)}
+            yield {"path": DATASETS, "fields": fields, "file": str(file), "token": token}
+
+    places = []
+    for outcome in killed_everywhere(processes, bucket, asked(), ends_with=201):
+        places.append(outcome.place)
+        is_there = Dataset.objects.filter(name=names[-1]).exists()
+        assert is_there or outcome.status == 0
+        answer = send(cast, names[-1], large_content_of(names[-1]))
+        assert answer.status_code == (409 if is_there else 201), (outcome, answer.content)
+        [file] = Dataset.objects.get(name=names[-1]).versions.get().files
+        assert blob_store().verify(file["sha256"]), outcome
+        assert Holding.objects.filter(blob=file["sha256"]).count() == 1, outcome
+    assert {"put", "begin", "part", "complete", "delete", "before a commit", "after a commit"} <= {*places}
+    collect_after_days(bucket)
+    assert in_bucket(bucket) == (len(names), 0, 0)
+    check_everything()
+
+
+def large_content_of(name: str) -> bytes:
+    """Of more than a piece."""
+    row = f"1,1,{name}\n".encode()
+    return files.csv(3) + row * ((PIECE_BYTES + 1000) // len(row))
+
+
+def send(cast: Cast, name: str, content: bytes) -> Any:
+    form = files.form("d.csv", content, name=name, project=cast.project_a.id)
+    return cast.client(cast.bob).post(DATASETS, form, format="multipart")
+
+
+@pytest.mark.parametrize("verb", ["put", "begin", "part", "complete", "head", "delete"])
+@pytest.mark.parametrize("fault", [Fault.SLOW_DOWN, Fault.LOST])
+def test_an_upload_of_one_request_to_a_bucket_that_fails_is_whole_or_not_there(
+    cast: Cast,
+    bucket: BucketServer,  # noqa: F811
+    patient: None,
+    fault: Fault,
+    verb: str,
+) -> None:
+    content = large_content_of("d")
+    bucket.fault = lambda asked: fault if asked.verb == verb else Fault.NONE
+    answer = send(cast, "d", content)
+    if answer.status_code != 201:
+        assert (answer.status_code, answer.json()["code"]) == (503, "store_away"), answer.content
+        assert "Try again" in answer.json()["remedy"]
+        assert not Dataset.objects.exists()
+        bucket.fault = lambda _: Fault.NONE
+        assert send(cast, "d", content).status_code == 201
+    collect_after_days(bucket)
+    assert in_bucket(bucket) == (1, 0, 0)
+    assert blob_store().verify(Holding.objects.get().blob_id)
     check_everything()
 
 

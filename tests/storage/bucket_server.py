@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -135,7 +136,13 @@ def bucket_server(root: Path) -> Iterator[BucketServer]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Of clients that were killed nothing is said."""
+            if not isinstance(sys.exception(), ConnectionError):
+                super().handle_error(request, client_address)
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     found.url = f"http://127.0.0.1:{server.server_port}"
