@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 READ_AHEAD_BYTES = 4 * 2**20
 LENT_FOR = timedelta(hours=1)
+TIMEOUT = timedelta(minutes=5)  # of a request, its body included
 RETRY_AFTER_S = 10
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
@@ -224,7 +225,7 @@ def _connect(bucket: str, endpoint: str) -> S3Store:
         endpoint=endpoint.rstrip("/"),
         virtual_hosted_style_request=False,
         disable_bulk_delete=True,
-        client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=5)},
+        client_options={"allow_http": endpoint.startswith("http://"), "timeout": TIMEOUT},
         retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=30)},
     )
 

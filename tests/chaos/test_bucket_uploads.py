@@ -441,6 +441,32 @@ def test_a_bucket_that_fails_at_one_request_costs_nothing_or_is_named_with_the_r
     check_everything()
 
 
+@pytest.mark.parametrize("verb", ["get", "begin", "part", "complete"])
+def test_a_bucket_that_does_not_answer_is_given_up_after_a_time_and_named(
+    cast: Cast,
+    bucket: BucketServer,  # noqa: F811
+    patient: None,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    upload = uploaded(cast, content_of("d"))
+    bucket.fault = lambda asked: Fault.HELD if asked.verb == verb else Fault.NONE
+    with monkeypatch.context() as impatient:
+        impatient.setattr("mlhub.storage.bucket_joins.READ_TIMEOUT_S", 0.5)
+        impatient.setattr("mlhub.storage.buckets.TIMEOUT", timedelta(seconds=2))
+        impatient.setattr(platform, "STORE_ENDPOINT", f"{bucket.url}/")  # a client of its own
+        answer = use(cast, "d", upload)
+    bucket.released.set()
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_away"), answer.content
+    assert "Try again" in answer.json()["remedy"]
+    assert not Dataset.objects.exists()
+    bucket.fault = lambda _: Fault.NONE
+    assert use(cast, "d", upload).status_code == 201
+    collect_after_days(bucket)
+    assert in_bucket(bucket) == (1, 0, 0)
+    check_everything()
+
+
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client waits for nothing between its tries."""
