@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploads to a bucket whose process is killed, that meet each other or the collection, or whose bucket fails: a version
-is there whole or not at all, the upload stays until it is, and nothing is left in the bucket for ever."""
+"""Uploads to a bucket whose process is killed, or that meet each other or the collection: a version is there whole or
+not at all, the upload stays until it is, and nothing is left in the bucket for ever."""
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import threading
@@ -24,28 +23,41 @@ from mlhub.datasets.models import Dataset
 from mlhub.recovery.databases import Database
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage import tasks
-from mlhub.storage.bucket_staging import PIECE_BYTES
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
+from tests.chaos.bucket_contents import (
+    DATASETS,
+    collect_after_days,
+    content_of,
+    fields_of,
+    grow_old,
+    in_bucket,
+    large_content_of,
+    send,
+    uploaded,
+    use,
+)
 from tests.chaos.bucket_process import Outcome, Requests, requests_in_processes
 from tests.chaos.invariants import check_everything
-from tests.datasets import files
 from tests.storage.bucket_server import Asked, BucketServer, Fault
 from tests.storage.conftest import bucket  # noqa: F401 (a fixture)
 
 pytestmark = [pytest.mark.chaos, pytest.mark.django_db(transaction=True)]
-FIRST_BYTES = 5 * 2**20  # the least part of a multipart upload: so that there is one, of two copies
-DATASETS = "/api/v1/datasets"
 COLLECTION = "mlhub.storage.tasks.collect_unheld_blobs"
 EXPIRY = "mlhub.retention.tasks.remove_expired"
-FOREVER = 10**6
 
 
 @pytest.fixture
 def cast(transactional_db: None) -> Cast:
     return make_cast()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client waits for nothing between its tries."""
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
 
 
 @pytest.fixture
@@ -66,34 +78,6 @@ def processes(cast: Cast, bucket: BucketServer) -> Iterator[Requests]:  # noqa: 
     }
     with requests_in_processes({**os.environ, **environment}) as found:
         yield found
-
-
-def content_of(name: str) -> bytes:
-    row = f"1,1,{name}\n".encode()
-    return files.csv(3) + row * ((FIRST_BYTES + 1000) // len(row))
-
-
-def uploaded(cast: Cast, content: bytes) -> str:
-    """The id of a whole upload, sent in two pieces."""
-    client = cast.client(cast.bob)
-    values = {"filename": "d.csv", "project": cast.project_a.name}
-    named = ",".join(f"{key} {base64.b64encode(value.encode()).decode()}" for key, value in values.items())
-    tus = {"Tus-Resumable": "1.0.0"}
-    headers = {**tus, "Upload-Length": str(len(content)), "Upload-Metadata": named}
-    address = client.post("/api/v1/uploads", headers=headers)["Location"]
-    for offset, piece in ((0, content[:FIRST_BYTES]), (FIRST_BYTES, content[FIRST_BYTES:])):
-        kind, at = "application/offset+octet-stream", {**tus, "Upload-Offset": str(offset)}
-        answer = client.generic("PATCH", address, piece, content_type=kind, headers=at)  # type: ignore[arg-type]
-        assert answer.status_code == 204, answer.content
-    return address.rpartition("/")[2]
-
-
-def fields_of(cast: Cast, name: str, upload: str) -> dict[str, str]:
-    return {"name": name, "project": str(cast.project_a.id), "upload": upload}
-
-
-def use(cast: Cast, name: str, upload: str) -> Any:
-    return cast.client(cast.bob).post(DATASETS, fields_of(cast, name, upload), format="multipart")
 
 
 class Kills:
@@ -146,27 +130,6 @@ def wait_for_its_sessions() -> None:
                 return
         time.sleep(0.1)
     raise AssertionError("Sessions of a process that has ended stay.")
-
-
-def collect_after_days(server: BucketServer) -> None:
-    """All that is in the bucket is old."""
-    server.fault, server.done = (lambda _: Fault.NONE), (lambda _: None)
-    grow_old(server)
-    tasks.collect_unheld_blobs()
-
-
-def grow_old(server: BucketServer) -> None:
-    for path in server.root.rglob("*"):
-        if path.is_file():
-            os.utime(path, (0, 0))
-
-
-def in_bucket(server: BucketServer) -> tuple[int, int, int]:
-    """Blobs, pieces of uploads, and multipart uploads under way."""
-    there = [path.relative_to(server.root / "blobs").parts for path in (server.root / "blobs").rglob("*")]
-    keys = [parts for parts in there if (server.root / "blobs").joinpath(*parts).is_file()]
-    pieces = [parts for parts in keys if parts[1] == "uploads"]
-    return len(keys) - len(pieces), len(pieces), len(server.unfinished())
 
 
 @pytest.mark.slow
@@ -357,117 +320,3 @@ def test_an_upload_of_one_request_that_was_killed_anywhere_is_sent_again_and_not
     collect_after_days(bucket)
     assert in_bucket(bucket) == (len(names), 0, 0)
     check_everything()
-
-
-def large_content_of(name: str) -> bytes:
-    """Of more than a piece."""
-    row = f"1,1,{name}\n".encode()
-    return files.csv(3) + row * ((PIECE_BYTES + 1000) // len(row))
-
-
-def send(cast: Cast, name: str, content: bytes) -> Any:
-    form = files.form("d.csv", content, name=name, project=cast.project_a.id)
-    return cast.client(cast.bob).post(DATASETS, form, format="multipart")
-
-
-@pytest.mark.parametrize("verb", ["put", "begin", "part", "complete", "head", "delete"])
-@pytest.mark.parametrize("fault", [Fault.SLOW_DOWN, Fault.LOST])
-def test_an_upload_of_one_request_to_a_bucket_that_fails_is_whole_or_not_there(
-    cast: Cast,
-    bucket: BucketServer,  # noqa: F811
-    patient: None,
-    fault: Fault,
-    verb: str,
-) -> None:
-    content = large_content_of("d")
-    bucket.fault = lambda asked: fault if asked.verb == verb else Fault.NONE
-    answer = send(cast, "d", content)
-    if answer.status_code != 201:
-        assert (answer.status_code, answer.json()["code"]) == (503, "store_away"), answer.content
-        assert "Try again" in answer.json()["remedy"]
-        assert not Dataset.objects.exists()
-        bucket.fault = lambda _: Fault.NONE
-        assert send(cast, "d", content).status_code == 201
-    collect_after_days(bucket)
-    assert in_bucket(bucket) == (1, 0, 0)
-    assert blob_store().verify(Holding.objects.get().blob_id)
-    check_everything()
-
-
-VERBS = ["list", "get", "begin", "part", "complete", "head", "delete"]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("fault", [Fault.SLOW_DOWN, Fault.CUT, Fault.LOST, Fault.IN_200])
-def test_a_bucket_that_fails_at_one_request_costs_nothing_or_is_named_with_the_remedy(
-    cast: Cast,
-    bucket: BucketServer,  # noqa: F811
-    patient: None,
-    fault: Fault,
-    verb: str,
-) -> None:
-    """First once, then for as long as the request takes; then it has recovered."""
-    if fault is Fault.IN_200 and verb not in ("part", "complete"):
-        pytest.skip("S3 answers so where it copies and joins")
-    for n_faults in (1, FOREVER):
-        name = f"d{n_faults}"
-        upload = uploaded(cast, content_of(name))
-        left = [n_faults]
-
-        def failing(asked: Asked, left: list[int] = left) -> Fault:
-            if asked.verb != verb or left[0] <= 0:
-                return Fault.NONE
-            left[0] -= 1
-            return fault
-
-        bucket.fault = failing
-        answer = use(cast, name, upload)
-        assert left[0] < n_faults, "no such request was made"
-        if n_faults == 1:
-            assert answer.status_code == 201, answer.content
-        elif answer.status_code != 201:
-            assert (answer.status_code, answer.json()["code"]) == (503, "store_away"), answer.content
-            assert "Try again" in answer.json()["remedy"]
-            assert int(answer.headers["Retry-After"]) > 0
-            assert not Dataset.objects.filter(name=name).exists()
-            bucket.fault = lambda _: Fault.NONE
-            answer = use(cast, name, upload)
-            assert answer.status_code == 201, answer.content
-        assert Dataset.objects.filter(name=name).exists()
-        assert not ResumableUpload.objects.exists()
-    collect_after_days(bucket)
-    assert in_bucket(bucket) == (2, 0, 0)
-    assert all(blob_store().verify(sha256) for sha256 in Blob.objects.values_list("pk", flat=True))
-    check_everything()
-
-
-@pytest.mark.parametrize("verb", ["get", "begin", "part", "complete"])
-def test_a_bucket_that_does_not_answer_is_given_up_after_a_time_and_named(
-    cast: Cast,
-    bucket: BucketServer,  # noqa: F811
-    patient: None,
-    monkeypatch: pytest.MonkeyPatch,
-    verb: str,
-) -> None:
-    upload = uploaded(cast, content_of("d"))
-    bucket.fault = lambda asked: Fault.HELD if asked.verb == verb else Fault.NONE
-    with monkeypatch.context() as impatient:
-        impatient.setattr("mlhub.storage.bucket_joins.READ_TIMEOUT_S", 0.5)
-        impatient.setattr("mlhub.storage.buckets.TIMEOUT", timedelta(seconds=2))
-        impatient.setattr(platform, "STORE_ENDPOINT", f"{bucket.url}/")  # a client of its own
-        answer = use(cast, "d", upload)
-    bucket.released.set()
-    assert (answer.status_code, answer.json()["code"]) == (503, "store_away"), answer.content
-    assert "Try again" in answer.json()["remedy"]
-    assert not Dataset.objects.exists()
-    bucket.fault = lambda _: Fault.NONE
-    assert use(cast, "d", upload).status_code == 201
-    collect_after_days(bucket)
-    assert in_bucket(bucket) == (1, 0, 0)
-    check_everything()
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client waits for nothing between its tries."""
-    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
