@@ -25,7 +25,7 @@ from mlhub.environments.secrets import check_secrets
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.models import Blob
-from mlhub.storage.stores import Staging
+from mlhub.storage.stores import IncomingBytes
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
@@ -138,7 +138,7 @@ def earlier_etag(version: DatasetVersion) -> str:
     return str(base.source["found"].get("etag", "")) if base is not None and base.source else ""
 
 
-def finish_fetch(version: DatasetVersion, found: FoundFile, staging: Staging | None) -> bool:
+def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingBytes | None) -> bool:
     """FETCHING becomes INSPECTING, with the file held. staging: None = the file of the version that it refreshes.
 
     False when the version was deleted meanwhile. Raises QuotaExceededError, ConflictError, UnavailableError.

@@ -21,7 +21,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.datasets.sources import patterns
 from mlhub.datasets.sources.locations import check_source, scheme_of
 from mlhub.storage import actions as storage
-from mlhub.storage.stores import Staging
+from mlhub.storage.stores import IncomingBytes
 from mlhub.wire.formats import SHARDED
 
 PINS = ("sha256", "etag")
@@ -77,7 +77,11 @@ def shards_of_uris(uris: list[str]) -> list[dict[str, Any]]:
 
 
 def keep_shard(
-    version: DatasetVersion, index: int, found: dict[str, Any], staging: Staging | None, earlier: Mapping[str, Any]
+    version: DatasetVersion,
+    index: int,
+    found: dict[str, Any],
+    staging: IncomingBytes | None,
+    earlier: Mapping[str, Any],
 ) -> bool:
     """Holds a fetched shard for the version, so that a later try goes on behind it. False when the version is gone.
 

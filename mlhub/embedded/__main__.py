@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shlex
 import signal
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from mlhub.backends.local import ClusterFileError
 from mlhub.backends.local.gpu_driver import nvml_driver
@@ -25,6 +27,7 @@ from mlhub.embedded.supervisor import AlreadyRunningError, StartError, Superviso
 from mlhub.embedded.valkey import ValkeyError
 
 ALREADY_RUNNING, NOT_RUNNING = 3, 4
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -75,8 +78,17 @@ def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
         console.print(str(error))
         return ALREADY_RUNNING
     except (StartError, PostgresError, ValkeyError, ClusterFileError) as error:
-        console.print(f"[red]MLHub could not start.[/] {error}", markup=True)
+        console.print("[red]MLHub could not start.[/]", escape(str(error)), markup=True)
         return 1
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        console.print("[red]MLHub could not start.[/]", escape(no_room(home, error)), markup=True)
+        return 1
+
+
+def no_room(home: Home, error: OSError) -> str:
+    return f"{error.filename or home.path} cannot be written: {error.strerror}. Make room there, then repeat it."
 
 
 def _supervisor_pid(home: Home) -> int | None:
@@ -124,7 +136,12 @@ def _recover(home: Home, console: Console, arguments: argparse.Namespace) -> int
         console.print(str(error))
         return ALREADY_RUNNING
     except PostgresError as error:
-        console.print(f"The database could not be started. {error}")
+        console.print(f"The database could not be started. {error}", markup=False)
+        return 1
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        console.print(no_room(home, error), markup=False)
         return 1
 
 

@@ -62,38 +62,31 @@ class Home:
         folder = self.path / "secrets"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / name
-        if not path.exists():
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_hex(32))
+        if not path.exists() or not path.stat().st_size:  # empty: its writer was killed, or the disk full
+            _write_whole(path, secrets.token_hex(32), mode=0o600)
         return path.read_text()
 
     def replace_secret(self, name: str, value: str) -> None:
         """Sets a secret to that of a backup, at once."""
         folder = self.path / "secrets"
         folder.mkdir(mode=0o700, exist_ok=True)
-        temporary = folder / f".{name}"
-        temporary.touch(mode=0o600)
-        temporary.write_text(value)
-        temporary.replace(folder / name)
+        _write_whole(folder / name, value, mode=0o600)
 
     def port(self, name: str, *, preferred: int | None = None) -> int:
         """The port of last time, or the preferred one, or a free one; whichever is free now."""
         path = self.path / "ports.json"
-        known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+        known: dict[str, int] = json.loads(path.read_text() or "{}") if path.exists() else {}
         for candidate in (known.get(name), preferred):
             if candidate and is_free(candidate):
                 chosen = candidate
                 break
         else:
             chosen = free_port()
-        path.write_text(json.dumps(known | {name: chosen}))
+        _write_whole(path, json.dumps(known | {name: chosen}))
         return chosen
 
     def write_platform(self, platform: Platform) -> None:
-        temporary = self.path / ".platform.json"
-        temporary.touch(mode=0o600)
-        temporary.write_text(json.dumps(asdict(platform), indent=1))
-        temporary.rename(self.path / "platform.json")
+        _write_whole(self.path / "platform.json", json.dumps(asdict(platform), indent=1), mode=0o600)
 
     def platform(self) -> Platform | None:
         """Returns the platform as last written; its processes may have ended."""
@@ -120,6 +113,22 @@ def given_address(name: str, default: str = "") -> str:
     """What the variable DATABASE_URL or REDIS_URL gives, or the file that NAME_FILE names. Raises OSError."""
     path = os.environ.get(f"{name}_FILE")
     return Path(path).read_text().strip() if path else os.environ.get(name, default)
+
+
+def _write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
+    """The file has all of the text, or what it had before: also where the process is killed or the disk is full."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.unlink(missing_ok=True)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _make(folder: Path, mode: int) -> None:

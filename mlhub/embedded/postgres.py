@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -93,13 +94,16 @@ class Postgres:
             self.process.wait()
 
     def _initialise(self) -> None:
-        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        give_to_server(self.data)
+        """Under another name until it is whole: initdb writes PG_VERSION first, and may be killed."""
+        new = self.data.with_name(f"{self.data.name}.new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True, mode=0o700)
+        give_to_server(new)
         with tempfile.NamedTemporaryFile("w", prefix="mlhub-pw-") as password_file:
             password_file.write(self.password)
             password_file.flush()
             give_to_server(Path(password_file.name))
-            command = [*prefix(death_signal="KILL", drop=True), str(binaries() / "initdb"), "-D", str(self.data)]
+            command = [*prefix(death_signal="KILL", drop=True), str(binaries() / "initdb"), "-D", str(new)]
             command += ["-U", USER, "--pwfile", password_file.name, "--auth=scram-sha-256", "--encoding=UTF8"]
             command += ["--locale=C.UTF-8", "--no-instructions", *([] if self.durable else ["--no-sync"])]
             done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
@@ -108,6 +112,10 @@ class Postgres:
                 f"initdb could not make {self.data}: {done.stderr.strip()[-500:]}. "
                 "As root without the capability DAC_READ_SEARCH, keep MLHUB_HOME and the clone outside /root."
             )
+        try:
+            new.replace(self.data)
+        except OSError as error:
+            raise PostgresError(f"{self.data} is there and no database: move it away. ({error.strerror})") from error
 
     def _wait_until_ready(self) -> None:
         assert self.process is not None

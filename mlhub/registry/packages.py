@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from mlhub.core.errors import InvalidInputError
 from mlhub.registry.models import Kind
 from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
-from mlhub.storage.stores import CHUNK_BYTES, StagedBytes, Staging
+from mlhub.storage.stores import CHUNK_BYTES, IncomingBytes, StagedBytes
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest date a zip can carry
@@ -21,7 +21,7 @@ MAX_SOURCE_BYTES = 4 * 2**20
 IMPORTED = "ONNX (.onnx), Keras (.keras, .h5), Torch7 (.t7), or a zip with Caffe's .prototxt and .caffemodel"
 
 
-def as_zip(staging: StagedBytes, into: Staging, *, filename: str) -> StagedBytes:
+def as_zip(staging: StagedBytes, into: IncomingBytes, *, filename: str) -> StagedBytes:
     """The staging that holds a zip: the upload itself, or `into` with the upload's one Python file inside.
 
     The same file gives the same zip, byte for byte. Raises InvalidInputError when the upload is neither.
@@ -62,7 +62,7 @@ def is_made_elsewhere(filename: str, staging: StagedBytes) -> bool:
 class _Sink:
     """What zipfile needs of a file that it cannot seek in."""
 
-    def __init__(self, into: Staging) -> None:
+    def __init__(self, into: IncomingBytes) -> None:
         self._into = into
 
     def write(self, piece: bytes) -> int:
@@ -73,7 +73,7 @@ class _Sink:
         """Nothing is held back."""
 
 
-def _store(staging: StagedBytes, into: Staging, *, name: str) -> None:
+def _store(staging: StagedBytes, into: IncomingBytes, *, name: str) -> None:
     """A zip with the file, not packed: weights hardly pack."""
     info = zipfile.ZipInfo(name, EPOCH)
     with (

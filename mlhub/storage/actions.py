@@ -10,6 +10,7 @@ the event log.
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -31,6 +32,7 @@ logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
 REMOVAL = "removal of blobs"  # a lock: blobs are not removed while a backup is made
 BATCH = 1000
+NO_SUCH_BLOB = "no_such_blob"
 
 
 def used_bytes(organisation: Organisation) -> int:
@@ -118,8 +120,8 @@ def keep(
     sha256, size_bytes = staging.finish()
     if within_quota:
         _require_room(place, sha256=sha256, size_bytes=size_bytes, user=user)
-    blob_store().keep(staging)
-    return hold(
+    hold_it = partial(
+        hold,
         place,
         sha256=sha256,
         size_bytes=size_bytes,
@@ -128,6 +130,15 @@ def keep(
         user=user,
         within_quota=within_quota,
     )
+    blob_store().keep(staging)
+    try:
+        return hold_it()
+    except ConflictError as error:
+        if error.code != NO_SUCH_BLOB or not staging.stays:
+            raise
+    # the collector had found them old, as no one held them, and removed what had just been stored again
+    blob_store().keep(staging)
+    return hold_it()
 
 
 def hold(
@@ -152,7 +163,7 @@ def hold(
             _require_room(place, sha256=sha256, size_bytes=size_bytes, user=user, is_locked=True)
         lock_until_commit(f"blob:{sha256}")
         if not blob_store().exists(sha256):
-            raise ConflictError("These bytes are not stored.", code="no_such_blob", remedy="Send them again.")
+            raise ConflictError("These bytes are not stored.", code=NO_SUCH_BLOB, remedy="Send them again.")
         return _hold(place, sha256, size_bytes, owner_kind, owner_id, user)
 
 

@@ -27,6 +27,7 @@ logger = structlog.stdlib.get_logger(__name__)
 LEAST_PART_BYTES = 5 * 2**20  # S3's own, for all parts but the last
 MOST_PARTS = 10_000
 N_AT_A_TIME = 16
+READ_TIMEOUT_S = 60.0  # without a byte; S3 sends some while it joins for longer
 N_IN_MEMORY = 2  # parts that are put together at the same time
 GONE = ("NoSuchUpload", "404")
 REFUSED = ("AccessDenied", "NotImplemented", "MethodNotAllowed", "501")
@@ -47,7 +48,7 @@ class Joiner:
                 signature_version="s3v4",
                 s3={"addressing_style": "path" if endpoint else "auto"},
                 retries={"mode": "standard", "max_attempts": 5},
-                read_timeout=300,
+                read_timeout=READ_TIMEOUT_S,
                 max_pool_connections=N_AT_A_TIME,
                 # checksums that older servers of other makers do not know
                 request_checksum_calculation="when_required",

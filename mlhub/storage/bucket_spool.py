@@ -8,6 +8,7 @@ send at a time. Pieces become the parts of one once the upload is whole: see buc
 from __future__ import annotations
 
 import io
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 DIGITS = 15  # of an offset, so that names are in the order of offsets
+PIECE_NAME = re.compile(rf"\d{{{DIGITS}}}")
+UPLOAD_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 N_AHEAD = 3  # pieces that are read while one is hashed
 LOOK_BYTES = 256 * 2**10  # of each read by who looks for the file's format
 
@@ -71,6 +74,8 @@ class PieceReader:
 
 class SpooledBytes(StagedBytes):
     """The pieces of whole uploads, one after the other, where they are: nothing is copied to this machine's disk."""
+
+    stays = True
 
     def __init__(self, pieces: Sequence[StoredPiece], reader: PieceReader) -> None:
         self.pieces, self.reader = pieces, reader
@@ -139,17 +144,31 @@ class BucketSpool:
 
     def append(self, upload_id: UUID, content: bytes, *, offset: int) -> None:
         """A gap is found by gather(), which lists all pieces: asking here would cost a request for each piece."""
-        if not content:
-            return
+        if content:
+            self.put(upload_id, content, offset=offset)
+
+    def put(self, upload_id: UUID, content: bytes, *, offset: int) -> StoredPiece:
+        key = self._key(upload_id, offset)
         with self._reaching():
-            obstore.put(self._store, self._key(upload_id, offset), content)
+            # one request: by itself the client makes a multipart upload of more than 5 MiB, of four
+            stored = obstore.put(self._store, key, content, use_multipart=False)
+        return StoredPiece(key, len(content), str(stored["e_tag"]))
 
     def size(self, upload_id: UUID) -> int:
         return sum(piece.size_bytes for piece in self._pieces(upload_id))
 
     def gather(self, upload_ids: Sequence[UUID], *, limit_bytes: int) -> SpooledBytes:  # noqa: ARG002 (of a disk)
         pieces = [piece for upload_id in upload_ids for piece in self._pieces(upload_id)]
-        return SpooledBytes(pieces, PieceReader(self._store, self._reaching))
+        return SpooledBytes(pieces, self.reader())
+
+    def is_piece(self, key: str) -> bool:
+        """Whether the key is one of an upload's pieces, and no other program's."""
+        above, _, name = key.rpartition("/")
+        upload_id = above.removeprefix(f"{self._prefix}/")
+        return bool(PIECE_NAME.fullmatch(name)) and bool(UPLOAD_ID.fullmatch(upload_id))
+
+    def reader(self) -> PieceReader:
+        return PieceReader(self._store, self._reaching)
 
     def discard(self, upload_id: UUID) -> None:
         with self._reaching():

@@ -26,15 +26,16 @@ from obstore.store import S3Store
 
 from mlhub.core.errors import UnavailableError
 from mlhub.storage.bucket_spool import BucketSpool, SpooledBytes
-from mlhub.storage.spools import UPLOADS, Spool
-from mlhub.storage.staging import READ, SHA256, StagedBytes, Staging, Stored, copy_into, sweep
+from mlhub.storage.bucket_staging import BucketStaging
+from mlhub.storage.spools import UPLOADS
+from mlhub.storage.staging import READ, SHA256, IncomingBytes, StagedBytes, Stored, copy_into, sweep
 
 if TYPE_CHECKING:
     from mlhub.storage.bucket_joins import Joiner
 
 READ_AHEAD_BYTES = 4 * 2**20
-PART_BYTES = 16 * 2**20
 LENT_FOR = timedelta(hours=1)
+TIMEOUT = timedelta(minutes=5)  # of a request, its body included
 RETRY_AFTER_S = 10
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
@@ -46,7 +47,7 @@ class StoreAwayError(UnavailableError):
 
 
 class BucketStore:
-    """Staging of what comes in one request is on this machine's disk. A blob is there once all of it is, never half.
+    """A blob is there once all of it is, never half. staging: a folder for blobs that are read as files.
 
     endpoint: "" = Amazon's. pod_endpoint: where pods reach the same bucket; "" = they do not, and the web brings them
     what they read.
@@ -59,19 +60,21 @@ class BucketStore:
         self._store = _connect(self.bucket, endpoint)
         self._for_pods = _connect(self.bucket, pod_endpoint) if pod_endpoint else None
 
-    def stage(self, *, limit_bytes: int) -> Staging:
-        return Staging(self.staging, limit_bytes=limit_bytes)
+    def stage(self, *, limit_bytes: int) -> IncomingBytes:
+        return BucketStaging(self.spool(), limit_bytes=limit_bytes)
 
     def keep(self, staging: StagedBytes) -> Stored:
+        assert isinstance(staging, SpooledBytes | BucketStaging)  # of its spool, or its own
         stored = staging.finish()
         key = self._key(stored.sha256)
         # written even when it is there: the fresh time keeps the collector away until it is held
-        if isinstance(staging, SpooledBytes):
-            with _joining():
-                self._joiner.join(staging, key)
+        if isinstance(staging, BucketStaging) and (content := staging.content) is not None:
+            with _reaching():
+                obstore.put(self._store, key, content, use_multipart=False)
             return stored
-        with _reaching(), staging.open() as file:
-            obstore.put(self._store, key, file, chunk_size=PART_BYTES)
+        pieces = staging.pieces() if isinstance(staging, BucketStaging) else staging
+        with _joining():
+            self._joiner.join(pieces, key)
         return stored
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
@@ -131,7 +134,7 @@ class BucketStore:
                     if SHA256.fullmatch(name) and found["last_modified"].timestamp() < before:
                         yield name
 
-    def spool(self) -> Spool:
+    def spool(self) -> BucketSpool:
         prefix = f"{self.prefix}/{UPLOADS}" if self.prefix else UPLOADS
         return BucketSpool(self._store, prefix=prefix, reaching=_reaching)
 
@@ -140,7 +143,7 @@ class BucketStore:
         swept = sweep(self.staging, older_than_s=older_than_s)
         with _joining():
             return swept + self._joiner.end_unfinished(
-                prefix=f"{self.prefix}/" if self.prefix else "", is_ours=self._is_blob, older_than_s=older_than_s
+                prefix=f"{self.prefix}/" if self.prefix else "", is_ours=self._is_ours, older_than_s=older_than_s
             )
 
     @functools.cached_property
@@ -156,9 +159,10 @@ class BucketStore:
         except FileNotFoundError:
             return None
 
-    def _is_blob(self, key: str) -> bool:
+    def _is_ours(self, key: str) -> bool:
+        """A blob's, or a piece's: those were multipart uploads, too, once."""
         name = key.rpartition("/")[2]
-        return bool(SHA256.fullmatch(name)) and key == self._key(name)
+        return (bool(SHA256.fullmatch(name)) and key == self._key(name)) or self.spool().is_piece(key)
 
     def _key(self, sha256: str) -> str:
         if not SHA256.fullmatch(sha256):
@@ -221,7 +225,7 @@ def _connect(bucket: str, endpoint: str) -> S3Store:
         endpoint=endpoint.rstrip("/"),
         virtual_hosted_style_request=False,
         disable_bulk_delete=True,
-        client_options={"allow_http": endpoint.startswith("http://"), "timeout": timedelta(minutes=5)},
+        client_options={"allow_http": endpoint.startswith("http://"), "timeout": TIMEOUT},
         retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=30)},
     )
 

@@ -25,7 +25,7 @@ from mlhub.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from mlhub.core.ids import new_id
 from mlhub.storage import actions
 from mlhub.storage.models import CompletedUpload, ResumableUpload, UploadPart
-from mlhub.storage.resumable import require_few, taken
+from mlhub.storage.resumable import discard_used, require_few, taken
 from mlhub.storage.stores import StagedBytes, blob_store
 from mlhub.tenants.models import Project, User
 
@@ -87,7 +87,7 @@ def put_part(upload: ResumableUpload, number: int, read: Callable[[int], bytes])
         part.sha256 = digest.hexdigest()
         _count(part)
     except BaseException:
-        spool.discard(part.pk)
+        discard_used([part.pk])
         raise
     return part.sha256
 
@@ -108,7 +108,7 @@ def _count(part: UploadPart) -> None:
         _require_allowed(upload.length_bytes + growth)
         actions.reserve(part.upload.project, size_bytes=max(0, growth), user=upload.user)
         if former is not None:
-            transaction.on_commit(partial(blob_store().spool().discard, former.pk))
+            transaction.on_commit(partial(discard_used, [former.pk]))
             former.delete()
         part.save(force_insert=True)
         upload.length_bytes = upload.offset_bytes = upload.length_bytes + growth

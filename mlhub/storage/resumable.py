@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import PurePath
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
+from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError, UnavailableError
 from mlhub.core.installation import is_restored_lately
 from mlhub.storage import actions
 from mlhub.storage.models import ResumableUpload, UploadPart
@@ -30,6 +31,7 @@ from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.roles import Role
 
+logger = structlog.stdlib.get_logger(__name__)
 KIND = "uploads"  # of what expires
 MAX_UNDER_WAY = 200  # of one user
 MAX_PIECE_BYTES = 16 * 2**20
@@ -136,7 +138,7 @@ def remove(upload: ResumableUpload) -> None:
     ids = [upload.pk, *_parts_of(upload)]
     with transaction.atomic():
         ResumableUpload.objects.filter(pk__in=ids).delete()
-        transaction.on_commit(partial(_discard, ids))
+        transaction.on_commit(partial(discard_used, ids))
 
 
 @contextmanager
@@ -172,7 +174,7 @@ def taken(upload: ResumableUpload) -> Iterator[StagedBytes]:
             if not ResumableUpload.objects.filter(pk=upload.pk).delete()[0]:
                 raise NotFoundError(f"The upload {upload.pk} was used already.", field="upload")
             ResumableUpload.objects.filter(pk__in=ids).delete()
-            transaction.on_commit(partial(_discard, ids))
+            transaction.on_commit(partial(discard_used, ids))
             yield staging
 
 
@@ -298,6 +300,15 @@ def _parts_of(upload: ResumableUpload) -> list[UUID]:
 def _name_of(filename: str) -> str:
     """The last segment, as browsers and other systems write paths."""
     return PurePath(filename.replace("\\", "/")).name[-MAX_FILENAME:] or "file"
+
+
+def discard_used(upload_ids: Sequence[UUID]) -> None:
+    """Removes bytes of what was committed as gone. What the store cannot remove now is swept as orphans later: the
+    request has succeeded, and what else follows its commit must not wait for that."""
+    try:
+        _discard(upload_ids)
+    except (UnavailableError, OSError) as error:
+        logger.warning("storage.pieces_left", uploads=[str(upload_id) for upload_id in upload_ids], error=str(error))
 
 
 def _discard(upload_ids: Sequence[UUID]) -> None:

@@ -37,9 +37,13 @@ class Stored(NamedTuple):
 
 
 class StagedBytes(ABC):
-    """Bytes on their way in. A context manager: what was not stored when it ends is removed."""
+    """Bytes on their way in. A context manager: what was not stored when it ends is removed.
+
+    stays: they are still there once they are stored, and can be stored again.
+    """
 
     size_bytes: int
+    stays = False
 
     @abstractmethod
     def finish(self) -> Stored:
@@ -62,17 +66,12 @@ class StagedBytes(ABC):
         self.discard()
 
 
-class Staging(StagedBytes):
-    """Bytes in a file of their own: hashed as they come."""
+class IncomingBytes(StagedBytes):
+    """Bytes that come one chunk after the other, and are hashed as they come."""
 
-    def __init__(self, folder: Path, *, limit_bytes: int) -> None:
-        with room_on_disk():
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
-        self.path = Path(name)
+    def __init__(self, *, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
-        self._file = os.fdopen(descriptor, "wb")
         self._hash = hashlib.sha256()
 
     def write(self, chunk: bytes) -> None:
@@ -87,6 +86,25 @@ class Staging(StagedBytes):
                 limit_bytes=self.limit_bytes,
             )
         self._hash.update(chunk)
+        self._store(chunk)
+
+    @abstractmethod
+    def _store(self, chunk: bytes) -> None:
+        """Raises UnavailableError where there is no room, or the store cannot be reached."""
+
+
+class Staging(IncomingBytes):
+    """Bytes in a file of their own."""
+
+    def __init__(self, folder: Path, *, limit_bytes: int) -> None:
+        super().__init__(limit_bytes=limit_bytes)
+        with room_on_disk():
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
+        self.path = Path(name)
+        self._file = os.fdopen(descriptor, "wb")
+
+    def _store(self, chunk: bytes) -> None:
         with room_on_disk():
             self._file.write(chunk)
 
@@ -144,7 +162,7 @@ def room_on_disk() -> Iterator[None]:
         ) from error
 
 
-def copy_into(staging: Staging, stream: BinaryIO) -> None:
+def copy_into(staging: IncomingBytes, stream: BinaryIO) -> None:
     """Raises TooLargeError."""
     while chunk := stream.read(CHUNK_BYTES):
         staging.write(chunk)

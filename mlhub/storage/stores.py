@@ -22,6 +22,7 @@ from mlhub.storage.spools import UPLOADS, DiskSpool, Spool
 from mlhub.storage.staging import (
     CHUNK_BYTES,
     SHA256,
+    IncomingBytes,
     StagedBytes,
     Staging,
     Stored,
@@ -32,13 +33,13 @@ from mlhub.storage.staging import (
     sync_folder,
 )
 
-__all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "StagedBytes", "Staging", "Stored", "blob_store"]
+__all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "IncomingBytes", "StagedBytes", "Staging", "Stored", "blob_store"]
 
 
 class BlobStore(Protocol):
     """What a back end of storage does. All verbs are idempotent; sha256 in lower-case hex."""
 
-    def stage(self, *, limit_bytes: int) -> Staging:
+    def stage(self, *, limit_bytes: int) -> IncomingBytes:
         """A place to write an upload to."""
 
     def keep(self, staging: StagedBytes) -> Stored:

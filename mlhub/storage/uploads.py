@@ -13,7 +13,7 @@ from django.core.files.uploadhandler import FileUploadHandler
 from rest_framework.parsers import MultiPartParser
 
 from mlhub.storage.resumable import consumed
-from mlhub.storage.stores import StagedBytes, Staging, blob_store
+from mlhub.storage.stores import IncomingBytes, StagedBytes, blob_store
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -30,7 +30,7 @@ else:
 class StagedFile(UploadedFile):
     """An uploaded file in staging. Django closes it with the request, which removes what was not stored."""
 
-    def __init__(self, staging: Staging, *, name: str, content_type: str | None) -> None:
+    def __init__(self, staging: IncomingBytes, *, name: str, content_type: str | None) -> None:
         super().__init__(file=None, name=name, content_type=content_type, size=0)
         self.staging = staging
 

@@ -41,7 +41,7 @@ def _run(operation: Callable[[], None], number: int) -> str:
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _in_child(operation, _KillAt(number, writing))
+        _in_child(operation, KillAt(number, writing))
     os.close(writing)
     with os.fdopen(reading) as pipe:
         place = pipe.read()
@@ -53,7 +53,7 @@ def _run(operation: Callable[[], None], number: int) -> str:
     return place
 
 
-def _in_child(operation: Callable[[], None], kill: _KillAt) -> None:
+def _in_child(operation: Callable[[], None], kill: KillAt) -> None:
     try:
         with connection.execute_wrapper(kill.around_statement):
             kill.wrap_commits()
@@ -65,7 +65,7 @@ def _in_child(operation: Callable[[], None], kill: _KillAt) -> None:
     os._exit(0)  # nothing of the test process is tidied up here
 
 
-class _KillAt:
+class KillAt:
     def __init__(self, number: int, pipe: int) -> None:
         self.left, self.pipe = number, pipe
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from mlhub.core.errors import UnavailableError
 from mlhub.datasets.models import Dataset
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact
@@ -117,3 +119,26 @@ def test_a_backup_onto_a_full_disk_fails_and_leaves_no_file(cast: Cast, tmp_path
     assert not list(target.parent.iterdir())
     create_backup(target)
     assert target.exists()
+
+
+@pytest.mark.slow
+def test_the_command_of_a_backup_says_in_words_which_disk_is_full_or_that_the_store_is_away(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "backups" / "full.backup"
+    assert upload(cast).status_code == 201
+    call_command("backup", str(target))
+    size_bytes = target.stat().st_size
+    target.unlink()
+    with limited_files(size_bytes - 1), pytest.raises(CommandError, match=r"takes no more bytes .* Make room"):
+        call_command("backup", str(target))
+    assert not list(target.parent.iterdir())
+
+    def away(*_: Any) -> None:
+        raise UnavailableError("The store is away.", remedy="Try again.", retry_after_s=1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mlhub.storage.stores.DiskStore.local_file", away)
+        with pytest.raises(CommandError, match=r"The store is away\. Try again\."):
+            call_command("backup", str(target))
+    assert not list(target.parent.iterdir())

@@ -13,7 +13,7 @@ from mlhub.cli.app import main
 from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
 from mlhub.clusters.models import Node, Rack
-from mlhub.tenants.actions import bind_role, boost_quota, quota_of, set_quota
+from mlhub.tenants.actions import bind_role, boost_quota, create_token, quota_of, set_quota
 from mlhub.tenants.roles import Role
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
@@ -308,3 +308,39 @@ def test_guarantees_of_types_are_set_one_by_one_and_shown(
     assert "Give at most 4" in capsys.readouterr().err
     assert main(["quota", "set", "vision", "--guarantee-of-type", "A100"]) == CommandStatus.USAGE
     assert "A100=2" in capsys.readouterr().err
+
+
+def test_every_command_about_quotas_warns_of_guarantees_that_the_cluster_cannot_honour(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rack = Rack.objects.create(name="r1", uplink_bps=1e9)
+    Node.objects.create(
+        name="n1",
+        rack=rack,
+        gpu_type="T4",
+        n_slots=2,
+        cpus=4,
+        memory_bytes=1,
+        nic_bps=1e9,
+        observed_at=timezone.now(),
+    )
+    set_quota(bob.a, guarantee=2, actor=bob.root)
+    assert main(["quota"]) == CommandStatus.OK
+    assert "Warning" not in capsys.readouterr().err
+    set_quota(bob.b, guarantee=5, actor=bob.root)
+    for command in (["quota"], ["quota", "ls"], ["quota", "tree"]):
+        assert main(command) == CommandStatus.OK
+        warned = capsys.readouterr().err.replace("\n", " ")
+        assert "Warning: organisations are guaranteed more GPUs in sum than the 2 that the" in warned, command
+    assert main(["node", "ls"]) == CommandStatus.OK
+    assert "Warning" not in capsys.readouterr().err  # bob may not know of others
+    _, token = create_token(bob.root, name="terminal", scopes=["read", "write", "admin"], expires_in_days=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("MLHUB_TOKEN", token)
+        for command in (["quota", "set", "B", "--guarantee", "6"], ["node", "ls"], ["quota", "ls"]):
+            assert main(command) == CommandStatus.OK
+            warned = capsys.readouterr().err.replace("\n", " ")
+            assert warned.count("guaranteed 8 GPUs in sum, and the cluster has 2") == 1, command
+        assert main(["quota", "boost", "A", "--guarantee", "1", "--hours", "1"]) == CommandStatus.OK
+        assert "guaranteed 9 GPUs in sum" in capsys.readouterr().err.replace("\n", " ")

@@ -125,6 +125,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("ComparedImportance", "method"): "Share of the variance of the results' ranks that the hyperparameter explains.",
     ("BackendStatus", "away_since"): None,
     ("Cluster", "ledger_failing_since"): None,
+    ("Cluster", "overcommitted"): [],
     ("JobDetail", "epochs"): 10,
     ("JobDetail", "epoch"): 4.21,
     ("JobDetail", "step_s"): 0.213,

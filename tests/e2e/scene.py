@@ -316,9 +316,8 @@ def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
             "kind": kind,
         }
         limits = limited if at == 1 else free
-        made.append(
-            {**whole, **place, **numbers, **limits, "boosts": [], "budgets": whole["budgets"][:1] if at == 0 else []}
-        )
+        lists = {"boosts": [], "overcommitted": [], "budgets": whole["budgets"][:1] if at == 0 else []}
+        made.append({**whole, **place, **numbers, **limits, **lists})
     return made
 
 

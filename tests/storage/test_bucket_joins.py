@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import urllib.request
@@ -87,15 +88,18 @@ def test_a_piece_that_changed_after_it_was_hashed_is_never_stored_under_that_has
 
 
 def test_what_a_killed_join_left_is_ended_once_it_is_a_day_old_and_nothing_of_other_programs(bucket, server):
-    for key in (f"mlhub/{SHA256[:2]}/{SHA256[2:4]}/{SHA256}", f"mlhub/{SHA256}", f"mlhub2/aa/aa/{'a' * 64}"):
+    blob, piece = f"mlhub/{SHA256[:2]}/{SHA256[2:4]}/{SHA256}", f"mlhub/uploads/{uuid4()}/{0:015}"
+    others = [f"mlhub/{SHA256}", f"mlhub2/aa/aa/{'a' * 64}", "mlhub/uploads/mine/000", f"uploads/{uuid4()}/{0:015}"]
+    for key in (blob, piece, *others):
         asked = urllib.request.Request(f"{server.url}/blobs/{key}?uploads", method="POST")
         urllib.request.urlopen(asked, timeout=60).close()
     begun = server.unfinished()
-    assert (len(begun), bucket.sweep_staging(older_than_s=DAY_S)) == (3, 0)
+    assert (len(begun), bucket.sweep_staging(older_than_s=DAY_S)) == (6, 0)
     for path in begun:
         os.utime(path, (0, 0))
-    assert bucket.sweep_staging(older_than_s=DAY_S) == 1
-    assert [SHA256 in path.read_text() for path in server.unfinished()].count(True) == 1
+    assert bucket.sweep_staging(older_than_s=DAY_S) == 2
+    left = [json.loads(path.read_text())["key"] for path in server.unfinished()]
+    assert sorted(left) == sorted(others)
     assert bucket.sweep_staging(older_than_s=DAY_S) == 0
 
 

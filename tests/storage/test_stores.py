@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import random
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 from mlhub.core.errors import TooLargeError
 from mlhub.storage import buckets
+from mlhub.storage.bucket_staging import PIECE_BYTES
 from mlhub.storage.buckets import BucketStore, StoreAwayError
 from mlhub.storage.stores import BlobStore, DiskStore, blob_store
-from tests.storage.bucket_server import BucketServer, bucket_server
+from tests.storage.bucket_server import BucketServer, Fault, bucket_server
 
 CONTENT = b"some bytes" * 1000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -132,14 +134,6 @@ def test_what_is_no_hash_names_no_blob(place: Place, name: str) -> None:
         place.store.open(name)
 
 
-def test_what_dead_uploads_left_is_swept_once_it_is_old(place: Place) -> None:
-    dead, young = place.store.stage(limit_bytes=10), place.store.stage(limit_bytes=10)
-    os.utime(dead.path, (0, 0))
-    assert place.store.sweep_staging(older_than_s=3600) == 1
-    assert place.files() == [young.path.name]
-    young.discard()
-
-
 def test_keeping_again_makes_bytes_young_again(place: Place) -> None:
     place.store.write(io.BytesIO(CONTENT), limit_bytes=10**6)
     os.utime(place.blob, (0, 0))
@@ -151,6 +145,15 @@ def test_keeping_again_makes_bytes_young_again(place: Place) -> None:
 
 
 # of a disk alone
+
+
+def test_what_dead_uploads_left_is_swept_once_it_is_old(tmp_path: Path) -> None:
+    disk = DiskStore(tmp_path)
+    dead, young = disk.stage(limit_bytes=10), disk.stage(limit_bytes=10)
+    os.utime(dead.path, (0, 0))
+    assert disk.sweep_staging(older_than_s=3600) == 1
+    assert [path.name for path in disk.staging.iterdir()] == [young.path.name]
+    young.discard()
 
 
 def test_a_disk_is_read_in_place_and_never_written_again(tmp_path: Path) -> None:
@@ -175,16 +178,63 @@ def test_a_blob_that_a_dead_process_was_reading_is_swept_once_it_is_old(bucket: 
             path.parent.mkdir(exist_ok=True)  # its own context removes it as well
 
 
-def test_a_large_blob_goes_up_in_parts_and_appears_whole(
-    bucket: BucketStore, server: BucketServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("n_bytes", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES + 5])
+def test_a_stream_goes_into_the_bucket_in_pieces_that_it_joins_and_never_onto_this_machines_disk(
+    bucket: BucketStore, server: BucketServer, tmp_path: Path, n_bytes: int
 ) -> None:
-    monkeypatch.setattr(buckets, "PART_BYTES", 5 * 2**20)
-    large = os.urandom(12 * 2**20)
-    sha256, size = bucket.write(io.BytesIO(large), limit_bytes=10**9)
-    assert size == len(large)
-    assert bucket.verify(sha256)
-    assert sum(verb == "PUT" for verb, _ in server.requests) == 3
-    assert bucket.uri(sha256) == ""
+    content = random.Random(n_bytes).randbytes(n_bytes)
+    with bucket.stage(limit_bytes=n_bytes) as staging:
+        for at in range(0, n_bytes, 65_537):
+            staging.write(content[at : at + 65_537])
+        stored = staging.finish()
+        assert stored == (hashlib.sha256(content).hexdigest(), n_bytes)
+        with staging.open() as file:
+            assert file.read(4) == content[:4]
+        for _ in range(2):  # as after a collection
+            assert bucket.keep(staging) == stored
+            assert bucket.verify(stored.sha256)
+            bucket.delete(stored.sha256)
+        bucket.keep(staging)
+    assert bucket.verify(stored.sha256)
+    assert bucket.uri(stored.sha256) == ""
+    n_pieces = -(-n_bytes // PIECE_BYTES) if n_bytes >= PIECE_BYTES else 0
+    assert sum(verb == "PUT" and "/uploads/" in path for verb, path in server.requests) == n_pieces
+    assert len(server.copies) == (3 * n_pieces if n_pieces > 1 else 0)
+    assert not server.unfinished()
+    assert [path.name for path in (server.root / "blobs").rglob("*") if path.is_file()] == [stored.sha256]
+    assert not (tmp_path / "staging").exists()
+
+
+def test_a_stream_that_breaks_off_passes_the_limit_or_loses_its_bucket_leaves_no_piece(
+    bucket: BucketStore, server: BucketServer
+) -> None:
+    chunk = bytes(PIECE_BYTES)
+    with bucket.stage(limit_bytes=10**9) as staging:
+        staging.write(chunk)
+    with bucket.stage(limit_bytes=2 * PIECE_BYTES) as staging:
+        staging.write(chunk)
+        staging.write(chunk)
+        with pytest.raises(TooLargeError):
+            staging.write(b"1")
+        assert not [path for path in (server.root / "blobs").rglob("*") if path.is_file()]
+    server.fault = lambda asked: Fault.LOST if asked.verb == "put" else Fault.NONE
+    with pytest.raises(StoreAwayError), bucket.stage(limit_bytes=10**9) as staging:
+        staging.write(chunk)
+    server.fault = lambda _: Fault.NONE
+    assert not [path for path in (server.root / "blobs").rglob("*") if path.is_file()]
+
+
+def test_pieces_of_a_stream_whose_process_died_are_found_by_their_age(
+    bucket: BucketStore, server: BucketServer
+) -> None:
+    dead = bucket.stage(limit_bytes=10**9)
+    dead.write(bytes(PIECE_BYTES))
+    assert not list(bucket.spool().older_than(3600))
+    for path in (server.root / "blobs").rglob("*"):
+        os.utime(path, (0, 0))
+    [found] = bucket.spool().older_than(3600)
+    bucket.spool().discard(found)
+    assert not [path for path in (server.root / "blobs").rglob("*") if path.is_file()]
 
 
 def test_a_blob_that_is_read_whole_costs_one_range(bucket: BucketStore, server: BucketServer) -> None:

@@ -2202,7 +2202,12 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Platform administrators only; counts from the next scheduling round on. */
+        /**
+         * @description Platform administrators only; counts from the next scheduling round on.
+         *
+         *     A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come
+         *     and go; `overcommitted` of the answer says by how much. One of a single type is refused.
+         */
         patch: operations["organisations_quota_partial_update"];
         trace?: never;
     };
@@ -4877,6 +4882,8 @@ export interface components {
              * @description Since when entries of the ledger of GPU-hours disagree with their attempts; null: they agree, or the caller is no platform administrator.
              */
             ledger_failing_since: string | null;
+            /** @description Guarantees of organisations that are more in sum than the cluster has; for platform administrators. */
+            overcommitted: components["schemas"]["Overcommitment"][];
         };
         CodeDifference: {
             /** @description The files that differ, by path; 100 at most. */
@@ -8221,6 +8228,15 @@ export interface components {
          * @enum {string}
          */
         OutputEnum: "parquet" | "npz";
+        /** @description Guarantees of organisations that are more in sum than the cluster has: not all can be honoured at once. */
+        Overcommitment: {
+            /** @description The GPU type; empty: GPUs of any type, in all. */
+            gpu_type: string;
+            /** @description GPUs guaranteed to all organisations, with their boosts; null: only platform administrators see it. */
+            guaranteed: number | null;
+            /** @description GPUs that the cluster has, nodes that are away or closed included. */
+            gpus: number;
+        };
         /** @description The password and, where there is one, the second factor; or a passkey alone. */
         OwnerProofRequest: {
             /**
@@ -10280,6 +10296,8 @@ export interface components {
             readonly used: components["schemas"]["QuotaUsed"];
             /** @description GPUs that boosts add to max_gpus now; they are not part of it. */
             readonly boosted_gpus: number;
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. */
+            readonly overcommitted: components["schemas"]["Overcommitment"][];
         };
         /** @description The amounts as asked for, unless others are given. */
         QuotaApprovalRequest: {
@@ -10504,6 +10522,8 @@ export interface components {
             budgets: components["schemas"]["BudgetUse"][];
             /** @description What is added to its rules for a time, and counts already. */
             boosts: components["schemas"]["QuotaBoost"][];
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
+            overcommitted: components["schemas"]["Overcommitment"][];
             /** @description GPUs in use now, by type. */
             used_by_type: {
                 [key: string]: number;

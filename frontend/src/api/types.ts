@@ -55,6 +55,7 @@ export type Organisation = Schemas["Organisation"];
 export type OrganisationBrief = Schemas["OrganisationBrief"];
 export type Point = Schemas["Point"];
 export type Project = Schemas["Project"];
+export type Overcommitment = Schemas["Overcommitment"];
 export type Quota = Schemas["Quota"];
 export type Profile = Schemas["Profile"];
 export type ProfileDetail = Schemas["ProfileDetail"];

@@ -35,6 +35,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
     half_life_s: 0,
     max_priority: null,
     budgets: [],
+    overcommitted: [],
     version: 3,
     used: { gpus: 2, cpus: 2, memory_bytes: 0, running_jobs: 1, waiting_jobs: 0, storage_bytes: 1024 ** 3 },
     ...over,
@@ -59,6 +60,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     max_priority: null,
     budgets: [],
     boosts: [],
+    overcommitted: [],
     version: 1,
     guaranteed: 0,
     used: 0,
@@ -263,6 +265,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
     links: [],
     sandbox: [],
     ledger_failing_since: null,
+    overcommitted: [],
     ...over,
   };
 }

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.quota_owners import note_overcommitments
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
@@ -137,8 +138,9 @@ def _of(used: Any, limit: Any) -> str:
 
 def _nodes(context: typer.Context) -> None:
     session = session_of(context)
-    racks = session.api.get("/cluster")["racks"]
-    session.output.rows([{"rack": rack["name"], **row} for rack in racks for row in rack["nodes"]], NODES)
+    cluster = session.api.get("/cluster")
+    session.output.rows([{"rack": rack["name"], **row} for rack in cluster["racks"] for row in rack["nodes"]], NODES)
+    note_overcommitments(session, cluster["overcommitted"])
 
 
 def _set_schedulable(context: typer.Context, name: str, verb: str, reason: str = "") -> None:

@@ -3230,6 +3230,10 @@ class AsyncOrganisationsOperations:
     ) -> r.Quota:
         """Platform administrators only; counts from the next scheduling round on.
 
+        A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes
+        come
+        and go; `overcommitted` of the answer says by how much. One of a single type is refused.
+
         PATCH /organisations/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.

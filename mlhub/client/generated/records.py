@@ -292,6 +292,7 @@ class Cluster(ApiRecord):
     links: list[Link]
     sandbox: list[SandboxReport]
     ledger_failing_since: datetime | None
+    overcommitted: list[Overcommitment]
 
 
 class CodeDifference(ApiRecord):
@@ -1401,6 +1402,14 @@ class OrganisationTimes(ApiRecord):
     mean_jct_s: float
 
 
+class Overcommitment(ApiRecord):
+    """Guarantees of organisations that are more in sum than the cluster has: not all can be honoured at once."""
+
+    gpu_type: str
+    guaranteed: int | None
+    gpus: int
+
+
 class Package(ApiRecord):
     """Package of an answer."""
 
@@ -1840,6 +1849,7 @@ class Quota(ApiRecord):
     version: int
     used: QuotaUsed
     boosted_gpus: int
+    overcommitted: list[Overcommitment]
 
 
 class QuotaBoost(ApiRecord):
@@ -1912,6 +1922,7 @@ class QuotaOwner(ApiRecord):
     lent: int
     budgets: list[BudgetUse]
     boosts: list[QuotaBoost]
+    overcommitted: list[Overcommitment]
     used_by_type: dict[str, int]
     used_cpus: float
     used_memory_bytes: int

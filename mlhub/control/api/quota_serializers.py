@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.control.api.boosts import QuotaBoostSerializer
-from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S
+from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S, OvercommitmentSerializer
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.tenants.models import Quota, QuotaRules
@@ -82,6 +82,12 @@ RULES = [
 ]  # fmt: skip
 
 
+OVERCOMMITTED = (
+    "Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of "
+    "single types; empty: the cluster can honour all of them."
+)
+
+
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
     """null = no limit, and no guarantee. Guarantees and limits count GPUs.
 
@@ -106,10 +112,11 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     budgets = BudgetUseSerializer(
         many=True, read_only=True, help_text="Budgets of GPU-hours, and what of them is used."
     )
+    overcommitted = OvercommitmentSerializer(many=True, read_only=True, help_text=OVERCOMMITTED)
 
     class Meta:
         model = Quota
-        fields = [*RULES, "version", "used", "boosted_gpus"]
+        fields = [*RULES, "version", "used", "boosted_gpus", "overcommitted"]
         read_only_fields = fields
         extra_kwargs = described(
             max_gpus="The most GPUs that may be in use at a time, without boosts; null: no limit.",
@@ -315,6 +322,9 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
+    overcommitted = OvercommitmentSerializer(
+        many=True, help_text=OVERCOMMITTED + " Of organisations only: what is below one is a part of its guarantee."
+    )
     used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
     used_cpus = serializers.FloatField(help_text="CPUs that pods request now.")
     used_memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods request now.")

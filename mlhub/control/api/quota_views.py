@@ -14,6 +14,7 @@ from mlhub.control.api import quota_serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
 from mlhub.control.quotas.budgets import as_rows, budgets_now
+from mlhub.control.quotas.overcommitment import overcommitments
 from mlhub.control.quotas.type_guarantees import require_limited_types_there, within_cluster
 from mlhub.core.api.views import AddressedView, read_body
 from mlhub.tenants.access_control.assignments import administered_by
@@ -33,11 +34,15 @@ class QuotaView(AddressedView):
     @extend_schema(responses=s.QuotaSerializer)
     def get(self, request: Request, id: str) -> Response:
         """The organisation's limits, and what it uses of them."""
-        return Response(_quota(_organisation(request, id)))
+        return Response(_quota(_organisation(request, id), caller(request)))
 
     @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaSerializer)
     def patch(self, request: Request, id: str) -> Response:
-        """Platform administrators only; counts from the next scheduling round on."""
+        """Platform administrators only; counts from the next scheduling round on.
+
+        A guarantee that is more, with those of other organisations, than the cluster has is accepted, since nodes come
+        and go; `overcommitted` of the answer says by how much. One of a single type is refused.
+        """
         organisation = _organisation(request, id)
         require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
@@ -45,7 +50,7 @@ class QuotaView(AddressedView):
         require_limited_types_there(organisation, body)
         with within_cluster(organisation, body.get("guarantee_by_type")):
             set_quota(organisation, actor=caller(request), **body)
-        return Response(_quota(organisation))
+        return Response(_quota(organisation, caller(request)))
 
 
 class QuotaTreeView(AddressedView):
@@ -59,7 +64,7 @@ class QuotaTreeView(AddressedView):
         organisation = _outside_of(user, id)
         is_outsider = organisation is not None
         organisation = organisation or _organisation(request, id)
-        owners = quota_tree.quota_tree(organisation)
+        owners = _with_overcommitments(quota_tree.quota_tree(organisation), organisation, user)
         if is_outsider:
             owners = _parts_seen_by(user, owners)
         administered = administered_by(user, organisation)
@@ -113,7 +118,7 @@ class PartQuotaView(AddressedView):
         body = read_body(s.QuotaRulesChangeSerializer, request)
         require_limited_types_there(owner, body)
         set_quota(owner, actor=caller(request), **body)
-        return Response(_row_of(owner))
+        return Response(_row_of(owner, caller(request)))
 
 
 class TeamQuotaView(PartQuotaView):
@@ -147,13 +152,18 @@ class QuotaRestoreView(AddressedView):
         owner = self.model._default_manager.get_visible(request.user, id)
         body = read_body(s.QuotaRestoreSerializer, request)
         quota_history.restore_version(owner, body["version"], seen=body.get("seen"), actor=caller(request))
-        return Response(_row_of(owner))
+        return Response(_row_of(owner, caller(request)))
 
 
-def _row_of(owner: Organisation | Team | Project) -> dict[str, Any]:
+def _row_of(owner: Organisation | Team | Project, user: User) -> dict[str, Any]:
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    rows = quota_tree.quota_tree(organisation)
+    rows = _with_overcommitments(quota_tree.quota_tree(organisation), organisation, user)
     return s.QuotaOwnerSerializer(next(row for row in rows if row["id"] == owner.pk)).data
+
+
+def _with_overcommitments(rows: list[dict[str, Any]], organisation: Organisation, user: User) -> list[dict[str, Any]]:
+    found = overcommitments().of(organisation, user=user)
+    return [{**row, "overcommitted": found if row["id"] == organisation.pk else []} for row in rows]
 
 
 def _organisation(request: Request, id: str) -> Organisation:
@@ -161,11 +171,12 @@ def _organisation(request: Request, id: str) -> Organisation:
     return found
 
 
-def _quota(organisation: Organisation) -> dict[str, Any]:
+def _quota(organisation: Organisation, user: User) -> dict[str, Any]:
     quota, _ = Quota.objects.get_or_create(organisation=organisation)
     now = timezone.now()
     quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
     extras = quota_tree.extras_now({organisation.pk}, now=now).get(organisation.pk, BoostAmounts())
     quota.boosted_gpus = extras.max_gpus  # type: ignore[attr-defined]
     quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=now))
+    quota.overcommitted = overcommitments().of(organisation, user=user)  # type: ignore[attr-defined]
     return s.QuotaSerializer(quota).data

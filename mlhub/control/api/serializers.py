@@ -190,6 +190,17 @@ class LinkSerializer(serializers.Serializer[Any]):
     )
 
 
+class OvercommitmentSerializer(serializers.Serializer[Any]):
+    """Guarantees of organisations that are more in sum than the cluster has: not all can be honoured at once."""
+
+    gpu_type = serializers.CharField(allow_blank=True, help_text="The GPU type; empty: GPUs of any type, in all.")
+    guaranteed = serializers.IntegerField(
+        allow_null=True,
+        help_text="GPUs guaranteed to all organisations, with their boosts; null: only platform administrators see it.",
+    )
+    gpus = serializers.IntegerField(help_text="GPUs that the cluster has, nodes that are away or closed included.")
+
+
 class ClusterSerializer(serializers.Serializer[Any]):
     racks = RackSerializer(many=True, help_text="The racks with their nodes.")
     totals = TotalsSerializer(help_text="Sums over the whole cluster.")
@@ -208,4 +219,8 @@ class ClusterSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Since when entries of the ledger of GPU-hours disagree with their attempts; null: they agree, or "
         "the caller is no platform administrator.",
+    )
+    overcommitted = OvercommitmentSerializer(
+        many=True,
+        help_text="Guarantees of organisations that are more in sum than the cluster has; for platform administrators.",
     )

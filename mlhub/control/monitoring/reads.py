@@ -15,6 +15,7 @@ from mlhub.control.fault_isolation.quarantine import quarantined_for
 from mlhub.control.learning.learned_pairs import learned_slowdowns
 from mlhub.control.monitoring.status import backend_status
 from mlhub.control.pods.pod_resources import pods_held
+from mlhub.control.quotas.overcommitment import overcommitments
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent
 from mlhub.metrics.family_labels import family_labels
@@ -82,6 +83,7 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         "links": _links(),
         "sandbox": sandbox_reports() if user.is_staff else [],
         "ledger_failing_since": ledger_failing_since() if user.is_staff else None,
+        "overcommitted": overcommitments().found if user.is_staff else (),
     }
 
 

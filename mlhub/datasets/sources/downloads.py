@@ -15,7 +15,7 @@ from mlhub.datasets.sources import site_folders
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import WebAddress
 from mlhub.datasets.sources.web_requests import AwayError, WebAnswer, opened
-from mlhub.storage.staging import CHUNK_BYTES, Staging
+from mlhub.storage.staging import CHUNK_BYTES, IncomingBytes
 
 MAX_BREAKS = 5  # in a row, without a byte in between
 REPORTED_EVERY_S = 1.0
@@ -53,7 +53,7 @@ class Download:
 
     def __init__(
         self,
-        stage: Callable[[], Staging],
+        stage: Callable[[], IncomingBytes],
         *,
         limits: Limits,
         report: Callable[[FoundFile, int], None],

@@ -24,7 +24,7 @@ from mlhub.registry.actions import register_checkpoint
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.staging import copy_into
-from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.stores import IncomingBytes, blob_store
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
 from mlhub.tenants.roles import Role
@@ -155,7 +155,7 @@ def _origin(job: Job, checkpoint: Checkpoint) -> dict[str, Any]:
     return {"job": str(job.pk), "attempt": checkpoint.attempt.number, "step": checkpoint.step}
 
 
-def _version_of(job: Job, checkpoint: Checkpoint, staging: Staging, *, actor: User) -> ModelVersion:
+def _version_of(job: Job, checkpoint: Checkpoint, staging: IncomingBytes, *, actor: User) -> ModelVersion:
     """The checkpoint's weights as a model version, which forks of the same checkpoint share."""
     return register_checkpoint(
         code_version=job.model_version.code_version or job.model_version,

@@ -180,6 +180,13 @@ describe("The cluster's page", () => {
     expect(screen.getByText("Up to 3 jobs share a GPU, time-sliced.")).toBeVisible();
   });
 
+  it("warns of guarantees that are more in sum than the cluster has", async () => {
+    server.use(answers("/api/v1/cluster", cluster({ overcommitted: [{ gpu_type: "", guaranteed: 9, gpus: 2 }] })));
+    renderPage("/cluster");
+    const sentence = "Organisations are guaranteed 9 GPUs in sum, and the cluster has 2: not all can be honoured at once.";
+    expect(await screen.findByRole("alert")).toHaveTextContent(sentence);
+  });
+
   it("lets administrators drain a node and open it again, and no one else", async () => {
     server.use(answers("/api/v1/cluster", cluster()));
     const first = renderPage("/cluster");

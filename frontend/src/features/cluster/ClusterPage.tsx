@@ -8,6 +8,7 @@ import { Link } from "react-router";
 
 import type { Cluster, Rack } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
+import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -43,11 +44,12 @@ export function ClusterPage() {
 }
 
 function Shown({ cluster }: { cluster: Cluster }) {
-  const { totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since } = cluster;
+  const { totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since, overcommitted } = cluster;
   return (
     <>
       <BackendAlert backend={backend} />
       <LedgerAlert since={ledger_failing_since} />
+      <OvercommittedAlert found={overcommitted} />
       <Totals capacity={capacityOf({ racks })} totals={totals} />
       {racks.length === 0 && <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />}
       {racks.length > 0 && <ClusterMap cluster={cluster} />}

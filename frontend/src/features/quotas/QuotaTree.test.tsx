@@ -35,6 +35,33 @@ describe("The tree of quotas", () => {
     expect(screen.queryByRole("button", { name: /Change/ })).not.toBeInTheDocument();
   });
 
+  it("warns of guarantees that the cluster cannot honour, with the sum for those who may know it", async () => {
+    const all = [{ gpu_type: "", guaranteed: null, gpus: 4 }];
+    serveTree(false, [{ ...ACME, overcommitted: all }, VISION]);
+    const { unmount } = renderPage("/quotas");
+    const warning = await screen.findByRole("alert");
+    expect(warning).toHaveTextContent("Organisations are guaranteed more than the 4 GPUs of the cluster in sum");
+    unmount();
+    const known = [
+      { gpu_type: "", guaranteed: 12, gpus: 4 },
+      { gpu_type: "A100", guaranteed: 2, gpus: 0 },
+    ];
+    serveTree(true, [{ ...ACME, overcommitted: known }, VISION]);
+    renderPage("/quotas");
+    const rows = within(await screen.findByRole("alert")).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      expect.stringContaining("guaranteed 12 GPUs in sum, and the cluster has 4"),
+      expect.stringContaining("guaranteed 2 GPUs of type A100 in sum, and the cluster has 0"),
+    ]);
+  });
+
+  it("says nothing of guarantees while the cluster can honour all", async () => {
+    serveTree(true);
+    renderPage("/quotas");
+    await screen.findByRole("img", { name: /^Vision:/ });
+    expect(screen.queryByText("More GPUs are guaranteed than the cluster has")).not.toBeInTheDocument();
+  });
+
   it("indents teams below teams, level by level", async () => {
     const team = (id: string, above: string) => quotaOwner({ kind: "team", id, name: id, above });
     serveTree(false, [ACME, team("research", ACME.id), team("vision", "research"), team("video", "vision"), team("product", ACME.id)]);

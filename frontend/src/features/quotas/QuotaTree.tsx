@@ -7,6 +7,7 @@ import { Suspense, useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
+import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import { Boosts } from "@/features/quotas/boosts/Boosts";
@@ -41,6 +42,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
         <QueryResult of={tree}>
           {({ owners }) => (
             <Stack gap="md">
+              <OvercommittedAlert found={owners.flatMap(({ overcommitted }) => overcommitted)} />
               {owners.length === 0 ? <Text size="sm">{t`There is none that you may see.`}</Text> : <Legend />}
               {inLevels(owners).map(({ owner, level }) => (
                 <Box key={owner.id} className={classes.owner} style={{ "--level": level }}>

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format, predicted, until
 from mlhub.cli.session import Session, session_of
@@ -33,7 +33,9 @@ def list_owners(context: typer.Context) -> None:
         "RUNNING JOBS": lambda row: row["running_jobs"],
         "QUEUED GPUS": lambda row: row["queued_gpus"],
     }
-    session.output.rows(owners_of(session.api), columns)
+    owners = owners_of(session.api)
+    session.output.rows(owners, columns)
+    note_overcommitments(session, (one for owner in owners for one in owner["overcommitted"]))
 
 
 def set_rules(
@@ -116,6 +118,7 @@ def set_rules(
         session.output.data(made)
     else:
         session.output.note(f"The quota of {owner['name']} is saved; it counts from the next round on.")
+    note_overcommitments(session, made["overcommitted"])
 
 
 def _types_after(limits: dict[str, int], changes: list[str]) -> dict[str, int]:

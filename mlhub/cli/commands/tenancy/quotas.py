@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.commands.tenancy.quota_rules import list_owners, preview, set_rules, types_of
 from mlhub.cli.commands.tenancy.user_limits import users
 from mlhub.cli.output import Format, size, until
@@ -57,6 +57,7 @@ def show(context: typer.Context) -> None:
         "STORAGE": lambda row: _bytes_of(row["used"]["storage_bytes"], row["max_storage_bytes"]),
     }
     session.output.rows(rows, columns)
+    note_overcommitments(session, (one for row in rows for one in row["overcommitted"]))
 
 
 @quota.command("tree")
@@ -76,7 +77,9 @@ def show_tree(context: typer.Context) -> None:
         "WAITING JOBS": lambda row: _of(row["waiting_jobs"], row["max_waiting_jobs"]),
         "STORAGE": lambda row: _bytes_of(row["storage_bytes"], row["max_storage_bytes"]),
     }
-    session.output.rows(owners_of(session.api), columns)
+    owners = owners_of(session.api)
+    session.output.rows(owners, columns)
+    note_overcommitments(session, (one for owner in owners for one in owner["overcommitted"]))
 
 
 @quota.command("boosts")
@@ -128,6 +131,8 @@ def boost(
     else:
         session.output.line(made["id"])
         session.output.note(f"{owner['name']} is boosted; it ends {until(made['ends_at'])}.")
+    if owner["kind"] == "organisation":
+        note_overcommitments(session, session.api.get(f"/organisations/{owner['id']}/quota")["overcommitted"])
 
 
 @quota.command("end-boost")

@@ -9,9 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mlhub.core.errors import UnavailableError
 from mlhub.recovery.archive import BackupError
 from mlhub.recovery.backups import create_backup
 from mlhub.recovery.restores import verify_backup
+from mlhub.storage.staging import NO_ROOM
 
 
 class Command(BaseCommand):
@@ -28,6 +30,15 @@ class Command(BaseCommand):
             manifest = verify_backup(file) if verify else create_backup(file, with_checkpoints=checkpoints)
         except BackupError as error:
             raise CommandError(str(error)) from error
+        except UnavailableError as error:
+            raise CommandError(f"{error} {error.remedy}") from error
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise CommandError(
+                f"{file.parent} takes no more bytes ({error.strerror}), and nothing of this backup is left there. Make "
+                "room, or name a file on another disk."
+            ) from error
         n_blobs = sum(name.startswith("blobs/") for name in manifest.members)
         size_bytes = sum(member.size_bytes for member in manifest.members.values())
         word = "verified" if verify else "written"

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from mlhub.core.errors import UnavailableError
 from mlhub.recovery.archive import BackupError
 from mlhub.recovery.restores import restore_backup
 
@@ -27,6 +28,8 @@ class Command(BaseCommand):
             done = restore_backup(file.resolve(), now=timezone.now(), force=force)
         except BackupError as error:
             raise CommandError(str(error)) from error
+        except UnavailableError as error:  # of the store; the database of before is still in its place
+            raise CommandError(f"{error} {error.remedy}") from error
         self.stdout.write(
             f"Restored: the platform at {done.manifest.at}, {sum(done.manifest.tables.values()):,} rows, "
             f"{done.n_blobs:,} blobs and {done.n_checkpoints:,} checkpoints put back. This is epoch {done.epoch}."

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guarantees of organisations in sum against the GPUs that the cluster has: what it could not honour for all at once.
+
+Such guarantees are accepted and shown, not refused: nodes come and go, and those of single types are measured when they
+are set, but not when a node leaves for good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.utils import timezone
+
+from mlhub.clusters.models import Node
+from mlhub.control.quotas.quota_tree import extras_now
+from mlhub.tenants.models import Organisation, Quota, User
+from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_guarantees
+
+ANY = ""  # the sum, of any type
+
+
+@dataclass(frozen=True)
+class Overcommitment:
+    """gpu_type: "" = of any type. guaranteed: to all organisations in sum, boosts included; None = who asks may not
+    know what others are guaranteed. gpus: that the cluster has, on nodes that are away or closed, too.
+    """
+
+    gpu_type: str
+    guaranteed: int | None
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Overcommitments:
+    """What the cluster cannot honour, of any type first; and who is guaranteed some of it."""
+
+    found: tuple[Overcommitment, ...]
+    by_organisation: dict[UUID, Counter[str]]
+
+    def of(self, organisation: Organisation, *, user: User) -> list[Overcommitment]:
+        """Those of which the organisation is guaranteed a part. Only administrators of the platform learn the sum."""
+        own = self.by_organisation.get(organisation.pk, Counter())
+        parts = [one for one in self.found if own[one.gpu_type]]
+        return parts if user.is_staff else [replace(one, guaranteed=None) for one in parts]
+
+
+def overcommitments() -> Overcommitments:
+    """What all organisations are guaranteed now, against the cluster. Three queries."""
+    there, by_organisation = Node.objects.gpus_by_type(), _guarantees()
+    total: Counter[str] = Counter()
+    for one in by_organisation.values():
+        total.update(one)
+    has = {**there, ANY: sum(there.values())}
+    found = tuple(Overcommitment(t, total[t], has.get(t, 0)) for t in sorted(total) if total[t] > has.get(t, 0))
+    return Overcommitments(found, by_organisation)
+
+
+def _guarantees() -> dict[UUID, Counter[str]]:
+    """By organisation, GPUs guaranteed by type, and in sum as of type ANY. What is below one is a part of its own."""
+    rules = {quota.pk: quota for quota in Quota.objects.all()}
+    ids = set(Organisation.objects.values_list("id", flat=True))
+    extras, found = extras_now(ids, now=timezone.now()), {}
+    for pk in ids & {*rules, *extras}:
+        quota = rules.get(pk)
+        guarantee, by_type = (None, {}) if quota is None else (quota.guarantee, quota.guarantee_by_type)
+        guarantee, by_type = raised_guarantees(guarantee, by_type, extras.get(pk, BoostAmounts()))
+        of_types = Counter({str(gpu_type): int(n) for gpu_type, n in by_type.items()})
+        found[pk] = of_types + Counter({ANY: max(guarantee or 0, of_types.total())})
+    return found
