@@ -93,10 +93,10 @@ test:  ## Everything that must pass, but for test-slow and chaos-ci
 	@echo "make test: everything passed"
 
 # Two processes for tests of the whole platform, each with one that all of its tests share, and as many as for `make unit` for
-# all others. The tests of a file stay together; each process has servers of its own. `make chaos` alone runs the three files
+# all others. The tests of a file stay together; each process has servers of its own. `make chaos` alone runs the four files
 # that take longest.
 POOL := --dist loadfile --no-loadscope-reorder
-ONLY_IN_CHAOS := chaos/test_(sandbox_processes|platform|backups)
+ONLY_IN_CHAOS := chaos/test_(sandbox_processes|platform|backups|bucket_kills)
 FILES_MARKED = $$(grep -rlE --include='test_*.py' 'mark\.($(1))' tests | grep -vE '^tests/e2e/|$(ONLY_IN_CHAOS)')
 test-rest: compiled frontend browser  ## All that make test leaves out: test-slow and chaos-ci
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-and-chaos-shown
