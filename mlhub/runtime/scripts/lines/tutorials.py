@@ -30,8 +30,8 @@ _KIND = r"avg|average|mean|running|total|best|final|current|batch|epoch|macro|mi
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan"
 _END = r"(?=[\s,;|()\[\]%]|\.(?:\s|$)|$)"
 _VALUE = re.compile(
-    rf"(?<![\w.@/-])((?:(?:{_OF}|{_KIND})[. _/-]+)*(?:{_WORD}))(\s*[:=]\s*|\s+)({_NUMBER})(?:/(\d+))?{_END}(?:\s*%)?"
-    r"(?:\s*\([^()]*\))?",
+    rf"(?<![\w.@/-])((?:(?:{_OF}|{_KIND})[. _/-]{{1,3}}){{0,4}}(?:{_WORD}))"
+    rf"(\s*[:=]\s*|\s+)({_NUMBER})(?:/(\d+))?{_END}(?:\s*%)?(?:\s*\([^()]*\))?",
     re.IGNORECASE,
 )
 _PAIR = re.compile(rf"(?<![\w./-])([A-Za-z_][\w./-]{{0,200}})=({_NUMBER})%?{_END}")
@@ -44,7 +44,7 @@ _STEP = re.compile(
 )
 _PROGRESS = re.compile(r"[\[(]\s*(\d{1,15})\s*/\s*(\d{1,15})\b[^\])]*[\])]")
 _EPOCH_AND_BATCH = re.compile(r"^\[\s*(\d{1,9})\s*,\s*(\d{1,15})\s*\]")
-_BAR = re.compile(r"^(.*?)\s*\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s+\[(.*)\]?$")
+_BAR = re.compile(r"^(.*?)\d{1,3}%\|[^|]*\|\s*(\d{1,15})/(\d{1,15})\s+\[(.*)\]?$")
 _SENTENCE = re.compile(rf"\baccuracy of the (?:network|model)\b[^:]*:\s*({_NUMBER})\s*%", re.IGNORECASE)
 _CALL = re.compile(r"\w\(\w+=")  # Namespace(lr=0.1)
 _LOGGER = re.compile(r"\bv_num[=:]")  # in the bars of Lightning: the files of that logger have the same values exactly
