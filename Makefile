@@ -81,11 +81,10 @@ UNIT := unit-runtime unit-control unit-library unit-rest
 
 # One more at a time than there are processors, so that none is idle while a browser, a server or a registry is waited for:
 # with two more each part takes a tenth more of them. First what most parts need, and what is short, while the dashboard's
-# packages are fetched. Then the rest, what takes longest first: no part is alone at the end, when it would leave
-# processors idle. make keeps to the order only where nothing that a part needs is still to be made. A part prints when it
-# has ended.
+# packages are fetched. Then the rest, what takes longest in one process first: alone at the end it would leave processors
+# idle. make keeps to the order only where nothing that a part needs is still to be made. A part prints when it has ended.
 FIRST := compiled frontend docs imports
-PARTS := unit-rest unit-runtime unit-control frontend-test unit-library e2e types lint schema-check
+PARTS := unit-rest unit-runtime unit-control unit-library e2e frontend-test types lint schema-check
 IN_PARALLEL = $(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target
 test:  ## Everything that must pass, but for test-slow and chaos-ci
 	@+$(IN_PARALLEL) $(FIRST)
