@@ -29,32 +29,33 @@ WITH part AS (SELECT * FROM unnest(%s::int[], %s::int[], %s::bigint[], %s::bigin
 """
 COUNTED = "p.series_id = part.series_id AND p.step BETWEEN part.first AND part.last AND p.seq > part.seq"
 COLUMNS = "step, epoch, value, at, attempt"
+CARRIED = "p.epoch, date_part('epoch', p.at)"  # a double, which is exact to the microsecond
+POINT = "p.value, p.step, p.epoch, date_part('epoch', p.at) AS at_s"
 EXACT = f"""
 {PARTS}
 SELECT {COLUMNS} FROM part CROSS JOIN LATERAL (
     SELECT * FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step LIMIT %s) AS p
 ORDER BY step, attempt LIMIT %s OFFSET %s
 """  # noqa: S608 - made of the literals above
-# An array compares element by element: its minimum is the lowest value with the step and series where it is.
+# An array compares element by element: its minimum is the lowest value with the point where it is. The whole point is
+# carried along: to look it up takes minutes where statistics of an emptied table make any index seem as good as the key.
 THINNED = f"""
 {PARTS},
 edge AS MATERIALIZED (
-    SELECT e.step, part.series_id, part.attempt FROM part CROSS JOIN LATERAL (
-        (SELECT step FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY step LIMIT 1)
-        UNION ALL (SELECT step FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY step DESC LIMIT 1)) AS e),
+    SELECT e.*, part.attempt FROM part CROSS JOIN LATERAL (
+        (SELECT {POINT} FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step LIMIT 1)
+        UNION ALL (SELECT {POINT} FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step DESC LIMIT 1)) AS e),
 ends AS MATERIALIZED (SELECT min(step) AS lo, max(step) AS hi FROM edge),
 extremes AS MATERIALIZED (
-    SELECT min(ARRAY[p.value, p.step, p.series_id]) AS low, max(ARRAY[p.value, -p.step, -p.series_id]) AS high
+    SELECT min(ARRAY[p.value, p.step, part.attempt, {CARRIED}]) AS low,
+           max(ARRAY[p.value, -p.step, -part.attempt, {CARRIED}]) AS high
     FROM ends, part JOIN metrics_metricpoint p ON {COUNTED} GROUP BY (p.step - lo) * %s / (hi - lo + 1)),
-chosen(step, series_id) AS MATERIALIZED (
-    SELECT low[2]::bigint, low[3]::int FROM extremes
-    UNION SELECT -high[2]::bigint, -high[3]::int FROM extremes
-    UNION (SELECT step, series_id FROM edge ORDER BY step, attempt LIMIT 1)
-    UNION (SELECT step, series_id FROM edge ORDER BY step DESC, attempt DESC LIMIT 1))
-SELECT p.step, p.epoch, p.value, p.at, part.attempt FROM chosen JOIN part USING (series_id)
-CROSS JOIN LATERAL (
-    SELECT * FROM metrics_metricpoint p WHERE p.series_id = chosen.series_id AND p.step = chosen.step) AS p
-ORDER BY p.step, part.attempt
+chosen(value, step, attempt, epoch, at_s) AS (
+    SELECT low[1], low[2]::bigint, low[3]::int, low[4], low[5] FROM extremes
+    UNION ALL SELECT high[1], -high[2]::bigint, -high[3]::int, high[4], high[5] FROM extremes
+    UNION ALL (SELECT value, step, attempt, epoch, at_s FROM edge ORDER BY step, attempt LIMIT 1)
+    UNION ALL (SELECT value, step, attempt, epoch, at_s FROM edge ORDER BY step DESC, attempt DESC LIMIT 1))
+SELECT DISTINCT ON (step, attempt) step, epoch, value, to_timestamp(at_s), attempt FROM chosen ORDER BY step, attempt
 """  # noqa: S608 - made of the literals above
 
 

@@ -214,6 +214,40 @@ def test_the_curves_of_another_organisation_do_not_exist(cast: Cast, attempt: At
     assert cast.client(cast.charlie).get(f"/api/v1/jobs/{attempt.job_id}/metrics{part}").status_code == 404
 
 
+def rows_read() -> int:
+    """Of points, by this transaction so far."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'metrics_metricpoint'"
+        )
+        [(n,)] = cursor.fetchall()
+    return int(n)
+
+
+@pytest.mark.slow
+def test_statistics_of_an_emptied_table_do_not_make_a_point_cost_a_look_at_all(cast: Cast, attempt: Attempt) -> None:
+    """PostgreSQL last looked when most points had been deleted, so it takes any index for as good as the key."""
+    insert = (
+        "INSERT INTO metrics_metricpoint (series_id, step, epoch, value, at, seq)"
+        " SELECT id, i, 0, sin(i), now(), i FROM metrics_series, generate_series(%s, %s) i WHERE key LIKE %s"
+    )
+    for number in range(100):
+        Series.objects.create(job_id=attempt.job_id, attempt=attempt, key=f"one/{number}", n_points=1)
+    n_points = 100_000
+    Series.objects.create(job_id=attempt.job_id, attempt=attempt, key="loss", n_points=n_points)
+    with connection.cursor() as cursor:
+        cursor.execute(insert, [1, n_points, "loss"])
+        cursor.execute("DELETE FROM metrics_metricpoint")
+        cursor.execute(insert, [1, 1, "%"])
+        cursor.execute("ANALYZE metrics_metricpoint")
+        cursor.execute(insert, [2, n_points, "loss"])
+    before = rows_read()
+    answer = ask(cast, attempt, key="loss", max_points=1600)
+    assert len(answer.json()["series"][0]["points"]) > 800
+    n_read = rows_read() - before
+    assert n_read < 10 * n_points, n_read
+
+
 @pytest.mark.slow
 def test_a_million_points_reach_the_web_process_as_a_few_hundred_rows(cast: Cast, attempt: Attempt) -> None:
     series = Series.objects.create(job_id=attempt.job_id, attempt=attempt, key="loss", n_points=1_000_000)
