@@ -38,7 +38,7 @@ SELECT {COLUMNS} FROM part CROSS JOIN LATERAL (
 ORDER BY step, attempt LIMIT %s OFFSET %s
 """  # noqa: S608 - made of the literals above
 # An array compares element by element: its minimum is the lowest value with the point where it is. The whole point is
-# carried along: to look it up takes minutes where statistics of an emptied table make any index seem as good as the key.
+# carried along: looked up, it takes minutes where statistics of an emptied table make any index seem as good as its key
 THINNED = f"""
 {PARTS},
 edge AS MATERIALIZED (
