@@ -15,7 +15,7 @@ from django.db.models import Count
 
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import Series
-from mlhub.metrics.points.curves import last_steps
+from mlhub.metrics.points.curves import CARRIED, POINT, last_steps
 
 MAX_JOBS = 200  # of one answer
 MAX_POINTS = 8000  # of one answer, about 20 bytes of JSON each
@@ -27,26 +27,29 @@ PARTS = """
 WITH part AS (
     SELECT * FROM unnest(%s::int[], %s::int[], %s::int[], %s::bigint[]) AS part(curve, series, attempt, last))
 """
-# The lowest and the highest point of each stretch of a curve, and its ends: an array compares element by element.
+# The lowest and the highest point of each stretch of a curve, and its ends: an array compares element by element, and
+# carries the whole point along, as in curves.py.
 THINNED = f"""
 {PARTS},
 edge AS MATERIALIZED (
-    SELECT curve, series, e.step FROM part CROSS JOIN LATERAL (
-        (SELECT step FROM metrics_metricpoint WHERE series_id = series AND step <= last ORDER BY step LIMIT 1) UNION
-        (SELECT step FROM metrics_metricpoint WHERE series_id = series AND step <= last ORDER BY step DESC LIMIT 1)
+    SELECT curve, attempt, e.* FROM part CROSS JOIN LATERAL (
+        (SELECT {POINT} FROM metrics_metricpoint p WHERE series_id = series AND step <= last ORDER BY step LIMIT 1)
+        UNION ALL
+        (SELECT {POINT} FROM metrics_metricpoint p WHERE series_id = series AND step <= last ORDER BY step DESC LIMIT 1)
     ) AS e),
 ends AS MATERIALIZED (SELECT curve, min(step) AS lo, max(step) AS hi FROM edge GROUP BY curve),
 extremes AS MATERIALIZED (
-    SELECT curve, min(ARRAY[p.value, p.step, p.series_id]) AS low, max(ARRAY[p.value, p.step, p.series_id]) AS high
+    SELECT curve, min(ARRAY[p.value, p.step, attempt, {CARRIED}]) AS low,
+           max(ARRAY[p.value, p.step, attempt, {CARRIED}]) AS high
     FROM part JOIN ends USING (curve) JOIN metrics_metricpoint p ON p.series_id = series AND p.step <= last
     GROUP BY curve, (p.step - lo) * %s / (hi - lo + 1)),
-chosen(curve, series, step) AS MATERIALIZED (
-    SELECT curve, low[3]::int, low[2]::bigint FROM extremes
-    UNION SELECT curve, high[3]::int, high[2]::bigint FROM extremes
-    UNION SELECT edge.curve, series, step FROM edge JOIN ends ON ends.curve = edge.curve AND step IN (lo, hi))
-SELECT chosen.curve, part.attempt, p.step, p.epoch, p.value, p.at FROM chosen JOIN part USING (curve, series)
-CROSS JOIN LATERAL (SELECT * FROM metrics_metricpoint WHERE series_id = series AND step = chosen.step) AS p
-ORDER BY chosen.curve, p.step, part.attempt
+chosen(curve, attempt, step, epoch, value, at_s) AS (
+    SELECT curve, low[3]::int, low[2]::bigint, low[4], low[1], low[5] FROM extremes
+    UNION ALL SELECT curve, high[3]::int, high[2]::bigint, high[4], high[1], high[5] FROM extremes
+    UNION ALL SELECT edge.curve, attempt, step, epoch, value, at_s
+    FROM edge JOIN ends ON ends.curve = edge.curve AND step IN (lo, hi))
+SELECT DISTINCT ON (curve, step, attempt) curve, attempt, step, epoch, value, to_timestamp(at_s) FROM chosen
+ORDER BY curve, step, attempt
 """  # noqa: S608 - made of the literals above
 
 

@@ -12,7 +12,7 @@ from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.metrics.models import MetricPoint, Series
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
-from tests.metrics.points.test_curves import AT, MAX_ANSWER_BYTES, fill, resumed
+from tests.metrics.points.test_curves import AT, MAX_ANSWER_BYTES, fill, fill_emptied_table, resumed, rows_read
 from tests.metrics.test_ingest import opened
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +45,16 @@ def test_each_curve_keeps_its_ends_and_extremes_and_what_was_trained_again_count
     assert len(first["x"]) <= 100
     assert second["x"] == sorted(set(second["x"]))
     assert all(y == (x if x < 300 else -x) for x, y in zip(second["x"], second["y"], strict=True))
+
+
+@pytest.mark.slow
+def test_statistics_of_an_emptied_table_do_not_make_a_point_cost_a_look_at_all(cast: Cast) -> None:
+    n_points, attempt = 100_000, opened(job(cast.project_a, cast.bob))
+    fill_emptied_table(attempt, n_points=n_points)
+    before = rows_read()
+    [curve] = compare(cast, attempt.job_id, metric="loss", max_points=400).json()["curves"]
+    assert len(curve["x"]) > 200
+    assert rows_read() - before < 10 * n_points
 
 
 def test_a_curve_is_drawn_over_the_axis_asked_for(cast: Cast) -> None:
