@@ -92,13 +92,13 @@ def main() -> None:
         sys.stdin.readline()
         os.write(go, b"1")
         with os.fdopen(answer) as pipe:
-            told = pipe.read()
+            answered = pipe.read()
         _, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status):
             assert os.WTERMSIG(status) == signal.SIGKILL, status
-            found = {"status": 0, "body": {}, "place": told}
+            found = {"status": 0, "body": {}, "place": answered}
         else:
-            found = json.loads(told)
+            found = json.loads(answered)
         print(json.dumps(found), flush=True)
         os.close(go)
         os.close(may_go)
