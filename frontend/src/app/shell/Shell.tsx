@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
 import { t } from "@lingui/core/macro";
-import { ActionIcon, Burger, Container, Group, Progress, Stack, Text, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Burger, Container, Group, Progress, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useLocalStorage } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
@@ -146,18 +146,19 @@ function Brand() {
   );
 }
 
-/** Whether changes appear by themselves; otherwise of when the page is. */
+/** Whether changes appear by themselves; otherwise of when the page is. Of a page that opens the dot alone is seen. */
 function Liveness({ isConnected, staleSince }: StreamState) {
   const isFirst = !isConnected && staleSince === null;
   const since = staleSince === null ? "" : t` since ${clock(staleSince)}`;
+  const lost = isFirst ? t`Connecting` : t`Reconnecting: nothing was heard of the server${since}.`;
   return (
     <span
       className={classes.liveness}
       data-connected={isConnected || undefined}
       role="status"
-      title={isConnected ? t`Changes appear automatically.` : t`Reconnecting: nothing was heard of the server${since}.`}
+      title={isConnected ? t`Changes appear automatically.` : lost}
     >
-      {isConnected ? t`Live` : isFirst ? t`Connecting` : t`Offline${since}`}
+      {isFirst ? <VisuallyHidden>{lost}</VisuallyHidden> : isConnected ? t`Live` : t`Offline${since}`}
     </span>
   );
 }
