@@ -12,11 +12,11 @@ from itertools import pairwise
 
 from mlhub.wire.report import ProgressReport, Report
 
-MOST = 20
+MOST = 20  # at even distances, and as many changes of the batch size: a pod may name another one each time
 
 
 def without_close_progress(reports: Sequence[Report]) -> list[Report]:
-    """The reports, of progress about MOST at even distances: the first, the newest, and the newest of each batch size.
+    """The reports, of progress a few: the first, the newest, some in between, and the newest of each batch size.
 
     The steps of one that is left out count with those of the next.
     """
@@ -25,7 +25,8 @@ def without_close_progress(reports: Sequence[Report]) -> list[Report]:
         return list(reports)
     stride = -(-len(places) // MOST)
     kept = {places[0], *places[::-1][::stride]}
-    kept |= {a for a, b in pairwise(places) if _batch_size(reports[a]) != _batch_size(reports[b])}
+    changes = [a for a, b in pairwise(places) if _batch_size(reports[a]) != _batch_size(reports[b])]
+    kept |= {*changes[-MOST:]}
     left_out = set(places) - kept
     return [report for place, report in enumerate(reports) if place not in left_out]
 

@@ -43,3 +43,10 @@ def test_the_first_the_newest_and_the_last_of_each_batch_size_are_kept() -> None
     assert kept == sorted(kept)
     assert len(kept) <= MOST + 3
     assert without_close_progress(reports[:MOST]) == reports[:MOST]
+
+
+def test_no_batch_sizes_of_a_pod_make_many_reports_count() -> None:
+    reports = [from_dict(progress(step) | {"batch_size": 32 + step % 2}) for step in range(1, 1000)]
+    kept = without_close_progress(reports)
+    assert len(kept) <= 2 * MOST + 2
+    assert kept[-1] == reports[-1]
