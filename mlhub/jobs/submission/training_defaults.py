@@ -26,15 +26,19 @@ def with_training_defaults(
     """The request, with what was left out of epochs, batch_size and hyperparameters. dataset: None without one."""
     schema = dataset.schema if dataset is not None else None
     hyperparameters = {**_form_of_weights(model), **(request.get("hyperparameters") or {})}
-    found = {**request, **training_defaults(schema or {}, {**_own_counts(model), **_given(request)})}
+    own = _own_counts(model, min_workers=request.get("min_workers") or 1)
+    found = {**request, **training_defaults(schema or {}, {**own, **_given(request)})}
     return {**found, "hyperparameters": hyperparameters} if hyperparameters else found
 
 
-def _own_counts(model: ModelVersion) -> dict[str, int]:
-    """What a script's own options say: it shall train as it does elsewhere, unless the job says otherwise."""
+def _own_counts(model: ModelVersion, *, min_workers: int) -> dict[str, int]:
+    """What a script's own options say: it shall train as it does elsewhere, unless the job says otherwise.
+
+    Its batch has an example for each worker that the job asks for, as any other batch that is left out.
+    """
     code = model.code_version or model
-    own = code.contract.get("own_counts") if code.kind == "script" else None
-    return dict(own) if own else {}
+    own = dict(code.contract.get("own_counts") or {}) if code.kind == "script" else {}
+    return own | {"batch_size": max(own["batch_size"], min_workers)} if "batch_size" in own else own
 
 
 def _given(request: Mapping[str, Any]) -> dict[str, Any]:

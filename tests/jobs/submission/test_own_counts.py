@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
         ({"epochs": 90, "batch_size": 256}, {}, (90, 256)),
         ({"epochs": 90, "batch_size": 256}, {"epochs": 2, "batch_size": 8}, (2, 8)),
         ({"epochs": 90}, {"batch_size": 8}, (90, 8)),
+        ({"epochs": 90, "batch_size": 1}, {"min_workers": 2, "max_workers": 2}, (90, 2)),
     ],
 )
 def test_what_the_job_leaves_out_is_the_scripts_own(
