@@ -152,6 +152,7 @@ FIELDS: dict[tuple[str, str], Any] = {
 }  # fmt: skip
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
+MADE_WHEN_HUGE = {("Cluster", "overcommitted")}  # a warning that pages with usual content are without
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
     (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),
@@ -310,9 +311,8 @@ class Maker:
     def object(self, schema: dict[str, Any], *, at: int, owner: str, name: str = "") -> dict[str, Any]:
         made = {}
         for field, inner in schema.get("properties", {}).items():
-            is_given = (owner, field) in FIELDS and (
-                self.content != "empty" or field in ("is_staff", "is_needed", "role", "state")
-            )
+            is_given = (owner, field) in FIELDS and (self.content != "empty" or field in ALWAYS)
+            is_given = is_given and not (self.content == "huge" and (owner, field) in MADE_WHEN_HUGE)
             made[field] = (
                 FIELDS[owner, field]
                 if is_given
