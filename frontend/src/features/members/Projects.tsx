@@ -214,9 +214,9 @@ function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpe
             text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
             action={onDelete}
           />
-      </>
-    )}
-  </Group>
+        </>
+      )}
+    </Group>
   );
 }
 

@@ -12,7 +12,7 @@ import { type EntryKind, readRunDatasets, readRunEntries, readRunFiles, runDatas
 import { bytes, number } from "@/lib/quantities";
 
 const ANYWHERE: CSSProperties = { overflowWrap: "anywhere", whiteSpace: "normal" };
-/** Beside long values a name keeps the width of an ordinary one. */
+/** Next to long values a name keeps the width of an ordinary one. */
 const NAME: CSSProperties = { ...ANYWHERE, minWidth: "24ch" };
 const LINES: CSSProperties = { overflowWrap: "anywhere", whiteSpace: "pre-wrap" };
 const SCROLLED: CSSProperties = { ...LINES, maxHeight: "9lh", overflowY: "auto" };
