@@ -92,36 +92,34 @@ test:  ## Everything that must pass, but for test-slow and chaos-ci
 	@echo "make test: everything passed"
 
 # Two processes for tests of the whole platform, each with one that all of its tests share, and as many as for `make unit` for
-# all others. The tests of a file stay together; each process has servers of its own. `make chaos` alone runs the four files
-# that take longest.
+# all others: first those of faults, which wait for half of their time. The tests of a file stay together; each process has
+# servers of its own. `make chaos` alone runs the four files that take longest. PART=2/3 runs the second third of the slow tests
+# by what they took when the times were stored (STORE=yes), and all tests of faults.
 POOL := --dist loadfile --no-loadscope-reorder
 ONLY_IN_CHAOS := chaos/test_(sandbox_processes|platform|backups|bucket_kills)
 FILES_MARKED = $$(grep -rlE --include='test_*.py' 'mark\.($(1))' tests | grep -vE '^tests/e2e/|$(ONLY_IN_CHAOS)')
-test-rest: compiled frontend browser  ## All that make test leaves out: test-slow and chaos-ci
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-and-chaos-shown
+DIVIDED := $(if $(PART),--group $(firstword $(subst /, ,$(PART))) --splits $(lastword $(subst /, ,$(PART))))
+DIVIDED += $(if $(STORE),--store-durations --clean-durations)
+SLOW_IN_PARALLEL = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+test-rest: compiled frontend browser  ## All that make test leaves out: test-slow and chaos-ci (PART=1/3: a third of the slow ones)
+	@+$(SLOW_IN_PARALLEL) chaos-ci slow-e2e slow-unit
 	@echo "make test-rest: everything passed"
 
-test-slow: compiled frontend browser  ## What takes a processor for half a second or more: gangs, platforms, sandboxes, pages (ARGS=)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit
+test-slow: compiled frontend browser  ## What takes a processor for half a second or more: gangs, platforms, sandboxes, pages (ARGS= PART=)
+	@+$(SLOW_IN_PARALLEL) slow-e2e slow-unit
 	@echo "make test-slow: everything passed"
 
 chaos-ci: compiled  ## The tests of faults, which all others leave out: platforms, rounds and restores killed, objects corrupted
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) $(POOL) $(or $(ARGS),$(call FILES_MARKED,chaos))
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) $(POOL) --durations=8 $(or $(ARGS),$(call FILES_MARKED,chaos))
 
-.PHONY: slow-e2e slow-unit slow-and-chaos slow-and-chaos-shown
-slow-e2e:
-	@time python -m pytest -m "slow and e2e" -n 2 --dist loadfile --durations=8 $(or $(ARGS),tests/e2e)
+.PHONY: slow-e2e slow-unit
+slow-e2e: compiled
+	@time python -m pytest -m "slow and e2e" -n 2 --dist loadfile --durations=8 --durations-path=tests/durations-e2e.json \
+	  $(DIVIDED) $(or $(ARGS),tests/e2e)
 
-slow-unit:
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "slow and not e2e and not chaos" -n $(JOBS) $(POOL) \
-	  $(or $(ARGS),$(call FILES_MARKED,slow))
-
-slow-and-chaos-shown:
-	@$(MAKE) --no-print-directory --output-sync=none slow-and-chaos
-
-slow-and-chaos:
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "(slow or chaos) and not e2e" -n $(JOBS) $(POOL) --durations=12 \
-	  $(call FILES_MARKED,slow|chaos)
+slow-unit: compiled
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "slow and not e2e and not chaos" -n $(JOBS) $(POOL) --durations=12 \
+	  --durations-path=tests/durations-unit.json $(DIVIDED) $(or $(ARGS),$(call FILES_MARKED,slow))
 
 # Bytecode of the code itself is looked after each time, but by `make test` once, before its parts begin.
 .PHONY: compiled

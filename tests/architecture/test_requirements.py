@@ -49,6 +49,7 @@ COMMANDS = {
     "onnxscript": ("mlhub/runtime/exported_model/conversion.py", '"onnxscript"'),
     "pytest-django": ("pyproject.toml", "DJANGO_SETTINGS_MODULE"),
     "pytest-timeout": ("pyproject.toml", "timeout"),
+    "pytest-split": ("Makefile", "--splits"),
     "pytest-xdist": ("Makefile", "--dist loadfile"),
     "openapi-python-client": ("tests/client/test_generated.py", "openapi"),
     "ruff": ("Makefile", "ruff check"),
