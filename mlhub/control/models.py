@@ -125,7 +125,7 @@ class JobDecision(models.Model):
     """A decision on a job that was another than the one before. round_id: where it was stored, if it was."""
 
     id = models.BigAutoField(primary_key=True)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="decisions")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="decisions", db_index=False)
     at = models.DateTimeField()
     round_id = models.BigIntegerField(null=True)
     policy = models.CharField(max_length=50)
@@ -177,7 +177,7 @@ class Forecast(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="forecasts")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="forecasts", db_index=False)
     moment = models.CharField(max_length=10, choices=ForecastMoment)
     made_at = models.DateTimeField()
     policy = models.CharField(max_length=50)
@@ -243,7 +243,7 @@ class UserBudgetAlerts(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+", db_index=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

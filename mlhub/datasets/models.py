@@ -32,7 +32,7 @@ def format_choices() -> list[tuple[str, str]]:
 
 class Dataset(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="datasets")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="datasets", db_index=False)
     name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -54,7 +54,7 @@ class DatasetVersion(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=16, choices=VersionState, default=VersionState.INSPECTING)
     format = models.CharField(max_length=16, choices=format_choices)

@@ -26,7 +26,9 @@ class PythonEnvironment(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="environments")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="environments", db_index=False
+    )
     key = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=EnvironmentState, default=EnvironmentState.BUILDING)
     origin = models.CharField(max_length=300)  # the file that declares the requirements
@@ -57,7 +59,7 @@ class ProjectSecret(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="secrets")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="secrets", db_index=False)
     name = models.CharField(max_length=100)
     encrypted = models.BinaryField()
     set_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

@@ -20,7 +20,7 @@ class Event(models.Model):
     id = models.BigAutoField(primary_key=True)
     # no constraints: an event stays as it was written when its organisation or its actor is deleted
     organisation = models.ForeignKey(
-        Organisation, on_delete=models.DO_NOTHING, null=True, related_name="events", db_constraint=False
+        Organisation, on_delete=models.DO_NOTHING, null=True, related_name="events", db_constraint=False, db_index=False
     )
     kind = models.CharField(max_length=50)
     subject_kind = models.CharField(max_length=30)

@@ -37,7 +37,7 @@ class Study(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="studies")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="studies", db_index=False)
     name = models.CharField(max_length=80)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     steered_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -91,7 +91,7 @@ class Trial(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="trials")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="trials", db_index=False)
     number = models.PositiveIntegerField()
     parameters = models.JSONField()
     status = models.CharField(

@@ -51,9 +51,9 @@ class Job(models.Model):
     """state is written by lifecycle.py alone, intent by the API, progress by ingest, explanations by control."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs", db_index=False)
     name = models.CharField(max_length=100)
-    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", db_index=False)
     cloned_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="clones")
 
     # what the user asked for
@@ -164,7 +164,7 @@ class Job(models.Model):
 class FurtherDataset(models.Model):
     """A dataset version that a script reads besides its own, under a name; it is not deleted while the job is there."""
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="further_datasets")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="further_datasets", db_index=False)
     name = models.CharField(max_length=40)
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="further_jobs")
 
@@ -178,7 +178,7 @@ class PassedValidation(models.Model):
     """A dry run that passed: the evidence by which jobs of the same content and settings need none of their own."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=64)  # of validations.py
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")  # whose dry run it was
     profile = models.JSONField(default=dict)
@@ -202,7 +202,7 @@ class Attempt(models.Model):
     """One incarnation of a job. Its id is idempotency key and fencing token everywhere below."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     mode = models.CharField(max_length=20)
     n_workers = models.PositiveIntegerField()
@@ -278,7 +278,7 @@ class Checkpoint(models.Model):
     """A complete checkpoint under the job's folder, as its pods reported it; newer ones may have replaced its files."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="checkpoints")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="checkpoints", db_index=False)
     step = models.PositiveBigIntegerField()
     name = models.CharField(max_length=200)
     size_bytes = models.PositiveBigIntegerField()
@@ -299,7 +299,7 @@ class Artifact(models.Model):
     """A file that an attempt uploaded: the trained weights and their metadata, or a job's predictions."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="artifacts")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="artifacts", db_index=False)
     name = models.CharField(max_length=200)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
@@ -314,7 +314,7 @@ class Submission(models.Model):
     """An Idempotency-Key that was used: the same key and body give the same job; another body is refused."""
 
     id = models.BigAutoField(primary_key=True)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="submissions")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="submissions", db_index=False)
     key = models.CharField(max_length=255)
     body_sha256 = models.CharField(max_length=64)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
@@ -338,7 +338,7 @@ class RemovedPart(models.Model):
     """What retention removed of a job. before: all of that kind that ended, or happened, before this time."""
 
     id = models.BigAutoField(primary_key=True)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="removed_parts")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="removed_parts", db_index=False)
     kind = models.CharField(max_length=12)  # logs | metrics | events | results
     before = models.DateTimeField()
     kept_days = models.FloatField()

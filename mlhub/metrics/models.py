@@ -34,7 +34,7 @@ class PodStream(models.Model):
     """How far one stream of one pod has been stored: `next` is the line number wanted next."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="streams")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="streams", db_index=False)
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     stream = models.CharField(max_length=10)  # reports | log
@@ -49,7 +49,7 @@ class Series(models.Model):
 
     id = models.AutoField(primary_key=True)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="series")
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="series")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="series", db_index=False)
     key = models.CharField(max_length=250)
     n_points = models.PositiveBigIntegerField(default=0)
 
@@ -60,7 +60,9 @@ class Series(models.Model):
 class MetricPoint(models.Model):
     pk = models.CompositePrimaryKey("series_id", "step")
     # no constraint, here and below: rows of what was deleted are removed in pieces (detached.py)
-    series = models.ForeignKey(Series, on_delete=models.DO_NOTHING, db_constraint=False, related_name="points")
+    series = models.ForeignKey(
+        Series, on_delete=models.DO_NOTHING, db_constraint=False, related_name="points", db_index=False
+    )
     step = models.BigIntegerField()
     epoch = models.FloatField()
     value = models.FloatField()
@@ -73,7 +75,9 @@ class MetricPoint(models.Model):
 
 class LogLine(models.Model):
     pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
-    attempt = models.ForeignKey(Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="log_lines")
+    attempt = models.ForeignKey(
+        Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="log_lines", db_index=False
+    )
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     number = models.BigIntegerField()
@@ -140,7 +144,7 @@ class PairSample(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="pair_samples")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="pair_samples", db_index=False)
     family = models.CharField(max_length=80)
     other_family = models.CharField(max_length=80)
     resource = models.CharField(max_length=8, choices=SharedResource)
@@ -164,7 +168,7 @@ class RefusedMeasurement(models.Model):
     """A value that a pod reported and that cannot be true: nothing is learnt from it. n: how often it came."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="refused_measurements")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="refused_measurements", db_index=False)
     field = models.CharField(max_length=60)
     value = models.FloatField()
     reason = models.CharField(max_length=300)
@@ -182,7 +186,7 @@ class WorkerSteps(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="worker_steps")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="worker_steps", db_index=False)
     worker = models.PositiveIntegerField()
     step = models.PositiveBigIntegerField()
     n_steps = models.PositiveBigIntegerField()
@@ -201,7 +205,7 @@ class Staleness(models.Model):
     """How old pushes were when one shard of an attempt used them; counts as in mlhub/wire/report.py."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="staleness")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="staleness", db_index=False)
     shard = models.PositiveIntegerField()
     counts = models.JSONField(default=list)
     n_discarded = models.PositiveBigIntegerField(default=0)
@@ -214,7 +218,9 @@ class UsageSample(models.Model):
     """What a pod used of its machine in one interval: a line of its stream "usage" (mlhub/wire/resource_usage.py)."""
 
     pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
-    attempt = models.ForeignKey(Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="usage_samples")
+    attempt = models.ForeignKey(
+        Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="usage_samples", db_index=False
+    )
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
@@ -230,7 +236,7 @@ class GpuBusyTime(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="gpu_busy_times")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="gpu_busy_times", db_index=False)
     worker = models.PositiveIntegerField()
     measured_s = models.FloatField()
     busy_s = models.FloatField()
@@ -258,7 +264,7 @@ class StallRecord(models.Model):
     """A worker that has made no step for a while, as its launcher reported; deleted when it moves again."""
 
     id = models.BigAutoField(primary_key=True)
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="stall_records")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="stall_records", db_index=False)
     worker = models.PositiveIntegerField()
     step = models.PositiveBigIntegerField()
     doing = models.CharField(max_length=10)  # input | compute | sync (it waits for others) | start
@@ -310,7 +316,7 @@ class ProfileTrace(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    recording = models.ForeignKey(ProfileRecording, on_delete=models.CASCADE, related_name="traces")
+    recording = models.ForeignKey(ProfileRecording, on_delete=models.CASCADE, related_name="traces", db_index=False)
     role = models.CharField(max_length=10, default=WORKER, db_default=WORKER)
     rank = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=RecordingState, default=RecordingState.WAITING)

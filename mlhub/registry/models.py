@@ -27,7 +27,9 @@ class Model(models.Model):
     """A line of versions. Built-in models have no project and are visible to all users."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="models")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, blank=True, related_name="models", db_index=False
+    )
     name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
     labels = models.JSONField(default=dict)  # {key: value} that MLflow's clients write: its tags
@@ -59,7 +61,7 @@ class ModelVersion(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions")
+    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
     source = models.CharField(
         max_length=10, choices=[("upload", "upload"), ("training", "training"), ("logged", "logged")]
@@ -99,7 +101,7 @@ class ModelFile(models.Model):
     """A file of a version whose source is "logged"; its bytes are held for the version."""
 
     id = models.BigAutoField(primary_key=True)
-    version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="files")
+    version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="files", db_index=False)
     path = models.CharField(max_length=500)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
 
@@ -113,7 +115,7 @@ class ModelAlias(models.Model):
     """A name of one version of a model, such as best or production; it can be moved to another version."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="aliases")
+    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="aliases", db_index=False)
     name = models.CharField(max_length=50)
     version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="aliases")
     set_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

@@ -37,7 +37,7 @@ class Holding(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="holdings")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="holdings", db_index=False)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="holdings")
     owner_kind = models.CharField(max_length=30)  # dataset_version | model_version | artifact
     owner_id = models.UUIDField()
@@ -95,7 +95,7 @@ class UploadPart(models.Model):
     """A part of a multipart upload, in the spool under its own id: parts arrive at the same time, in any order."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    upload = models.ForeignKey(ResumableUpload, on_delete=models.CASCADE, related_name="parts")
+    upload = models.ForeignKey(ResumableUpload, on_delete=models.CASCADE, related_name="parts", db_index=False)
     number = models.PositiveSmallIntegerField()  # from 1
     size_bytes = models.PositiveBigIntegerField()
     sha256 = models.CharField(max_length=64)

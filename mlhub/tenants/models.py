@@ -91,7 +91,7 @@ class ExternalIdentity(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities", db_index=False)
     issuer = models.CharField(max_length=255)
     subject = models.CharField(max_length=255)
     label = models.CharField(max_length=254, blank=True, default="")
@@ -140,7 +140,7 @@ class Team(models.Model):
     """parent: the team that it is a part of; None = directly below its organisation."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="teams")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="teams", db_index=False)
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="children")
     name = models.CharField(max_length=100)
 
@@ -157,7 +157,7 @@ class Project(models.Model):
     """Where datasets, models and jobs live."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="projects")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="projects", db_index=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, blank=True, related_name="projects")
     name = models.CharField(max_length=100)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -176,7 +176,7 @@ class Membership(models.Model):
     """from_groups: follows from the person's groups at the provider of single sign-on, and goes with them."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
     from_groups = models.BooleanField(default=False)
@@ -291,7 +291,7 @@ class UserQuota(OfOwner):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="user_quotas")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="user_quotas", db_index=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="user_quotas")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="user_quotas")
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas")

@@ -25,7 +25,9 @@ class RoleBinding(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    membership = models.ForeignKey("tenants.Membership", on_delete=models.CASCADE, related_name="role_bindings")
+    membership = models.ForeignKey(
+        "tenants.Membership", on_delete=models.CASCADE, related_name="role_bindings", db_index=False
+    )
     team = models.ForeignKey("Team", on_delete=models.CASCADE, null=True, blank=True, related_name="role_bindings")
     project = models.ForeignKey(
         "Project", on_delete=models.CASCADE, null=True, blank=True, related_name="role_bindings"

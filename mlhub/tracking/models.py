@@ -37,7 +37,7 @@ class Run(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs", db_index=False)
     job = models.OneToOneField(Job, on_delete=models.CASCADE, null=True, related_name="tracked_run")
     parent_job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="started_runs")
     name = models.CharField(max_length=250)
@@ -61,7 +61,7 @@ class RunParam(models.Model):
     """A parameter; its value never changes, but by a later attempt of a job, which logs all of its own anew."""
 
     pk = models.CompositePrimaryKey("run_id", "key")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="params")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="params", db_index=False)
     key = models.CharField(max_length=250)
     value = models.TextField()
     attempt_number = models.PositiveIntegerField(default=0)  # of a job's own run: the attempt that logged it
@@ -71,7 +71,7 @@ class RunParam(models.Model):
 
 class RunTag(models.Model):
     pk = models.CompositePrimaryKey("run_id", "key")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tags")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tags", db_index=False)
     key = models.CharField(max_length=250)
     value = models.TextField()
 
@@ -82,7 +82,7 @@ class RunDataset(models.Model):
     """A dataset that a run names as its input; MLflow's own description of it."""
 
     id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="datasets")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="datasets", db_index=False)
     name = models.CharField(max_length=500)
     digest = models.CharField(max_length=36)
     description = models.JSONField(default=dict)  # source_type, source, schema, profile
@@ -98,7 +98,7 @@ class RunSeries(models.Model):
     """One metric of a run; its newest point is the one with the highest step, then time, then value."""
 
     id = models.AutoField(primary_key=True)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="series")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="series", db_index=False)
     key = models.CharField(max_length=250)
     n_points = models.PositiveBigIntegerField(default=0)
     last_step = models.BigIntegerField(default=0)
@@ -117,7 +117,9 @@ class RunPoint(models.Model):
     pk = models.CompositePrimaryKey("series_id", "step", "at_ms", "value")
     # without a constraint, whose check of each point at a commit took longer than storing it: a point is written and a
     # run removed with the run's row locked
-    series = models.ForeignKey(RunSeries, on_delete=models.CASCADE, related_name="points", db_constraint=False)
+    series = models.ForeignKey(
+        RunSeries, on_delete=models.CASCADE, related_name="points", db_constraint=False, db_index=False
+    )
     step = models.BigIntegerField()
     at_ms = models.BigIntegerField()
     value = models.FloatField()
@@ -127,7 +129,7 @@ class RunPoint(models.Model):
 
 class RunArtifact(models.Model):
     id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="artifacts")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="artifacts", db_index=False)
     path = models.CharField(max_length=500)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now=True)
@@ -154,7 +156,7 @@ class LoggedModel(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="logged_models")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="logged_models", db_index=False)
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="logged_models")
     parent_job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
     name = models.CharField(max_length=250)
@@ -178,7 +180,7 @@ class LoggedModel(models.Model):
 
 class LoggedModelFile(models.Model):
     id = models.BigAutoField(primary_key=True)
-    logged_model = models.ForeignKey(LoggedModel, on_delete=models.CASCADE, related_name="files")
+    logged_model = models.ForeignKey(LoggedModel, on_delete=models.CASCADE, related_name="files", db_index=False)
     path = models.CharField(max_length=500)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
 
@@ -192,7 +194,7 @@ class RunModel(models.Model):
     """That a run has a logged model as an input or an output."""
 
     id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="models")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="models", db_index=False)
     logged_model = models.ForeignKey(LoggedModel, on_delete=models.CASCADE, related_name="uses")
     is_output = models.BooleanField()
     step = models.BigIntegerField(default=0)

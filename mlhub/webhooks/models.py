@@ -69,7 +69,7 @@ class Delivery(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     event_id = models.BigIntegerField(null=True)
     topic = models.CharField(max_length=50)
     body = models.TextField()
