@@ -17,7 +17,7 @@ from mlhub.datasets.models import Dataset
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job
-from mlhub.metrics.models import LogLine, MetricPoint
+from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import blob_store
@@ -28,6 +28,8 @@ from tests.chaos.shared_backend import SharedBackend
 from tests.control.worlds import World, node
 from tests.datasets import files
 from tests.jobs.builders import builtin, job, ready_dataset
+
+MANY = 100  # several times as many as are looked at in a batch
 
 pytestmark = [pytest.mark.chaos, pytest.mark.django_db(transaction=True)]
 
@@ -157,6 +159,39 @@ def test_a_report_that_was_killed_anywhere_is_sent_again_and_every_point_is_ther
         check_everything()
         first += 5
     assert first > 0
+
+
+def test_many_progress_reports_of_one_batch_that_was_killed_anywhere_count_once(cast: Cast) -> None:
+    training = job(cast.project_a, cast.bob)
+    attempt = attempts.open_attempt(
+        training, mode="all_reduce", n_workers=1, n_servers=0, held=[attempts.Held("n0", (0,), 0)],
+        predicted_step_s=0.1, reason="fits", now=timezone.now(),
+    )  # fmt: skip
+    assert attempt is not None
+    first = 0
+
+    def progress(done: int) -> dict[str, Any]:
+        return {
+            "type": "progress", "at": 1.7e9 + done, "steps_done": done, "steps_total": 100_000, "epoch": done / 100,
+            "n_workers": 1, "n_servers": 0, "batch_size": 32, "step_s": 0.5, "compute_s": 0.3, "sync_s": 0.1,
+            "input_s": 0.1,
+        }  # fmt: skip
+
+    def send() -> None:
+        lines = [progress(10 * (first + n)) for n in range(MANY)]
+        body = {"version": 1, "role": "worker", "index": 0, "stream": "reports", "first": first, "lines": lines}
+        client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}"})
+        _ok(client.post(f"/api/v1/ingest/attempts/{attempt.id}/reports", body))
+
+    not_counted = set()
+    for place in killed_everywhere(send):
+        send()
+        first += MANY
+        training.refresh_from_db()
+        assert training.steps_done == 10 * (first - 1), place
+        not_counted.add(training.steps_done - SpeedSample.objects.get(attempt=attempt).n_steps)
+        check_everything()
+    assert len(not_counted) == 1  # those of the first interval, which warms up
 
 
 def test_an_upload_that_was_killed_anywhere_is_there_whole_or_not_and_what_is_left_is_collected(cast: Cast) -> None:
