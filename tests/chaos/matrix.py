@@ -77,6 +77,7 @@ IN_PROCESS = _cases(
     ("G2", "control", "SIGKILL", "at every commit of a round", "the next round goes on; one gang", f"{_COMMITS}::test_a_round_that_was_killed_anywhere_is_made_up_for_by_the_next_ones"),
     ("G2", "control", "SIGKILL", "at every commit of an attempt's end", "one end, one model", f"{_COMMITS}::test_an_attempt_whose_closing_was_killed_anywhere_is_closed_once_with_one_model"),
     ("G5", "web", "SIGKILL", "at every commit of a report", "every point and line once", f"{_COMMITS}::test_a_report_that_was_killed_anywhere_is_sent_again_and_every_point_is_there_once"),
+    ("G5", "web", "SIGKILL", "at every commit of many progress reports", "every step counts once", f"{_COMMITS}::test_many_progress_reports_of_one_batch_that_was_killed_anywhere_count_once"),
     ("G8", "web", "SIGKILL", "at every commit of an upload", "whole or not there", f"{_COMMITS}::test_an_upload_that_was_killed_anywhere_is_there_whole_or_not_and_what_is_left_is_collected"),
     ("G8", "store", "disk full", "at the first, second, middle and last byte", "503, nothing left, repeatable", f"{_STORES}::test_an_upload_onto_a_disk_that_fills_at_any_byte_leaves_nothing_and_succeeds_later"),
     ("G8", "web", "SIGKILL", "after every request to the bucket and at every commit of a version", "whole, or the upload is there", "tests/chaos/test_bucket_kills.py::test_a_version_of_an_upload_that_was_killed_anywhere_is_whole_or_not_there_and_nothing_is_left"),
