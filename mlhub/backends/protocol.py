@@ -31,13 +31,6 @@ class GangPhase(StrEnum):
         return self in (GangPhase.SUCCEEDED, GangPhase.STOPPED, GangPhase.FAILED)
 
 
-def words_on_lost_workers(n: int, cause: Cause, message: str) -> str:
-    """Of a gang that goes on without them; "" while no pod was lost. cause, message: of the first."""
-    if n == 0:
-        return ""
-    return f"{n} {'worker was' if n == 1 else 'workers were'} lost, and the others go on: {cause}: {message}"
-
-
 @dataclass(frozen=True)
 class PodStatus:
     role: PodRole

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from mlhub.backends.gang_rules import StopReason
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.client import paths
 from mlhub.backends.kubernetes.client.api import KubernetesApi
@@ -165,7 +166,7 @@ class KubernetesBackend:
             if state.status.phase.is_ended:
                 self._remove(gang)
             else:
-                self._remover.ask_to_stop(gang.record, gang.pods, Stop("asked", self._now(), grace_s))
+                self._remover.ask_to_stop(gang.record, gang.pods, Stop(StopReason.ASKED, self._now(), grace_s))
 
     def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
         if len(stops) == 1:  # in this thread: what ends it ends the caller

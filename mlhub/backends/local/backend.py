@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from mlhub.backends.gang_rules import StopReason
 from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
@@ -154,7 +155,7 @@ class LocalBackend:
             return
         try:
             asked = read_json(gang.stop)
-            gang.ask_to_stop(grace_s=grace_s, why="asked" if asked is None else asked["why"])
+            gang.ask_to_stop(grace_s=grace_s, why=StopReason.ASKED if asked is None else asked["why"])
         except DAMAGES as error:
             self._damaged.end(gang, error)
 

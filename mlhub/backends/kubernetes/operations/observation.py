@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from mlhub.backends.gang_rules import FAILURE_GRACE_S, StopReason
 from mlhub.backends.kubernetes.client.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.client.objects import Object
 from mlhub.backends.kubernetes.operations.launching import GangLauncher
@@ -15,7 +16,6 @@ from mlhub.backends.kubernetes.operations.removal import Remover
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.status.catalogue import FoundGang
 from mlhub.backends.kubernetes.status.gangs import (
-    FAILURE_GRACE_S,
     GangState,
     KubePodState,
     Record,
@@ -61,7 +61,7 @@ class GangObserver:
         state = self.state(record, gang.pods, nodes, events)
         wanted = state.wanted
         if refused and wanted is None:
-            wanted = Stop("start", self._now(), FAILURE_GRACE_S, Cause.LAUNCH_FAILED, refused)
+            wanted = Stop(StopReason.START, self._now(), FAILURE_GRACE_S, Cause.LAUNCH_FAILED, refused)
         live = [p.pod for p in state.pods if p.pod is not None and p.ending is None]
         if wanted is not None:
             self._attempt(gang, lambda: self._remover.ask_to_stop(gang.record or {}, live, wanted))

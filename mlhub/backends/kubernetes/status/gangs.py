@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From pods to their gang: the rules by which pods' starts and ends make a gang's phase. Pure; the same as locally."""
+"""From pods to their gang, by the rules of every backend, and what hinders a start here. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from mlhub.backends.gang_rules import FAILURE_GRACE_S, StopReason, judge, pod_status
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.client.objects import Object
 from mlhub.backends.kubernetes.status.problems import (
@@ -18,17 +19,14 @@ from mlhub.backends.kubernetes.status.problems import (
     running_since,
     when,
 )
-from mlhub.backends.protocol import AttemptStatus, GangPhase, PodStatus, words_on_lost_workers
+from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, PodRole
-
-FAILURE_GRACE_S = 5.0  # how long the rest of a gang may take to leave after one pod failed
-SERVER_GRACE_S = 10.0  # how long servers may take after the last worker is done
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a gang was asked to leave. why: asked, done, failed or start. cause: for a gang that could not start."""
+    """Why a gang was asked to leave. why: a StopReason. cause: for a gang that could not start."""
 
     why: str
     at: datetime
@@ -103,8 +101,21 @@ class KubePodState:
     obstacle: Obstacle | None = None
 
     @property
-    def has_failed(self) -> bool:
-        return self.ending is not None and self.ending.code != 0
+    def role(self) -> PodRole:
+        return self.member.role
+
+    @property
+    def index(self) -> int:
+        return self.member.index
+
+    @property
+    def node(self) -> str:
+        return self.member.node
+
+    @property
+    def failure(self) -> str:
+        assert self.ending is not None
+        return f"{self.member}: {self.ending.message or f'it ended with status {self.ending.code}.'}"
 
     @property
     def has_started(self) -> bool:
@@ -128,68 +139,39 @@ def vanished(member: PodMember, *, lost_node: str | None, now: datetime) -> Endi
 
 def gang_state(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> GangState:
     """The gang's status, and whether the rest must be asked to leave: a pod failed, only servers are left, no start."""
-    workers = [p for p in pods if p.member.role is PodRole.WORKER]
-    has_ended = all(p.ending is not None for p in pods)
-    lost = [p for p in workers if record.survives_lost_workers and p.member.index > 0 and p.has_failed]
-    done = all(p.ending is not None and (p.ending.code == 0 or p in lost) for p in workers)
-    stop, wanted = record.stop, None
-    cause: Cause | None = None
-    message = ""
-    if done:
-        phase = GangPhase.SUCCEEDED if has_ended else GangPhase.RUNNING
-        wanted = Stop("done", now, SERVER_GRACE_S)
-    elif stop is not None and stop.why == "asked":
-        phase = GangPhase.STOPPED if has_ended else GangPhase.STOPPING
-        saved = [p.ending is None or p.ending.cause is Cause.PREEMPTED or p in lost for p in workers]
-        if has_ended and not all(saved):
-            cause, message = first_failure(pods)
-    elif stop is not None or any(p.has_failed for p in pods if p not in lost):
-        phase = GangPhase.FAILED if has_ended else GangPhase.STOPPING
-        cause, message = first_failure(pods)
-        wanted = Stop("failed", now, FAILURE_GRACE_S, cause, message)
-        # once all were asked to leave, a pod that a user deleted looks like the others
-        if stop is not None and stop.cause and (stop.why == "start" or cause is Cause.PREEMPTED):
-            cause, message = stop.cause, stop.message
-    elif all(p.has_started for p in pods):
-        phase, message = GangPhase.RUNNING, words_on_lost_workers(len(lost), *first_failure(lost))
-    else:
-        phase = GangPhase.STARTING
+    found = judge(pods, record.stop, survives_lost_workers=record.survives_lost_workers)
+    ends = [p.ending.at for p in pods if p.ending is not None]
+    has_ended = len(ends) == len(pods)
+    wanted = None
+    if found.leave is not None:
+        wanted = Stop(found.leave, now, found.grace_s, found.cause, found.message)
+    elif found.phase is GangPhase.STARTING:
         wanted = _start_is_hopeless(record, pods, now=now)
     return GangState(
         AttemptStatus(
             attempt_id=record.attempt_id,
-            phase=phase,
-            pods=tuple(_pod_status(p) for p in pods),
-            cause=cause,
-            message=message,
+            phase=found.phase,
+            pods=tuple(map(pod_status, pods)),
+            cause=found.cause,
+            message=found.message,
             started_at=_started_at(pods) or record.launched_at,
-            ended_at=max((p.ending.at for p in pods if p.ending is not None), default=now) if has_ended else None,
+            ended_at=max(ends, default=now) if has_ended else None,
         ),
-        wanted=wanted if stop is None and not has_ended else None,
+        wanted=wanted if record.stop is None and not has_ended else None,
         pods=tuple(pods),
     )
-
-
-def first_failure(pods: Sequence[KubePodState]) -> tuple[Cause, str]:
-    """The cause of the pod that failed first; what others report because of it counts only for want of better."""
-    failed = [(p, p.ending) for p in pods if p.ending is not None and p.has_failed]
-    failed.sort(key=lambda f: (f[1].cause.precedence if f[1].cause else 0, f[1].at))
-    if not failed:
-        return Cause.UNKNOWN, "The gang was stopped."
-    pod, end = failed[0]
-    return end.cause or Cause.UNKNOWN, f"{pod.member}: {end.message or f'it ended with status {end.code}.'}"
 
 
 def _start_is_hopeless(record: Record, pods: Sequence[KubePodState], *, now: datetime) -> Stop | None:
     for pod in pods:
         if pod.obstacle is not None:
             message = f"{pod.obstacle.problem}: {pod.member}: {pod.obstacle.message}"
-            return Stop("start", now, FAILURE_GRACE_S, pod.obstacle.problem.cause, message)
+            return Stop(StopReason.START, now, FAILURE_GRACE_S, pod.obstacle.problem.cause, message)
     began_at = record.launched_at or record.created_at
     if now - began_at > timedelta(seconds=record.start_timeout_s):
         late = ", ".join(str(p.member) for p in pods if not p.has_started)
         message = f"The gang did not start within {record.start_timeout_s:.0f} s; not running: {late}."
-        return Stop("start", now, FAILURE_GRACE_S, Cause.TIMEOUT, message)
+        return Stop(StopReason.START, now, FAILURE_GRACE_S, Cause.TIMEOUT, message)
     return None
 
 
@@ -197,17 +179,6 @@ def _started_at(pods: Sequence[KubePodState]) -> datetime | None:
     began = [running_since(p.pod) if p.pod is not None else None for p in pods]
     known = [at for at in began if at is not None]
     return max(known) if known and len(known) == len(began) else None
-
-
-def _pod_status(pod: KubePodState) -> PodStatus:
-    member = pod.member
-    return PodStatus(
-        role=member.role,
-        index=member.index,
-        node=member.node,
-        is_running=pod.ending is None and pod.has_started,
-        exit_code=pod.ending.code if pod.ending else None,
-    )
 
 
 def by_member(pods: Sequence[Object]) -> Mapping[tuple[str, int], Object]:
