@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from mlhub.demo import board, material
-from mlhub.demo.client import Person, RequestRefused
+from mlhub.demo.client import STATE_WITHIN_S, Person, RequestRefused
 from mlhub.demo.people import Login, logins
 
 GPUS_EACH = 2  # of the virtual cluster's four: each organisation trains on half of it
@@ -81,7 +81,7 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
     second = jonas.post(
         "/jobs", name="rows-by-transformer", epochs=24, mode="parameter_server", **rows, **goal, target_value=0.93
     )
-    _wait_until_placed([(maria, first["id"]), (jonas, second["id"])], seconds=120)
+    _wait_until_placed([(maria, first["id"]), (jonas, second["id"])], seconds=STATE_WITHIN_S)
     third = maria.post("/jobs", name="digits-again", epochs=3, **digits, **goal, target_value=0.93)
     jobs = board.watch(console, [(maria, first["id"]), (jonas, second["id"]), (maria, third["id"])], seconds=seconds)
     console.print()

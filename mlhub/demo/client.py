@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 
 PATIENCE_S = 60.0
+# A busy machine takes minutes to inspect a file or to start a job; the platform itself ends what hangs.
+STATE_WITHIN_S = 600.0
 
 
 class RequestRefused(Exception):  # noqa: N818 (it reads as what happened)
@@ -59,7 +61,7 @@ class Person:
                 return found
         return None
 
-    def wait_ready(self, path: str, *, seconds: float = 120) -> dict[str, Any]:
+    def wait_ready(self, path: str, *, seconds: float = STATE_WITHIN_S) -> dict[str, Any]:
         """A dataset or model whose newest version has been inspected. Raises RequestRefused if it was not accepted."""
         until = time.monotonic() + seconds
         while True:

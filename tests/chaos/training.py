@@ -33,7 +33,7 @@ class Training:
         mlp = next(m for m in self.person.get("/models", limit=200)["results"] if m["name"] == "mlp")
         self.body = {"dataset": dataset["id"], "model": mlp["id"], "epochs": epochs, "batch_size": 64}
         self.id = self.person.post("/jobs", **self.body, min_workers=2, max_workers=2)["id"]
-        wait(lambda: self.steps() > 200, seconds=150, message=platform.logs())
+        wait(lambda: self.steps() > 200, seconds=600, message=platform.logs())
 
     def sign_in(self) -> None:
         """Again after each start of the platform, whose address may be another."""
@@ -68,5 +68,5 @@ class Training:
                 return False
             return True
 
-        wait(first, seconds=150, message=self.platform.logs())
-        wait(lambda: more(seen[0]), seconds=150, message=self.platform.logs())
+        wait(first, seconds=600, message=self.platform.logs())
+        wait(lambda: more(seen[0]), seconds=600, message=self.platform.logs())
