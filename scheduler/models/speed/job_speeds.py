@@ -114,15 +114,6 @@ class JobSpeeds:
                 _declare_together([(job, one) for job, one in each if one.lacks(priced)], priced)
         return found
 
-    def next_class(self, job: JobSnapshot, *, part: float, gpu_type: str = "") -> JobClass:
-        """Returns the class of a job whose noise scale ahead is known, by its mean speed over the next part of what is
-        left in place of all of it.
-        """
-        kind = self._kinds.get(job.id) or self._new_kind(job)
-        prices = self._job_class(job, gpu_type or kind.standard_type).prices
-        declared = partial(_declared_step_s_G, job, kind.tables, part=part)
-        return JobClass(prices, declared, assumes_pairs=kind.assumes_pairs)
-
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, gpu_type).curve(sizes)
@@ -208,17 +199,14 @@ class JobSpeeds:
         pass_s = tables.model.pass_s(batch / layout.n_workers / passes, layout, mode)
         return tables.step_and_pass_s.store(key, (step_s, pass_s))
 
-    def present_step_s(self, job: JobSnapshot, *, part: float = 1.0) -> float:
-        """Returns the step time on what the job holds; two workers as in step_s(). part: as of next_class().
+    def present_step_s(self, job: JobSnapshot) -> float:
+        """Returns the step time on what the job holds; two workers as in step_s().
 
         Raises ValueError if it holds nothing.
         """
         if job.allocation is None:
             raise ValueError(f"job {job.id!r} holds nothing")
-        if part == 1.0:
-            found = self.step_s_on(job, job.allocation)
-        else:
-            found = self._mean_step_s(job, self.topology.layout_of(job.allocation), job.allocation.mode, part=part)
+        found = self.step_s_on(job, job.allocation)
         if job.allocation.n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
             gpu_type = self.topology.layout_of(job.allocation).gpu_type
             return min(found, UNMEASURED_PAIR * self.step_s(job, 1, gpu_type=gpu_type))
@@ -304,14 +292,14 @@ class JobSpeeds:
             found = tables.step_s.store(key, tables.model.step_s(layout, mode, batch_size=batch, passes=passes))
         return found
 
-    def _mean_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode, *, part: float = 1.0) -> float:
-        """The mean over the next part of the rest of the job, as its noise scale is expected to develop."""
+    def _mean_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
+        """The mean over the rest of the job, as its noise scale is expected to develop."""
         table, key = self.tables(job).schedules, (layout, mode, batch_key(job), job.noise_ahead)
         schedule = table.get(key)
         if schedule is None:
             step_s_B, size_B, _ = self._batches(job, layout, mode)
             schedule = table.store(key, _schedule(job, size_B, step_s_B))
-        return schedule.mean_step_s(job.steps_done, job.steps_done + part * steps_left(job))
+        return schedule.mean_step_s(job.steps_done, job.steps_done + steps_left(job))
 
     def _goodputs(self, job: JobSnapshot, layout: Layout, mode: Mode) -> tuple[Floats, Floats, Floats]:
         """Declared steps a second by batch, shape (B,); the batch sizes and their passes."""
@@ -330,8 +318,8 @@ class JobSpeeds:
         return found
 
 
-def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes, *, part: float = 1.0) -> Floats:  # noqa: N802
-    """Seconds of a declared step of each gang of a job whose batch may change, shape (G,). part: as of next_class()."""
+def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) -> Floats:  # noqa: N802
+    """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
     if not job.noise_ahead:
         return _best_step_s(job, gangs.size_GB, gangs.step_GB)
     table, key = tables.gang_schedules, (gangs, job.batch_size, job.noise_ahead, job.counts_examples)
@@ -339,7 +327,7 @@ def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes, 
     if schedules is None:
         each = zip(gangs.size_GB, gangs.step_GB, strict=True)
         schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
-    until = job.steps_done + part * steps_left(job)
+    until = job.steps_done + steps_left(job)
     return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
-from scheduler.models.goodput import adapts_batch
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed.job_classes import JobClass
 from scheduler.policies.mlhub.size_arrays import Flags, SizeArrays, flat
@@ -21,8 +20,6 @@ from scheduler.policies.toolkit.gpu_types import TypeOptions, assign_types, capa
 from scheduler.policies.toolkit.policy import View, by_submission, longest_run_first, n_held
 from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
 from scheduler.quota.budget import Budget
-
-NEXT_PART = 0.1  # of what is left of a job: its size is likely to be changed again before long
 
 
 class Parameters(Protocol):
@@ -94,7 +91,6 @@ class JobValues:
         self.sizes: dict[str, tuple[int, ...]] = {}
         self.curves: dict[str, SpeedCurve] = {}
         self._left_s: dict[str, dict[int, float]] = {}
-        self._next_left_s: dict[str, dict[int, float]] = {}  # see _next_left()
         calm_until_s = {job.id: self._calm_until_s(job) for job in self.running}
         self.cooling_until_s = {job_id: at_s for job_id, at_s in calm_until_s.items() if view.now_s < at_s}
         self.settled = {job.id for job in self.running if job.id in self.cooling_until_s or self._is_near_its_end(job)}
@@ -131,25 +127,9 @@ class JobValues:
             self._left_s[job.id] = left_s = dict(zip(own_sizes, times, strict=True))
             if n_there:
                 left_s[n_there] = self.present_left_s(job)
-            self._next_left_s[job.id] = self._next_left(job, self.sizes[job.id]) if _speeds_up(job) else left_s
         self.is_rigid = all(len(own_sizes) == 1 for own_sizes in self.standard_sizes.values())
         self._values: dict[str, dict[int, float]] = {}
         self.weights = self._weights()
-
-    def _next_left(self, job: JobSnapshot, sizes: Sequence[int]) -> dict[int, float]:
-        """Remaining times at sizes as if the job went on with the speed of its next part: what they are worth now.
-
-        While a gradient has little noise, large gangs gain little: GPUs that pay only later are given later.
-        """
-        if not _speeds_up(job):
-            return {n: self.left_s(job, n) for n in sizes}
-        next_class = self.view.speeds.next_class(job, part=NEXT_PART, gpu_type=self.gpu_type[job.id])
-        sizes, steps, trial_s = tuple(sizes), self._steps_left[job.id], 2 * self._restart_s[job.id]
-        each = zip(sizes, next_class.best_curve(sizes), next_class.curve(sizes), strict=True)
-        found = {n: min(steps * cautious_s, steps * step_s + trial_s) for n, cautious_s, step_s in each}
-        if (n_there := self._n_there[job.id]) in found:
-            found[n_there] = steps * self.view.speeds.present_step_s(job, part=NEXT_PART)
-        return found
 
     # GPU types
 
@@ -315,13 +295,13 @@ class JobValues:
     def values(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
         """Returns value() of each of these sizes."""
         if not self._values:
-            found_of = self._values_of(self.jobs, [self._next_left_s[job.id] for job in self.jobs])
+            found_of = self._values_of(self.jobs, [self._left_s[job.id] for job in self.jobs])
             self._values = {job.id: own for job, own in zip(self.jobs, found_of, strict=True)}
         found = self._values[job.id]
         try:
             return [found[n] for n in sizes]
         except KeyError:  # a size that is none of its own, as a reason asks for
-            found |= self._values_of([job], [self._next_left(job, sizes)])[0]
+            found |= self._values_of([job], [{n: self.left_s(job, n) for n in sizes}])[0]
             return [found[n] for n in sizes]
 
     def _values_of(self, jobs: Sequence[JobSnapshot], left_s: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
@@ -353,11 +333,6 @@ class JobValues:
     def _is_starved(self, job: JobSnapshot) -> bool:
         waited_s = self.view.now_s - self.waiting_since[job.id]
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
-
-
-def _speeds_up(job: JobSnapshot) -> bool:
-    """Whether it is known how the job's best batch, and with it what larger gangs gain, will change."""
-    return bool(job.noise_ahead) and adapts_batch(job)
 
 
 def _type_held(job: JobSnapshot, node_types: Mapping[str, str]) -> str:

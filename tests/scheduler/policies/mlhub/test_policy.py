@@ -141,25 +141,3 @@ def test_a_wide_job_gives_way_to_many_that_wait_until_two_restarts_before_its_en
 
     assert not isinstance(decided(150.0).of("wide"), Keep)
     assert isinstance(decided(40.0).of("wide"), Keep)
-
-
-def learner(**more: object) -> JobSnapshot:
-    """10,000 s on one worker; the noise of its gradient, and with it what larger batches gain, grows after a fifth."""
-    ahead = ((0.0, 50.0), (19_000.0, 50.0), (21_000.0, 20_000.0), (100_000.0, 20_000.0))
-    values = {"length_s": 10_000, "min_local_batch": 50, "max_batch_size": 3200, "max_local_batch": 100}
-    return job("a", **(values | {"step_overhead_s": 0.02, "example_s": 0.0008, "noise_ahead": ahead} | more))
-
-
-def test_gpus_that_pay_only_later_in_a_job_are_given_later() -> None:
-    case, other = cluster(gpus=4), job("b", length_s=12_000)
-    early = case.waiting(learner(noise_scale=50.0), other)
-    late = case.waiting(learner(noise_scale=20_000.0, steps_done=30_000.0), other)
-    assert sizes(early.decide("mlhub")) == {"a": 2, "b": 2}
-    assert sizes(late.decide("mlhub")) == {"a": 4}
-
-
-def test_a_lone_job_gets_all_gpus_that_pay_now_and_those_that_pay_later_then() -> None:
-    case = cluster(nodes=4, gpus=4)
-    early = sizes(case.waiting(learner(noise_scale=50.0)).decide("mlhub"))["a"]
-    late = sizes(case.waiting(learner(noise_scale=20_000.0, steps_done=30_000.0)).decide("mlhub"))["a"]
-    assert early < late == 16
