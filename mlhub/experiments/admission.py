@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings as platform
@@ -45,7 +46,7 @@ def check_study(
     check_variables(settings.get("environment", {}), settings.get("secrets", []))
     check_secrets(project, settings.get("secrets", []))
     settings["epochs"] = with_training_defaults(dataset, model, settings)["epochs"]
-    for point in (space_end(space, is_last=False), space_end(space, is_last=True)):
+    for point in _checked_points(space):
         _check_point(project, dataset, model, settings, point)
     is_script = model.kind == Kind.SCRIPT
     length = length_of(request, epochs=settings["epochs"], is_script=is_script)
@@ -98,6 +99,16 @@ def space_end(space: SearchSpace, *, is_last: bool) -> dict[str, Value]:
         else:
             found[name] = values.high if is_last else values.low
     return found
+
+
+def _checked_points(space: SearchSpace) -> Iterator[dict[str, Value]]:
+    """Both ends of every range, and among the points each choice of every parameter."""
+    first, last = space_end(space, is_last=False), space_end(space, is_last=True)
+    choices = {name: values.values for name, values in space.parameters.items() if isinstance(values, Options)}
+    yield first
+    for i in range(1, max((len(values) for values in choices.values()), default=1) - 1):
+        yield first | {name: values[min(i, len(values) - 1)] for name, values in choices.items()}
+    yield last
 
 
 def written(space: SearchSpace) -> dict[str, Any]:
