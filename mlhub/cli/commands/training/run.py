@@ -32,7 +32,11 @@ def run(
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
     dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
     model: Annotated[
-        str, typer.Option(help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version.")
+        str,
+        typer.Option(
+            help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version. With code: what"
+            " its model is called, by default the folder."
+        ),
     ] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
     form: Annotated[
@@ -100,6 +104,8 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     project = project_id(session.api, session.project or wanted.references.get("project", ""))
     sent = {**wanted.settings, "project": project}
     for field, value in wanted.references.items():
+        if field == "model" and wanted.code is not None:
+            continue
         if field == "model" and _model_in(value) != value:
             sent[field] = value  # NAME@ALIAS or NAME:3, which the platform resolves
         elif field in COLLECTIONS:
@@ -117,6 +123,8 @@ def _check(session: Session, wanted: JobFile) -> None:
     """Raises CommandError when there is no model, or no data for what is no script, before anything is uploaded."""
     has_data = wanted.data is not None or {"dataset", "dataset_version"} & set(wanted.references)
     has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
+    if wanted.code is not None:
+        _check_code(wanted)
     if not has_data and not (has_model and _is_script(session, wanted)):
         raise CommandError(
             "On which data?",
@@ -124,6 +132,17 @@ def _check(session: Session, wanted: JobFile) -> None:
         )
     if not has_model:
         raise CommandError("Which model?", remedy="Name a script or a folder, or give --model NAME (`mlhub model ls`).")
+
+
+def _check_code(wanted: JobFile) -> None:
+    """Raises CommandError where the code becomes a version of a model that it cannot be a version of."""
+    if "model_version" in wanted.references:
+        raise CommandError("There are both code and a model_version.", remedy="Leave one out.")
+    if (called := wanted.references.get("model", "")) != _model_in(called):
+        raise CommandError(
+            f"The code becomes a new version of a model, and {called!r} names one that is there.",
+            remedy=f"Give --model {_model_in(called)}, or leave the code out.",
+        )
 
 
 def _is_script(session: Session, wanted: JobFile) -> bool:
@@ -159,6 +178,20 @@ def _model(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.code is not None
     code = packing.code(wanted.code, wanted.entry)
     fields = {"kind": code.kind, "entry": code.entry}
+    name = wanted.references.get("model") or code.name
+    if code.file_name and name == code.name:
+        _name_both(session, code, project)
     with packing.zipped(code.files, f"{code.name}.zip") as file:
-        version = uploads.uploaded(session, "models", file, name=code.name, project=project, fields=fields)
+        version = uploads.uploaded(session, "models", file, name=name, project=project, fields=fields)
     return str(version["id"])
+
+
+def _name_both(session: Session, code: packing.Code, project: str) -> None:
+    """Says how to go on with the model that has the file's name, as all code did before it had its folder's."""
+    query = {"project": project, "limit": 1}
+    is_there = {n: bool(session.api.get("/models", name=n, **query)["results"]) for n in (code.name, code.file_name)}
+    if is_there[code.file_name] and not is_there[code.name]:
+        session.output.note(
+            f"{code.entry} becomes the model {code.name}, named by its folder; --model {code.file_name} goes on with"
+            f" the model {code.file_name}."
+        )
