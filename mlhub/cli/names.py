@@ -40,6 +40,13 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
     )
 
 
+def found_near(api: Api, collection: str, name: str, *, project: str) -> dict[str, Any]:
+    """As found(); what has that name in the project comes before its namesakes elsewhere and what is built in."""
+    rows = [] if _is_id(name.strip()) else meant(api, collection, name, project=project)
+    is_there = any(row["name"] == name.strip() for row in rows)
+    return found(api, collection, name, **({"project": project} if is_there else {}))
+
+
 def meant(api: Api, collection: str, name: str, **query: Any) -> list[dict[str, Any]]:
     """What the platform finds by that name, else by that part of an id: all, or one more than a message names."""
     if not name.strip():

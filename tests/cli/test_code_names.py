@@ -17,6 +17,7 @@ from mlhub.registry import tasks
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
+from tests.jobs.builders import builtin
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -101,3 +102,10 @@ def test_code_is_no_version_that_is_there(
     assert run(script(tmp_path / "birds"), *options) == CommandStatus.USAGE
     assert words in capsys.readouterr().err
     assert not Model.objects.filter(project=bob.project_a).exists()
+
+
+def test_a_model_of_the_project_comes_before_a_built_in_one_of_its_name(bob: Cast, tmp_path: Path) -> None:
+    builtin("mlp")
+    assert run(script(tmp_path / "mlp")) == CommandStatus.OK
+    assert run("--model", "mlp") == CommandStatus.OK, "it is a script, which runs without data"
+    assert {job.model_version.model.project for job in Job.objects.all()} == {bob.project_a}

@@ -15,7 +15,7 @@ from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile
-from mlhub.cli.names import found, project_id
+from mlhub.cli.names import found_near, project_id
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
@@ -100,8 +100,8 @@ def _environment(wanted: dict[str, Any], variables: list[str], secrets: list[str
 
 def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     """What POST /jobs gets, after uploading what is to be uploaded. Raises CommandError, Refused."""
-    _check(session, wanted)
     project = project_id(session.api, session.project or wanted.references.get("project", ""))
+    _check(session, wanted, project)
     sent = {**wanted.settings, "project": project}
     for field, value in wanted.references.items():
         if field == "model" and wanted.code is not None:
@@ -109,7 +109,7 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
         if field == "model" and _model_in(value) != value:
             sent[field] = value  # NAME@ALIAS or NAME:3, which the platform resolves
         elif field in COLLECTIONS:
-            sent[field] = found(session.api, COLLECTIONS[field], value)["id"]
+            sent[field] = found_near(session.api, COLLECTIONS[field], value, project=project)["id"]
         elif field != "project":
             sent[field] = value
     if wanted.data is not None:
@@ -119,13 +119,13 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     return sent
 
 
-def _check(session: Session, wanted: JobFile) -> None:
+def _check(session: Session, wanted: JobFile, project: str) -> None:
     """Raises CommandError when there is no model, or no data for what is no script, before anything is uploaded."""
     has_data = wanted.data is not None or {"dataset", "dataset_version"} & set(wanted.references)
     has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
     if wanted.code is not None:
         _check_code(wanted)
-    if not has_data and not (has_model and _is_script(session, wanted)):
+    if not has_data and not (has_model and _is_script(session, wanted, project)):
         raise CommandError(
             "On which data?",
             remedy="Give --data FILE, or --dataset NAME (`mlhub dataset ls`). A script alone may do without.",
@@ -145,14 +145,14 @@ def _check_code(wanted: JobFile) -> None:
         )
 
 
-def _is_script(session: Session, wanted: JobFile) -> bool:
+def _is_script(session: Session, wanted: JobFile, project: str) -> bool:
     """Whether the code, brought or named, runs as a script. Raises CommandError, Refused for code that is not there."""
     if wanted.code is not None:
         return packing.code(wanted.code, wanted.entry).kind == "script"
     if version := wanted.references.get("model_version"):
         return bool(session.api.get(f"/model-versions/{version}")["kind"] == "script")
     if name := wanted.references.get("model"):
-        newest = found(session.api, "models", _model_in(name))["latest_version"] or {}
+        newest = found_near(session.api, "models", _model_in(name), project=project)["latest_version"] or {}
         return bool(newest.get("kind") == "script")
     return False
 
@@ -164,7 +164,7 @@ def _model_in(written: str) -> str:
 
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.data is not None
-    form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted))
+    form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted, project))
     if form == FILES and not wanted.format and wanted.target and wanted.data.is_dir():
         refuse_columns(wanted.data)
     fields = {name: value for name, value in (("target", wanted.target), ("format", form)) if value}
