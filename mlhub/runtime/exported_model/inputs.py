@@ -115,6 +115,8 @@ def read_rows(path: Path) -> list[Any]:
     """
     try:
         return _rows_in(path, path.suffix.lower())
+    except UnusableRowError:
+        raise
     except ValueError as error:  # no JSON, or no UTF-8
         raise UnusableRowError(f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it.") from error
 
