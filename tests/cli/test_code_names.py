@@ -14,10 +14,11 @@ from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.jobs.models import Job
 from mlhub.registry import tasks
-from mlhub.registry.models import Model, ModelVersion
+from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.tenants.actions import create_token
+from mlhub.tenants.models import Project
 from tests.cast import Cast, make_cast
-from tests.jobs.builders import builtin
+from tests.jobs.builders import builtin, ready_dataset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,3 +110,8 @@ def test_a_model_of_the_project_comes_before_a_built_in_one_of_its_name(bob: Cas
     assert run(script(tmp_path / "mlp")) == CommandStatus.OK
     assert run("--model", "mlp") == CommandStatus.OK, "it is a script, which runs without data"
     assert {job.model_version.model.project for job in Job.objects.all()} == {bob.project_a}
+    other = Project.objects.create(organisation=bob.a, name="other")
+    data = ready_dataset(other, bob.bob)
+    assert run("--model", "mlp", "--dataset", str(data.dataset_id), "--project", "other") == CommandStatus.OK
+    made = Job.objects.get(project=other)
+    assert made.model_version.kind == Kind.BUILTIN, "a colleague's model elsewhere does not stand in its way"
