@@ -27,7 +27,8 @@ class JobFile:
     """settings and references: as in the API; names are allowed as references.
 
     data: a file or folder to upload as the dataset; format: its format, else by what it is; target: the column of a
-    table to predict. code: a Python file or a folder to upload as the model; entry: its script or module.
+    table to predict. code: a Python file or a folder to upload as the model, which `model` then names; entry: its
+    script or module.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)

@@ -40,6 +40,18 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
     )
 
 
+def found_near(api: Api, collection: str, name: str, *, project: str) -> dict[str, Any]:
+    """As found(); what has that name in the project comes before what is built in, and that before its namesakes
+    elsewhere, as where the platform reads names."""
+    name = name.strip()
+    if _is_id(name):
+        return _by_id(api, collection, name)
+    if any(row["name"] == name for row in meant(api, collection, name, project=project)):
+        return found(api, collection, name, project=project)
+    built_in = [row for row in meant(api, collection, name) if row["name"] == name and row["project"] is None]
+    return built_in[0] if built_in else found(api, collection, name)
+
+
 def meant(api: Api, collection: str, name: str, **query: Any) -> list[dict[str, Any]]:
     """What the platform finds by that name, else by that part of an id: all, or one more than a message names."""
     if not name.strip():

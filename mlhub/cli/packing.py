@@ -19,6 +19,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is n
 PYTHON = {".py", ".txt", ".toml", ".lock", ".yaml", ".yml", ".json", ".jsonl"}  # what travels with a single script
 MAX_SCRIPT_FOLDER_BYTES = 4 * 2**20
 SHARD = ".tar"  # pods read single samples of it where it lies
+USUAL_NAMES = {"train", "main", "model", "run", "app", "script"}  # of files: they tell no project from another
 PIECE = 2**20
 
 
@@ -37,12 +38,14 @@ class Packed:
 
 @dataclass(frozen=True)
 class Code:
-    """kind: package or script. entry: its module or script, "" for the platform's default."""
+    """kind: package or script. entry: its module or script, "" for the platform's default. name: of its model;
+    file_name: of the file without .py, where it is named by its folder all the same."""
 
     files: list[tuple[Path, str]]
     kind: str
     entry: str
     name: str
+    file_name: str = ""
 
 
 @contextmanager
@@ -78,7 +81,8 @@ def zipped(files: list[tuple[Path, str]], filename: str) -> Iterator[Packed]:
 def code(path: Path, entry: str) -> Code:
     """A folder, or a Python file with the small text files of its folder. Raises CommandError.
 
-    A module with a function build_model is a package; any other is a script.
+    A module with a function build_model is a package; any other is a script. Its name is that of the folder, or of a
+    file whose name is not such as train.py, which every project has.
     """
     if path.is_dir():
         files = list(files_in(path))
@@ -94,8 +98,18 @@ def code(path: Path, entry: str) -> Code:
         raise CommandError(f"There is no file {script}.")
     kind = "package" if _has_build_model(script) else "script"
     module = first.removesuffix(".py").replace("/", ".")
-    name = (path.resolve().name if path.is_dir() else path.stem)[:100]
-    return Code(files, kind, module if kind == "package" else first, name)
+    name, file_name = _names(path)
+    return Code(files, kind, module if kind == "package" else first, name, file_name)
+
+
+def _names(path: Path) -> tuple[str, str]:
+    """The name of the model, and that of the file where it is another one."""
+    full = path.resolve()
+    if full.is_dir():
+        return full.name[:100], ""
+    if full.stem in USUAL_NAMES and full.parent.name:
+        return full.parent.name[:100], full.stem
+    return full.stem[:100], ""
 
 
 def _script_files(path: Path) -> list[tuple[Path, str]]:

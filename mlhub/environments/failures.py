@@ -100,6 +100,15 @@ def too_large(size_bytes: int, limit_bytes: int) -> BuildError:
     )
 
 
+def wrong_torch_build(name: str, version: str, torch: str, *, build: str) -> BuildError:
+    return _error(
+        "wrong_torch_build",
+        f"{name} {version} is compiled for another build of torch than the platform's {torch}, which cannot load it.",
+        f"An administrator sets UV_TORCH_BACKEND={build} for the platform, or puts {name} for {build} into"
+        f" MLHUB_WHEELHOUSE; or require no {name}.",
+    )
+
+
 def given_up(n_tries: int, problem: str) -> BuildError:
     return _error(
         "environment_failed",

@@ -23,6 +23,7 @@ import uv
 
 from mlhub.environments import base
 from mlhub.environments.failures import failure_in, too_large, too_slow
+from mlhub.environments.torch_builds import wrong_build
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
 from mlhub.wire.priority import apply_to_session
 
@@ -96,6 +97,8 @@ def install(
     if process.returncode != 0:
         raise failure_in(text, exit_code=process.returncode)
     _remove_seeds(target, seeded)
+    if (error := wrong_build(target)) is not None:
+        raise error
     return target
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings as platform
@@ -20,6 +21,7 @@ from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.submission.admission import check_request, check_versions
 from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.option_values import one_of
 from mlhub.tenants.models import Organisation, Project, User
 
 TRIAL_PRIORITY = -50  # trials wait for other jobs, and are preempted first
@@ -45,9 +47,10 @@ def check_study(
     check_variables(settings.get("environment", {}), settings.get("secrets", []))
     check_secrets(project, settings.get("secrets", []))
     settings["epochs"] = with_training_defaults(dataset, model, settings)["epochs"]
-    for point in (space_end(space, is_last=False), space_end(space, is_last=True)):
+    for point in _checked_points(space):
         _check_point(project, dataset, model, settings, point)
     is_script = model.kind == Kind.SCRIPT
+    _check_options(model, space)
     length = length_of(request, epochs=settings["epochs"], is_script=is_script)
     rest = {name: value for name, value in request.items() if name not in LENGTHS}
     if is_script:  # as every other way of reporting names it
@@ -100,6 +103,16 @@ def space_end(space: SearchSpace, *, is_last: bool) -> dict[str, Value]:
     return found
 
 
+def _checked_points(space: SearchSpace) -> Iterator[dict[str, Value]]:
+    """Both ends of every range, and among the points each choice of every parameter."""
+    first, last = space_end(space, is_last=False), space_end(space, is_last=True)
+    choices = {name: values.values for name, values in space.parameters.items() if isinstance(values, Options)}
+    yield first
+    for i in range(1, max((len(values) for values in choices.values()), default=1) - 1):
+        yield first | {name: values[min(i, len(values) - 1)] for name, values in choices.items()}
+    yield last
+
+
 def written(space: SearchSpace) -> dict[str, Any]:
     """As read_space reads it, with numbers as numbers."""
     found: dict[str, Any] = {}
@@ -139,6 +152,21 @@ def _check_point(
         name = (error.field or "").removeprefix("hyperparameters.")
         error.field = f"space.{name}" if name in point else f"job.{error.field}"
         raise
+
+
+def _check_options(model: ModelVersion, space: SearchSpace) -> None:
+    """Raises InvalidInputError for a parameter that the script never sees: its trials would differ in nothing."""
+    code = model.code_version or model
+    options = code.contract.get("only_options")
+    if options is None:
+        return
+    for name in space.parameters:
+        if name not in options and not name.startswith(VARIABLE):
+            raise InvalidInputError(
+                f"{code.entry} has no option {name}, so that its values would change nothing.",
+                field=f"space.{name}",
+                remedy=f"{one_of(tuple(options), name)}; or {VARIABLE}{name} for a variable of the environment.",
+            )
 
 
 def _is_whole(value: Value) -> bool:

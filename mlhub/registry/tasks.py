@@ -22,6 +22,7 @@ from mlhub.wire.sandbox import Argument, BlobArgument
 
 STUCK_AFTER_S = 60.0
 TIMEOUT_S = 120.0  # to unpack and import it
+MAX_OPTIONS, MAX_OPTION_NAME = 500, 100  # of a script, that are kept
 
 
 @shared_task
@@ -131,5 +132,10 @@ def _contract(found: dict[str, Any]) -> dict[str, Any]:
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
     together = {"is_distributed": found["is_distributed"] is not False} if "is_distributed" in found else {}
     counts = found.get("own_counts") if isinstance(found.get("own_counts"), dict) else None
-    own = {"own_counts": {name: n for name, n in counts.items() if name in COUNTS and is_count(n)}} if counts else {}
+    own: dict[str, Any] = (
+        {"own_counts": {name: n for name, n in counts.items() if name in COUNTS and is_count(n)}} if counts else {}
+    )
+    options = found.get("only_options")
+    if isinstance(options, list) and len(options) <= MAX_OPTIONS:
+        own["only_options"] = [str(name)[:MAX_OPTION_NAME] for name in options]
     return {**words, **together, **own, "description": str(found.get("description", ""))}

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
 
 Values = Mapping[str, Any]
+MAX_COMPARED = 100  # characters of a wrong value
 
 
 def number(
@@ -43,8 +45,14 @@ def choice(values: Values, name: str, choices: tuple[str, ...], default: str) ->
     """One of the choices. Raises BadInputError."""
     value = values.get(name, default)
     if value not in choices:
-        raise invalid(name, f"{name} is {value!r}.", f"One of {', '.join(choices)}.")
+        raise invalid(name, f"{name} is {value!r}.", f"{one_of(choices, value)}.")
     return str(value)
+
+
+def one_of(choices: tuple[str, ...], value: Any) -> str:
+    """For people who wrote another value: the nearest choice, and all of them."""
+    near = get_close_matches(str(value)[:MAX_COMPARED].lower(), choices, n=1)
+    return f"{f'Did you mean {near[0]}? ' if near else ''}One of {', '.join(choices)}"
 
 
 def flag(values: Values, name: str, *, default: bool = False) -> bool:

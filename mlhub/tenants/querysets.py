@@ -178,7 +178,11 @@ class NamedQuerySet(TenantOwnedQuerySet):
         """
         if not isinstance(name, str):
             return self.get_visible(user, name, field=field)
-        found = list(self.visible_to(user).filter(name=name)[:MAX_NAMESAKES])
+        visible = self.visible_to(user).filter(name=name)
+        found = list(visible[:MAX_NAMESAKES])
+        if len(found) == MAX_NAMESAKES and hasattr(self.model, "project_id"):  # those that count may be behind them
+            nearest = list(visible.filter(models.Q(project=project) | models.Q(project=None))[:MAX_NAMESAKES])
+            found = [*nearest, *(row for row in found if row not in nearest)][:MAX_NAMESAKES]
         near = [row for row in found if getattr(row, "project_id", None) == project]
         built_in = [row for row in found if getattr(row, "project_id", project) is None]
         for rows in (near if project is not None else [], found if len(found) == 1 else [], built_in):

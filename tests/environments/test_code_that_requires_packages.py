@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from mlhub.environments import actions
+from mlhub.environments import actions, torch_builds
 from mlhub.environments.models import PythonEnvironment
 from mlhub.environments.tasks import build_environment, sweep_unbuilt
 from mlhub.registry import tasks
@@ -21,6 +21,7 @@ from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
 from tests.cast import make_cast
 from tests.datasets.files import zipped
+from tests.environments.wheels import write_wheel
 from tests.registry.packages import upload
 
 CODE = b"""
@@ -55,6 +56,22 @@ def settled(version):
         tasks.continue_with_environment(str(row.environment_id))
         tasks.validate_version(version)
     return ModelVersion.objects.select_related("environment__layer").get(pk=version)
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+def test_a_library_for_another_build_of_torch_is_refused_before_a_job_imports_it(cast, wheelhouse, is_same):
+    build = torch_builds.platform_torch().partition("+")[2] if is_same else "cu999"
+    version = f"0.28.0+{build}" if build else "0.28.0"
+    modules = {"torchvision/__init__.py": "", "torchvision/version.py": f"__version__ = '{version}'\n"}
+    write_wheel(wheelhouse, "torchvision", "0.28.0", modules, requires=["torch"])
+    code = b"import math\ndef build_model(h): pass\n"
+    found = settled(uploaded(cast, {"model.py": code, "requirements.txt": b"torchvision"}))
+    assert (found.state, (found.error or {}).get("code")) == (
+        ("ready", None) if is_same else ("refused", "wrong_torch_build")
+    )
+    if not is_same:
+        assert "torchvision 0.28.0+cu999 is compiled for another build of torch" in found.error["message"]
+        assert "UV_TORCH_BACKEND" in found.error["remedy"]
 
 
 @pytest.mark.slow

@@ -93,6 +93,13 @@ def test_what_a_study_found_is_shown(cast: Cast) -> None:
         ({"space": "width: {choice: []}"}, "space.width", "no points"),
         ({"space": {"widht": {"int": [1, 2]}}}, "space.widht", "widht"),
         ({"space": {"learning_rate": {"uniform": [-1, 1]}}}, "space.learning_rate", "learning_rate"),
+        ({"space": {"optimizer": {"choice": ["sgd", "adma", "adam"]}}}, "space.optimizer", "'adma'"),
+        ({"space": {"lr_schedule": {"choice": ["constant", "cosin", "linear"]}}}, "space.lr_schedule", "cosin"),
+        (
+            {"job": {"dataset": "blobs", "model": "mlp", "epochs": 9, "hyperparameters": {"optimizer": "adma"}}},
+            "job.hyperparameters.optimizer",
+            "'adma'",
+        ),
         ({"space": {"batch_size": {"uniform": [1, 2]}}}, "space.batch_size", "batch_size"),
         ({"job": {"dataset": "blobs", "model": "mlp", "epochs": 1}}, "min_epochs", "first rung"),
         ({"max_trials": 8, "eta": 3, "min_epochs": 1}, "max_trials", "none would reach the last"),

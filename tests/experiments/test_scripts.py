@@ -12,8 +12,11 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.algorithms.asha import RungResult, is_kept
 from mlhub.experiments.models import Study, Trial
 from mlhub.jobs.models import Job
+from mlhub.registry.tasks import validate_version
 from tests.cast import Cast, make_cast
+from tests.datasets.files import zipped
 from tests.experiments.training import Trainer, script, study_of
+from tests.registry.packages import upload
 
 pytestmark = pytest.mark.django_db
 
@@ -130,6 +133,47 @@ def test_what_no_trial_could_run_with_is_refused(cast: Cast, asked: dict[str, An
     with pytest.raises(InvalidInputError) as caught:
         script_study(cast, **asked)
     assert caught.value.field == field
+
+
+OPTIONS = (
+    b"import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', '--learning-rate', type=float)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "space", "refused"),
+    [
+        ({"train.py": OPTIONS}, {"lr": {"choice": [0.1, 0.2]}, "momentum": {"choice": [0, 0.9]}}, "momentum"),
+        ({"train.py": OPTIONS}, {"learning_rat": {"choice": [0.1, 0.2]}}, "learning_rat"),
+        ({"train.py": OPTIONS}, {"learning_rate": {"choice": [1, 2]}, "environment.MOMENTUM": {"choice": [0, 1]}}, ""),
+        ({"train.py": OPTIONS, "settings.py": b"import mlhub.runtime\nX = mlhub.runtime.hyperparameters()\n"},
+         {"momentum": {"choice": [0, 0.9]}}, ""),
+        ({"train.py": b"print('loss=1')\n"}, {"momentum": {"choice": [0, 0.9]}}, ""),
+    ],
+)  # fmt: skip
+def test_a_parameter_that_the_script_never_sees_is_refused_with_the_options_that_it_has(
+    cast: Cast, files: dict[str, bytes], space: dict[str, Any], refused: str
+) -> None:
+    client = cast.client(cast.bob)
+    uploaded = upload(
+        client, cast.project_a, name="own", filename="own.zip", content=zipped(files), kind="script", entry="train.py"
+    )
+    validate_version(uploaded.json()["latest_version"]["id"])
+    asked = {
+        "name": "s", "job": {"project": str(cast.project_a.pk), "model": "own"}, "space": space, "metric": "loss",
+        "direction": "minimize", "algorithm": "grid",
+    }  # fmt: skip
+    answer = client.post("/api/v1/studies", asked, format="json")
+    if not refused:
+        assert answer.status_code == 201, answer.json()
+        return
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"]) == (422, f"space.{refused}")
+    assert error["message"] == f"train.py has no option {refused}, so that its values would change nothing."
+    near = "Did you mean learning_rate? " if refused == "learning_rat" else ""
+    assert error["remedy"] == (
+        f"{near}One of learning_rate, lr; or environment.{refused} for a variable of the environment."
+    )
 
 
 def test_steps_are_refused_for_models_that_mlhub_trains(cast: Cast) -> None:

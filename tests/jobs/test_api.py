@@ -102,6 +102,7 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"hyperparameters": [1]}, "hyperparameters"),
         ({"hyperparameters": {"learning_rate": -1}}, "hyperparameters.learning_rate"),
         ({"hyperparameters": {"lr_schedule": "wild"}}, "hyperparameters.lr_schedule"),
+        ({"hyperparameters": {"optimizer": "adma"}}, "hyperparameters.optimizer"),
         ({"dataset": None}, "dataset"),
         ({"batch_size": 81}, "batch_size"),
         ({"batch_size": {"min": 8, "max": 16}, "strategy": {"name": "ssp"}}, "batch_size.max"),
@@ -135,6 +136,25 @@ def test_what_is_refused_says_what_to_do(cast: Cast) -> None:
     (error,) = answer["errors"]
     assert "80 training examples" in error["message"]
     assert error["remedy"].startswith("Give at most 80")
+
+
+def test_an_optimiser_that_is_unknown_is_answered_with_the_nearest_one_unless_the_package_has_its_own(
+    cast: Cast,
+) -> None:
+    (error,) = submit(cast, hyperparameters={"optimizer": "adma"}).json()["errors"]
+    assert (error["message"], error["remedy"].split("?")[0]) == (
+        "The optimizer 'adma' is unknown.", "Did you mean adam",
+    )  # fmt: skip
+    assert submit(cast, hyperparameters={"optimizer": "Adam"}).status_code == 201
+    for functions, status in ((["build_model"], 422), (["build_model", "build_optimizer"], 201)):
+        model = Model.objects.create(project=cast.project_a, name=f"own-{status}", created_by=cast.bob)
+        own = ModelVersion.objects.create(
+            model=model, number=1, state="ready", kind=Kind.PACKAGE, contract={"functions": functions}
+        )
+        given = body(cast, model_version=str(own.pk), hyperparameters={"optimizer": "adma"})
+        del given["model"]
+        answer = cast.client(cast.bob).post("/api/v1/jobs", given)
+        assert answer.status_code == status, answer.content
 
 
 def test_a_version_of_so_many_gradients_is_never_given_fewer_workers(cast: Cast) -> None:

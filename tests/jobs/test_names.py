@@ -70,3 +70,16 @@ def test_uploads_name_their_project(cast: Cast) -> None:
     made = cast.client(cast.bob).post("/api/v1/datasets", body, format="multipart")
     assert made.status_code == 201, made.json()
     assert made.json()["project"]["name"] == "vision"
+
+
+def test_a_built_in_model_is_found_behind_any_number_of_namesakes_in_other_projects(cast: Cast) -> None:
+    ready_dataset(cast.project_a, cast.bob)
+    name = builtin().model.name
+    for number in range(12):
+        other = Project.objects.create(organisation=cast.a, name=f"other-{number}")
+        Model.objects.create(project=other, name=name, created_by=cast.bob)
+    Model.objects.filter(project=None, name=name).update(name="aside")  # behind them, as rows are made anew
+    Model.objects.filter(project=None, name="aside").update(name=name)
+    made = submit(cast, dataset="blobs", project="vision", model=name)
+    assert made.status_code == 201, made.json()
+    assert made.json()["model_version"]["kind"] == "builtin"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import subprocess
@@ -124,6 +125,40 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     (continued,) = found["story"]
     assert continued["prediction"] == expected["story"][PREDICTION][0].tolist()
     assert continued["next"][0]["token"] == continued["prediction"][-1]
+
+
+@pytest.mark.slow
+def test_an_export_names_the_file_that_it_cannot_use_and_runs_in_isolated_mode(cast, tmp_path):
+    case = exported.pictures(tmp_path)
+    folder = unpacked(cast.client(cast.victor), case.registered(cast)[0], tmp_path / "pictures")
+    with zipfile.ZipFile(case.file) as archive:
+        good = archive.read(sorted(archive.namelist())[0])
+    rows = [{"image": base64.b64encode(content).decode()} for content in (good, good[:60])]
+    files = {
+        "good.png": good, "cut.png": good[:60], "words.png": b"no picture", "notes.doc": b"",
+        "rows.json": json.dumps(rows).encode(),
+    }  # fmt: skip
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def answer(*names: str) -> tuple[int, str]:
+        command = [sys.executable, "-I", "-W", "ignore", str(folder / "predict.py"), *(str(folder / n) for n in names)]
+        ended = subprocess.run(command, cwd=empty, capture_output=True, text=True, timeout=600)
+        return ended.returncode, ended.stderr.strip()
+
+    assert answer("good.png") == (0, "")
+    expected = {
+        ("good.png", "cut.png"): "predict.py: cut.png cannot be read as an image: ",
+        ("words.png",): "predict.py: words.png cannot be read as an image: its format is not known. Give a PNG or JPEG",
+        ("good.png", "rows.json"): "predict.py: Row 1 of rows.json cannot be read as an image: ",
+        ("notes.doc",): "predict.py: notes.doc has a suffix that is not known. Give .csv",
+        ("absent.png",): f"predict.py: {folder / 'absent.png'} cannot be read: No such file or directory.",
+    }
+    for names, words in expected.items():
+        status, said = answer(*names)
+        assert (status, said[: len(words)]) == (1, words)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from mlhub.runtime.data.validation_options import check_own_part, check_validati
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
 from mlhub.runtime.model.class_options import check_classes
-from mlhub.runtime.model.hyperparameters import check_declared, read_settings
+from mlhub.runtime.model.hyperparameters import check_declared, read_optimizer, read_settings
 from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
@@ -179,6 +179,9 @@ def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[s
         )
         check_own_part(given, schema)
         check_validation(read_validation(given), schema, n_examples=int(schema.get("n_examples") or 2))
+        functions = (model.code_version or model).contract.get("functions", [])
+        if model.kind == Kind.BUILTIN or (functions and "build_optimizer" not in functions):
+            read_optimizer(given)
         if model.kind == Kind.BUILTIN:
             check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:

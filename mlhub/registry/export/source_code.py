@@ -39,10 +39,13 @@ COMMAND = '''"""{usage}"""
 import sys
 from pathlib import Path
 
-from exported_model.{module} import {name}
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER))  # python -I leaves it out
+
+from exported_model.{module} import {name}  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit({name}(Path(__file__).resolve().parent))
+    sys.exit({name}(FOLDER))
 '''
 COMMANDS = {  # name: module of the program, and how it is used
     "predict": ("commands", "python predict.py FILE ...: prints predictions for the rows of files."),

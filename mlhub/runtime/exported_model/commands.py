@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 from .errors import UnusableRowError
 from .inputs import read_rows
 from .model import ExportedModel
+
+ROW = re.compile(r"Row (\d+) ")
 
 
 def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
@@ -22,14 +25,33 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--output", type=Path, help="the file to write, instead of printing")
     asked = parser.parse_args(argv)
+    sources: list[tuple[Path, int, int]] = []
     try:
-        rows = [row for path in asked.files for row in read_rows(path)]
+        rows = []
+        for path in asked.files:
+            found = read_rows(path)
+            sources += [(path, number, len(found)) for number in range(len(found))]
+            rows += found
         text = json.dumps(ExportedModel(folder).predict(rows), ensure_ascii=False)
-    except (UnusableRowError, OSError) as error:
-        print(f"predict.py: {error}", file=sys.stderr)
+    except UnusableRowError as error:
+        print(f"predict.py: {_in_file(str(error), sources)}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"predict.py: {error.filename} cannot be read: {error.strerror}.", file=sys.stderr)
         return 1
     if asked.output is None:
         print(text)
     else:
         asked.output.write_text(text + "\n", encoding="utf-8")
     return 0
+
+
+def _in_file(message: str, sources: Sequence[tuple[Path, int, int]]) -> str:
+    """The message with the file in place of the row's number among all of them. sources: of each row its file, its
+    number there, and how many rows the file has."""
+    row = ROW.match(message)
+    if row is None or int(row[1]) >= len(sources):
+        return message
+    path, number, n_rows = sources[int(row[1])]
+    place = path.name if n_rows == 1 else f"Row {number} of {path.name}"
+    return f"{place} {message[row.end() :]}"

@@ -37,14 +37,19 @@ def encoded_image(number: int, image: Any, shape: Sequence[int]) -> Tensor:
         picture = opened.convert("L" if channels == 1 else "RGB")
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
         raise UnusableRowError(
-            f"Row {number} cannot be read as an image: {error}.",
+            f"Row {number} cannot be read as an image: {_reason(error)}.",
             field="image",
-            remedy="Give the bytes of a PNG or JPEG file in base64.",
+            remedy="Give a PNG or JPEG file, in JSON its bytes in base64.",
         ) from error
     if picture.size != (width, height):
         picture = picture.resize((width, height), Image.Resampling.BILINEAR)
     pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8).float() / 255.0
     return pixels.reshape(height, width, channels).movedim(-1, 0)
+
+
+def _reason(error: Exception) -> str:
+    """Pillow names an unknown format by the object in memory that it read from."""
+    return "its format is not known" if "cannot identify image file" in str(error) else str(error).rstrip(".")
 
 
 def bytes_of(text: Any) -> bytes:

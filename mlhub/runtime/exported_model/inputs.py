@@ -115,7 +115,15 @@ def read_rows(path: Path) -> list[Any]:
     """
     try:
         return _rows_in(path, path.suffix.lower())
-    except ValueError as error:  # no JSON, or no UTF-8
+    except UnusableRowError:
+        raise
+    except UnicodeDecodeError as error:
+        raise UnusableRowError(
+            f"{path.name} is not UTF-8: {error.reason} at byte {error.start}.",
+            field="file",
+            remedy="Save it as UTF-8.",
+        ) from error
+    except ValueError as error:  # no JSON
         raise UnusableRowError(f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it.") from error
 
 
@@ -133,7 +141,7 @@ def _rows_in(path: Path, suffix: str) -> list[Any]:
     if suffix in clips.SUFFIXES:
         return [{"audio": path.read_bytes()}]
     if suffix in (".txt", ".text"):
-        return [{"text": path.read_text(encoding="utf-8")}]
+        return [{"text": path.read_text(encoding="utf-8-sig")}]
     raise UnusableRowError(
         f"{path.name} has a suffix that is not known.",
         field="file",

@@ -25,7 +25,7 @@ from mlhub.runtime.environments.layer import use_layer
 from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.runtime.model.hyperparameters import moved_hints
-from mlhub.runtime.scripts.arguments import declared, own_counts
+from mlhub.runtime.scripts.arguments import declared, only_options, own_counts
 from mlhub.runtime.scripts.distribution import ALONE, may_be_distributed
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
@@ -98,6 +98,7 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
         "hints": hints if is_distributed else [*hints, ALONE],
         "is_distributed": is_distributed,
         "own_counts": own_counts(options),
+        "only_options": only_options(path, code=code),
     }
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ MAX_BATCH_BYTES = 2**20
 PERIOD_S = 0.25
 USAGE_PERIOD_S = 10.0  # and longer in large gangs, each pod of which sends
 USAGE_S_PER_POD = 0.25
+# colours, and moves of the cursor; of a window's title or a link only what surrounds its text
+CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])")
 BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -86,8 +89,8 @@ class Tail:
 
 
 def _as_shown(text: str) -> str:
-    """What a terminal shows in the end of a line that was drawn over, as progress bars do."""
-    return text.rpartition("\r")[2].replace("\b", "")
+    """What a terminal shows in the end of a line that was drawn over, as progress bars do, without colours."""
+    return CONTROL_SEQUENCE.sub("", text.rpartition("\r")[2]).replace("\b", "").replace("\x1b", "")
 
 
 class Shipper(threading.Thread):

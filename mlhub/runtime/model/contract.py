@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import initial_weights
-from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.runtime.model.hyperparameters import check_declared, read_optimizer
 from mlhub.runtime.model.packages import find_module
 from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.runtime.optimization.without_compiler import leave_compiler_out
@@ -100,8 +100,8 @@ def _declared(module: ModuleType, *, has_weights: bool) -> dict[str, Any]:
 
 def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torch.optim.Optimizer:
     """AdamW; or what the hyperparameter `optimizer` names. learning_rate, weight_decay (ftrl: l2), momentum
-    (sgd, rmsprop), l1 (ftrl)."""
-    name = str(hyperparameters.get("optimizer", "adamw")).lower()
+    (sgd, rmsprop), l1 (ftrl). Raises BadInputError for a name that is unknown."""
+    name = read_optimizer(hyperparameters)
     parameters = _parameter_groups(model, hyperparameters, decay="l2" if name == "ftrl" else "weight_decay")
     decay = hyperparameters.get("weight_decay")
     if name == "sgd":
@@ -120,13 +120,7 @@ def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torc
         return torch.optim.RMSprop(parameters, lr=rate, momentum=momentum, weight_decay=float(decay or 0.0))
     if name == "adam":
         return torch.optim.Adam(parameters, lr=rate, weight_decay=float(decay or 0.0))
-    if name == "adamw":
-        return torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01 if decay is None else float(decay))
-    raise BadInputError(
-        f"The optimizer {name!r} is unknown.",
-        field="hyperparameters.optimizer",
-        remedy="Give adamw, adam, sgd, adagrad, rmsprop or ftrl, or define build_optimizer in your package.",
-    )
+    return torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01 if decay is None else float(decay))
 
 
 def _parameter_groups(model: nn.Module, hyperparameters: dict[str, Any], *, decay: str) -> list[Any]:

@@ -13,8 +13,9 @@ from mlhub.runtime.data.validation_options import VALIDATION_NAMES
 from mlhub.runtime.model.class_options import SAMPLINGS, ClassWeights, read_class_weights
 from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
-from mlhub.runtime.option_values import Values, choice, flag, invalid, number, whole
+from mlhub.runtime.option_values import Values, choice, flag, invalid, number, one_of, whole
 
+OPTIMIZERS = ("adamw", "adam", "sgd", "adagrad", "rmsprop", "ftrl")
 PRECISIONS = ("float32", "bfloat16", "float16")
 LEARNING_RATE_SCALINGS = ("auto", "adascale", "square_root", "none")
 WEIGHT_DECAY_ON = ("all", "matrices")  # matrices: not biases, nor the scales of normalisation layers
@@ -139,6 +140,16 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise invalid("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
+
+
+def read_optimizer(hyperparameters: Values) -> str:
+    """The name of one of MLHub's own optimisers; a package with build_optimizer has others. Raises BadInputError."""
+    given = hyperparameters.get("optimizer", OPTIMIZERS[0])
+    name = str(given).lower()
+    if name not in OPTIMIZERS:
+        remedy = f"{one_of(OPTIMIZERS, given)}; or define build_optimizer in your package."
+        raise invalid("optimizer", f"The optimizer {given!r} is unknown.", remedy)
+    return name
 
 
 def _check_monitoring(hyperparameters: Values, settings: Settings) -> None:

@@ -60,6 +60,15 @@ def without_option(script: Path, given: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in given if name not in options and name != VERBATIM)
 
 
+def only_options(script: Path, *, code: Path) -> list[str] | None:
+    """The names of all hyperparameters that can reach a script; None where its code may read them by itself, or none of
+    its options is known. code: the folder of all its files."""
+    options = declared(script)
+    if not options or any(b"hyperparameters" in path.read_bytes().lower() for path in code.rglob("*.py")):
+        return None
+    return sorted(options)
+
+
 def declared(script: Path) -> dict[str, Option]:
     """The options of a script by name, with _ for -; of one that cannot be read: none."""
     try:

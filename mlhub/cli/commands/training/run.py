@@ -15,7 +15,7 @@ from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile
-from mlhub.cli.names import found, project_id
+from mlhub.cli.names import found_near, project_id
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
@@ -32,7 +32,11 @@ def run(
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
     dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
     model: Annotated[
-        str, typer.Option(help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version.")
+        str,
+        typer.Option(
+            help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version. With code: what"
+            " its model is called, by default the folder."
+        ),
     ] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
     form: Annotated[
@@ -96,14 +100,16 @@ def _environment(wanted: dict[str, Any], variables: list[str], secrets: list[str
 
 def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     """What POST /jobs gets, after uploading what is to be uploaded. Raises CommandError, Refused."""
-    _check(session, wanted)
     project = project_id(session.api, session.project or wanted.references.get("project", ""))
+    _check(session, wanted, project)
     sent = {**wanted.settings, "project": project}
     for field, value in wanted.references.items():
+        if field == "model" and wanted.code is not None:
+            continue
         if field == "model" and _model_in(value) != value:
             sent[field] = value  # NAME@ALIAS or NAME:3, which the platform resolves
         elif field in COLLECTIONS:
-            sent[field] = found(session.api, COLLECTIONS[field], value)["id"]
+            sent[field] = found_near(session.api, COLLECTIONS[field], value, project=project)["id"]
         elif field != "project":
             sent[field] = value
     if wanted.data is not None:
@@ -113,11 +119,13 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     return sent
 
 
-def _check(session: Session, wanted: JobFile) -> None:
+def _check(session: Session, wanted: JobFile, project: str) -> None:
     """Raises CommandError when there is no model, or no data for what is no script, before anything is uploaded."""
     has_data = wanted.data is not None or {"dataset", "dataset_version"} & set(wanted.references)
     has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
-    if not has_data and not (has_model and _is_script(session, wanted)):
+    if wanted.code is not None:
+        _check_code(wanted)
+    if not has_data and not (has_model and _is_script(session, wanted, project)):
         raise CommandError(
             "On which data?",
             remedy="Give --data FILE, or --dataset NAME (`mlhub dataset ls`). A script alone may do without.",
@@ -126,14 +134,25 @@ def _check(session: Session, wanted: JobFile) -> None:
         raise CommandError("Which model?", remedy="Name a script or a folder, or give --model NAME (`mlhub model ls`).")
 
 
-def _is_script(session: Session, wanted: JobFile) -> bool:
+def _check_code(wanted: JobFile) -> None:
+    """Raises CommandError where the code becomes a version of a model that it cannot be a version of."""
+    if "model_version" in wanted.references:
+        raise CommandError("There are both code and a model_version.", remedy="Leave one out.")
+    if (called := wanted.references.get("model", "")) != _model_in(called):
+        raise CommandError(
+            f"The code becomes a new version of a model, and {called!r} names one that is there.",
+            remedy=f"Give --model {_model_in(called)}, or leave the code out.",
+        )
+
+
+def _is_script(session: Session, wanted: JobFile, project: str) -> bool:
     """Whether the code, brought or named, runs as a script. Raises CommandError, Refused for code that is not there."""
     if wanted.code is not None:
         return packing.code(wanted.code, wanted.entry).kind == "script"
     if version := wanted.references.get("model_version"):
         return bool(session.api.get(f"/model-versions/{version}")["kind"] == "script")
     if name := wanted.references.get("model"):
-        newest = found(session.api, "models", _model_in(name))["latest_version"] or {}
+        newest = found_near(session.api, "models", _model_in(name), project=project)["latest_version"] or {}
         return bool(newest.get("kind") == "script")
     return False
 
@@ -145,7 +164,7 @@ def _model_in(written: str) -> str:
 
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.data is not None
-    form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted))
+    form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted, project))
     if form == FILES and not wanted.format and wanted.target and wanted.data.is_dir():
         refuse_columns(wanted.data)
     fields = {name: value for name, value in (("target", wanted.target), ("format", form)) if value}
@@ -159,6 +178,20 @@ def _model(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.code is not None
     code = packing.code(wanted.code, wanted.entry)
     fields = {"kind": code.kind, "entry": code.entry}
+    name = wanted.references.get("model") or code.name
+    if code.file_name and name == code.name:
+        _name_both(session, code, project)
     with packing.zipped(code.files, f"{code.name}.zip") as file:
-        version = uploads.uploaded(session, "models", file, name=code.name, project=project, fields=fields)
+        version = uploads.uploaded(session, "models", file, name=name, project=project, fields=fields)
     return str(version["id"])
+
+
+def _name_both(session: Session, code: packing.Code, project: str) -> None:
+    """Says how to go on with the model that has the file's name, as all code did before it had its folder's."""
+    query = {"project": project, "limit": 1}
+    is_there = {n: bool(session.api.get("/models", name=n, **query)["results"]) for n in (code.name, code.file_name)}
+    if is_there[code.file_name] and not is_there[code.name]:
+        session.output.note(
+            f"{code.entry} becomes the model {code.name}, named by its folder; --model {code.file_name} goes on with"
+            f" the model {code.file_name}."
+        )

@@ -34,7 +34,7 @@ def encoded_clip(number: int, audio: Any, shape: Sequence[int], sample_rate: int
         raise UnusableRowError(
             f"Row {number} cannot be read as audio: {str(getattr(error, 'error_string', error)).rstrip('.')}.",
             field="audio",
-            remedy="Give the bytes of a WAV file in base64; other formats where soundfile is installed.",
+            remedy="Give a WAV file, in JSON its bytes in base64; other formats where soundfile is installed.",
         ) from error
     return torch.from_numpy(np.ascontiguousarray(signal))[None]
 
