@@ -317,9 +317,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
-    overcommitted = OvercommitmentSerializer(
-        many=True, help_text=OVERCOMMITTED
-    )
+    overcommitted = OvercommitmentSerializer(many=True, help_text=OVERCOMMITTED)
     used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
     used_cpus = serializers.FloatField(help_text="CPUs that pods request now.")
     used_memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods request now.")

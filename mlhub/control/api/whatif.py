@@ -277,9 +277,7 @@ def hypothetical_job(user: User, raw: dict[str, Any], *, field: str = "kind") ->
     return suppose_job(project, dataset_version=dataset_version, model_version=model_version, actor=user, **body)
 
 
-def _changes(
-    user: User, body: dict[str, Any], quotas: Sequence[tuple[Owner, dict[str, Any]]]
-) -> list[whatif.Change]:
+def _changes(user: User, body: dict[str, Any], quotas: Sequence[tuple[Owner, dict[str, Any]]]) -> list[whatif.Change]:
     found = []
     for number, request in enumerate(body.get("jobs", ())):
         job = _job(user, request["job"], field=f"jobs.{number}.job")
