@@ -71,15 +71,16 @@ def why(context: typer.Context, job: JobArgument) -> None:
         return
     line = session.output.line
     line(answer["headline"])
-    for explanation in answer["explanations"]:
-        line(f"  - {explanation['sentence']}")
+    sentences = [explanation["sentence"] for explanation in answer["explanations"]]
+    for sentence in sentences if sentences != [answer["headline"]] else []:
+        line(f"  - {sentence}")
     if answer["place"] is not None:
         line(f"Place in the queue: {answer['place']}.")
     if answer["predicted_start_at"] and answer["state"] == "queued":
         line(f"Predicted start: {predicted(answer['predicted_start_at'])}.")
     if answer["predicted_finish_at"]:
-        latest = predicted(answer["predicted_finish_p90_at"])
-        line(f"Predicted finish: {predicted(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
+        finish, latest = (predicted(answer[name]) for name in ("predicted_finish_at", "predicted_finish_p90_at"))
+        line(f"Predicted finish: {finish}" + (f"; P90: {latest}." if latest and latest != finish else "."))
     if answer["analysis"]:
         for text in analysis_lines(answer["analysis"]):
             line(text)
@@ -191,12 +192,13 @@ def resume(context: typer.Context, jobs: Annotated[list[str], typer.Argument(hel
 def clone(
     context: typer.Context,
     job: JobArgument,
+    name: Annotated[str | None, typer.Option(help="The name of the new job.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as epochs=20.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
 ) -> None:
     """Submit a job again, with changes."""
     session = session_of(context)
-    body = job_file.with_changes({}, changes or [])
+    body = job_file.with_changes({} if name is None else {"name": name}, changes or [])
     made = session.api.post(f"/jobs/{found(session.api, 'jobs', job)['id']}/clone", **body)
     submitted(session, made)
     if follow:

@@ -85,6 +85,18 @@ it("shows an admin first what an approval would do", async () => {
   expect(asked).toEqual([{ quotas: [{ ...extras, project: REQUEST.owner }] }]);
 });
 
+it("says of what was approved until a time that this is over", async () => {
+  const request = { ...REQUEST, state: "approved" as const, answered_by: "alice" };
+  serve(false, [
+    { ...request, ends_at: new Date(Date.now() - 300_000).toISOString() },
+    { ...request, id: "00000000-0000-7000-8000-0000000000c9", ends_at: new Date(Date.now() + 330_000).toISOString() },
+  ]);
+  renderPage("/quotas");
+  const [over, inEffect] = await screen.findAllByRole("group", { name: "Request of bob for Vision" });
+  expect(over).toHaveTextContent("ended 5 min ago");
+  expect(inEffect).toHaveTextContent("ends in 5 min");
+});
+
 it("shows answers to all, and buttons only to who may decide", async () => {
   serve(false, [{ ...REQUEST, state: "refused", note: "nothing is left", answered_by: "alice" }]);
   renderPage("/quotas");

@@ -19,6 +19,7 @@ import type { StateSign } from "@/domain/states/stateSign";
 import { ImpactAlert } from "@/features/quotas/changes/ImpactAlert";
 import { addedText } from "@/features/quotas/boosts/AmountFields";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
+import { useNow } from "@/lib/time";
 
 interface Props {
   organisationId: string;
@@ -66,13 +67,7 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
           {request.owner_name}: {addedText(request)}
         </Text>
         <Text size="sm" c="dimmed">
-          {request.ends_at === null ? (
-            t`for good`
-          ) : (
-            <Trans>
-              ends <RelativeTime at={request.ends_at} />
-            </Trans>
-          )}
+          <Until at={request.ends_at} />
         </Text>
       </Group>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
@@ -86,6 +81,20 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
       {request.state === "waiting" && mayDecide && <Decision request={request} />}
       {request.state === "waiting" && !mayDecide && request.requested_by === me.username && <Withdrawal request={request} />}
     </Stack>
+  );
+}
+
+function Until({ at }: { at: string | null }) {
+  const now = useNow(10);
+  if (at === null) return <>{t`for good`}</>;
+  return Date.parse(at) > now ? (
+    <Trans>
+      ends <RelativeTime at={at} />
+    </Trans>
+  ) : (
+    <Trans>
+      ended <RelativeTime at={at} />
+    </Trans>
   );
 }
 
