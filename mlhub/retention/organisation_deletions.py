@@ -164,7 +164,7 @@ def _refusals(organisation: Organisation) -> Iterator[ConflictError]:
             if n > 1
             else f"A job or model of another organisation uses data or models of {name}.",
             code="in_use",
-            remedy=f"Delete {'those' if n > 1 else 'that'} first; an administrator of the platform sees {'them' if n > 1 else 'it'}.",
+            remedy="Delete what uses them first; an administrator of the platform sees it.",
         )
 
 

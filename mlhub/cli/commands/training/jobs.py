@@ -101,7 +101,8 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         start = "in the next round" if is_now else until(action["start_at"])
         finish = "any moment now" if is_past(action["finish_at"]) else until(action["finish_at"])
         effect = f"starts {start}" if action["start_at"] else f"finishes {finish}"
-        cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
+        n = action["n_delayed"]
+        cost = f"{n} jobs end later" if n > 1 else "1 job ends later" if n else "no other job ends later"
         # of a quota the sentence says who can
         whose = " (an administrator may)" if action["by"] == "administrator" and not action["tenant"] else ""
         lines.append(f"Would help: {action['sentence']}{whose} It {effect}{gain}; {cost}.")
