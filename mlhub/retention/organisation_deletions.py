@@ -146,21 +146,25 @@ def _refusals(organisation: Organisation) -> Iterator[ConflictError]:
         yield ConflictError(
             f"{n} jobs of {name} have not ended." if n > 1 else f"A job of {name} has not ended.",
             code="jobs_live",
-            remedy="Cancel them on the page Jobs, and come back when they have ended.",
+            remedy="Cancel them on the page Jobs, and come back when they have ended."
+            if n > 1
+            else "Cancel it on the page Jobs, and come back when it has ended.",
             n_jobs=n,
         )
     if n := Study.objects.filter(project__organisation=organisation).exclude(state__in=ENDED_STUDIES).count():
         yield ConflictError(
             f"{n} studies of {name} have not ended." if n > 1 else f"A study of {name} has not ended.",
             code="studies_live",
-            remedy="Stop them on the page Studies.",
+            remedy=f"Stop {'them' if n > 1 else 'it'} on the page Studies.",
         )
     yield from _held(organisation)
     if n := _n_uses_elsewhere(organisation):
         yield ConflictError(
-            f"{n} jobs or models of other organisations use data or models of {name}.",
+            f"{n} jobs or models of other organisations use data or models of {name}."
+            if n > 1
+            else f"A job or model of another organisation uses data or models of {name}.",
             code="in_use",
-            remedy="Delete those first; an administrator of the platform sees them.",
+            remedy="Delete what uses them first; an administrator of the platform sees it.",
         )
 
 

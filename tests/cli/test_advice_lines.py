@@ -36,6 +36,13 @@ def test_of_a_quota_only_the_sentence_says_who_can_raise_it() -> None:
     assert "Raise its priority to 60. (an administrator may) It starts" in priority
 
 
+@pytest.mark.parametrize(
+    ("n", "words"), [(0, "no other job ends later."), (1, "1 job ends later."), (2, "2 jobs end later.")]
+)
+def test_jobs_that_it_delays_are_counted(n: int, words: str) -> None:
+    assert printed(n_delayed=n).endswith(f"; {words}")
+
+
 @pytest.mark.parametrize("age_s", [2, 3600])
 def test_a_start_that_the_answer_took_longer_than_is_not_in_the_past(age_s: int) -> None:
     start_at = (datetime.now(UTC) - timedelta(seconds=age_s)).isoformat()

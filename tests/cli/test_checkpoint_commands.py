@@ -40,8 +40,9 @@ def test_checkpoints_are_listed_pinned_downloaded_forked_and_deleted(
     assert main(["checkpoint", "pull", "job", "best", "--to", str(tmp_path / "best.safetensors")]) == CommandStatus.OK
     assert load_file(tmp_path / "best.safetensors")["w"].tolist() == [15.0] * 4
     capsys.readouterr()
-    assert main(["checkpoint", "fork", "job", "latest", "--set", "epochs=9"]) == CommandStatus.OK
+    assert main(["checkpoint", "fork", "job", "latest", "--name", "further", "--set", "epochs=9"]) == CommandStatus.OK
     fork = Job.objects.get(pk=capsys.readouterr().out.strip())
+    assert fork.name == "further"
     assert (fork.cloned_from, fork.epochs, fork.model_version.metadata["checkpoint"]["step"]) == (found, 9, 20)
     assert main(["checkpoint", "rm", "job", "10", "15"]) == CommandStatus.OK
     capsys.readouterr()

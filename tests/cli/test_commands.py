@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.embedded.ports import free_port
+from mlhub.jobs.models import Job
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.actions import create_organisation, create_token
 from mlhub.tenants.actions.sign_in.second_factor import renew_recovery_codes
@@ -74,8 +76,21 @@ def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: py
     assert main(["-o", "json", "show", "first"]) == CommandStatus.OK
     shown = json.loads(capsys.readouterr().out)
     assert (shown["id"], shown["epochs"], shown["hyperparameters"]["learning_rate"]) == (pk, 3, 0.01)
+    finish_at = timezone.now() + timedelta(minutes=30, seconds=10)
+    Job.objects.update(predicted_finish_at=finish_at, predicted_finish_p90_at=finish_at + timedelta(seconds=5))
     assert main(["why", pk[-8:]]) == CommandStatus.OK
-    assert capsys.readouterr().out.strip()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0]
+    assert f"  - {lines[0]}" not in lines  # its only reason is said once
+    assert "Predicted finish: in 30 min." in lines
+    Job.objects.update(predicted_finish_p90_at=finish_at + timedelta(minutes=10))
+    assert main(["why", pk[-8:]]) == CommandStatus.OK
+    assert "Predicted finish: in 30 min; P90: in 40 min." in capsys.readouterr().out
+    assert main(["clone", "first", "--name", "second", "--set", "epochs=4"]) == CommandStatus.OK
+    cloned = Job.objects.get(pk=capsys.readouterr().out.strip())
+    assert (cloned.name, cloned.epochs) == ("second", 4)
+    assert main(["cancel", "second"]) == CommandStatus.OK
+    capsys.readouterr()
     assert main(["startup", "first"]) == CommandStatus.OK
     started = capsys.readouterr().out.splitlines()
     assert started[0].split() == ["PHASE", "SECONDS", "SHARE"]

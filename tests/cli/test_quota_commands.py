@@ -13,7 +13,7 @@ from mlhub.cli.app import main
 from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
 from mlhub.clusters.models import Node, Rack
-from mlhub.tenants.actions import bind_role, boost_quota, create_token, quota_of, set_quota
+from mlhub.tenants.actions import bind_role, boost_quota, create_token, quota_of, request_quota, set_quota
 from mlhub.tenants.roles import Role
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
@@ -344,3 +344,12 @@ def test_every_command_about_quotas_warns_of_guarantees_that_the_cluster_cannot_
             assert warned.count("guaranteed 8 GPUs in sum, and the cluster has 2") == 1, command
         assert main(["quota", "boost", "A", "--guarantee", "1", "--hours", "1"]) == CommandStatus.OK
         assert "guaranteed 9 GPUs in sum" in capsys.readouterr().err.replace("\n", " ")
+        for wish in (["set", "A", "--guarantee", "4"], ["boost", "A", "--guarantee", "1", "--hours", "1"]):
+            assert main(["quota", *wish, "--dry-run"]) == CommandStatus.OK
+            warned = capsys.readouterr().err.replace("\n", " ")
+            sum_then = 11 if wish[0] == "set" else 10
+            assert f"would be guaranteed {sum_then} GPUs in sum, and the cluster has 2" in warned, wish
+        asked = request_quota(bob.a, extra_guarantee=3, reason="two papers are due", actor=bob.bob)
+        assert main(["quota", "approve", str(asked.pk)]) == CommandStatus.OK
+        warned = capsys.readouterr().err.replace("\n", " ")
+        assert "Warning: organisations are guaranteed 12 GPUs in sum, and the cluster has 2" in warned

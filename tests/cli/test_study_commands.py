@@ -53,7 +53,7 @@ def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     assert main(["-o", "json", "study", "extend", "search", "--trials", "2"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)[0]["most_trials"] == 6
     Trainer().run(study)
-    assert main(["study", "clone", "search", "--set", "name=other", "--set", "space.width={int: [8, 9]}"]) == 0
+    assert main(["study", "clone", "search", "--name", "other", "--set", "space.width={int: [8, 9]}"]) == 0
     cloned = Study.objects.get(pk=capsys.readouterr().out.strip())
     assert (cloned.name, cloned.max_trials, cloned.space["width"]["int"]) == ("other", 6, [8, 9])
     cloned.delete()

@@ -164,11 +164,15 @@ def test_what_forbids_it_is_said_with_the_remedy(cast: Cast) -> None:
     archived(cast)
     refused = begin(cast)
     assert (refused.status_code, refused.json()["code"]) == (409, "jobs_live")
-    assert "Cancel them" in refused.json()["remedy"]
+    assert refused.json()["remedy"] == "Cancel it on the page Jobs, and come back when it has ended."
+    second = job(cast.project_a, cast.bob)
+    assert "Cancel them" in begin(cast).json()["remedy"]
+    Job.objects.filter(pk=second.pk).update(state="cancelled", finished_at=timezone.now())
     Job.objects.filter(pk=live.pk).update(state="cancelled", finished_at=timezone.now())
     foreign = job(cast.project_b, cast.charlie)
     Job.objects.filter(pk=foreign.pk).update(dataset_version=live.dataset_version)
     assert begin(cast).json()["code"] == "in_use"
+    assert begin(cast).json()["detail"] == "A job or model of another organisation uses data or models of A."
     foreign.delete()
     cast.client(cast.alice).patch(
         f"/api/v1/organisations/{cast.a.id}/retention", {"logs": {"least_days": 7}}, format="json"

@@ -4235,6 +4235,71 @@ export interface components {
             /** @description launched, resized, preempted, moved (another change was first), delayed, failed */
             outcome: string;
         };
+        /** @description A request that was just approved, and what the cluster cannot honour since. */
+        ApprovedQuota: {
+            /**
+             * Format: uuid
+             * @description The request's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description Id of its organisation.
+             */
+            readonly organisation: string;
+            /** @description Id of the organisation, team or project. */
+            readonly owner: string;
+            /** @description organisation, team or project. */
+            readonly owner_kind: string;
+            /** @description Its name. */
+            readonly owner_name: string;
+            /** @description GPUs of any type to add to the guarantee; once approved, those that were added. */
+            readonly extra_guarantee: number;
+            /** @description GPUs of single types to add to the guarantee, by type; once approved, those that were added. */
+            readonly extra_guarantee_by_type: {
+                [key: string]: number;
+            };
+            /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
+            readonly extra_max_gpus: number;
+            /** @description GPUs to add to the limits of single types, by type; once approved, those that were added. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
+            /**
+             * Format: date-time
+             * @description Until when; null: for good.
+             */
+            readonly ends_at: string | null;
+            /** @description What they are for. */
+            readonly reason: string;
+            /** @description Who asks. */
+            requested_by: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+            /**
+             * @description Whether it waits, or its answer.
+             *
+             *     * `waiting` - waiting
+             *     * `approved` - approved
+             *     * `refused` - refused
+             *     * `withdrawn` - withdrawn
+             */
+            readonly state: components["schemas"]["RequestedQuotaStateEnum"];
+            /** @description Why it was answered so. */
+            readonly note: string;
+            /** @description Who answered; empty while it waits. */
+            readonly answered_by: string;
+            /**
+             * Format: date-time
+             * @description When it was answered; null while it waits.
+             */
+            readonly answered_at: string | null;
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
+            readonly overcommitted: components["schemas"]["Overcommitment"][];
+        };
         Artifact: {
             /** @description The file's path: output/ and where it is in the script's output folder. */
             readonly name: string;
@@ -10296,7 +10361,7 @@ export interface components {
             readonly used: components["schemas"]["QuotaUsed"];
             /** @description GPUs that boosts add to max_gpus now; they are not part of it. */
             readonly boosted_gpus: number;
-            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. */
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
             readonly overcommitted: components["schemas"]["Overcommitment"][];
         };
         /** @description The amounts as asked for, unless others are given. */
@@ -10374,6 +10439,42 @@ export interface components {
              * @description When it began.
              */
             readonly created_at: string;
+        };
+        /** @description A boost that was just made, and what the cluster cannot honour since. */
+        QuotaBoostMade: {
+            /**
+             * Format: uuid
+             * @description The boost's id.
+             */
+            readonly id: string;
+            /** @description GPUs of any type that are added to the guarantee. */
+            readonly extra_guarantee: number;
+            /** @description GPUs of single types that are added to the guarantee, by type, besides extra_guarantee. */
+            readonly extra_guarantee_by_type: {
+                [key: string]: number;
+            };
+            /** @description GPUs that are added to the most that may be in use at a time. */
+            readonly extra_max_gpus: number;
+            /** @description GPUs that are added to the limits of single types, by type. */
+            readonly extra_gpus_by_type: {
+                [key: string]: number;
+            };
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            readonly ends_at: string;
+            /** @description Why, for those who see the quota. */
+            readonly reason: string;
+            /** @description Who made it; empty: the platform, or an account that is gone. */
+            readonly created_by: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly created_at: string;
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
+            readonly overcommitted: components["schemas"]["Overcommitment"][];
         };
         /** @description At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type. */
         QuotaBoostRequestRequest: {
@@ -14131,6 +14232,8 @@ export interface components {
             basis: string;
             /** @description The effects on jobs that the caller may see. */
             effects: components["schemas"]["Effect"][];
+            /** @description Where a question about guarantees of organisations or about nodes would have more guaranteed in sum than the cluster had; for others than platform administrators only where the own guarantee alone is more. */
+            overcommitted: components["schemas"]["Overcommitment"][];
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         WhatIfJobRequest: {
@@ -20405,7 +20508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaBoost"];
+                    "application/json": components["schemas"]["QuotaBoostMade"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -21222,7 +21325,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaBoost"];
+                    "application/json": components["schemas"]["QuotaBoostMade"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -21921,7 +22024,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RequestedQuota"];
+                    "application/json": components["schemas"]["ApprovedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -23898,7 +24001,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaBoost"];
+                    "application/json": components["schemas"]["QuotaBoostMade"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -145,6 +145,7 @@ export type PasskeyAdded = Schemas["PasskeyAdded"];
 export type PasskeyAnswer = Schemas["AssertionRequest"];
 export type SignInMethods = Schemas["SignInMethods"];
 export type User = Schemas["User"];
+export type UserDeletion = Schemas["UserDeletion"];
 export type ColumnChoice = Schemas["ColumnChoiceRequest"];
 export type VersionReference = Schemas["VersionReferenceRequest"];
 export type VersionState = Schemas["VersionState"];

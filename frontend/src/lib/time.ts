@@ -36,6 +36,17 @@ export function clock(iso: string | null | undefined, now: Date = new Date()): s
   return `${at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" })} ${time}`;
 }
 
+/** clock(iso) where it reads otherwise than that of the earlier moment; else null: "22:02, by 22:02" says it twice. */
+export function laterClock(iso: string | null | undefined, earlier: string | null | undefined): string | null {
+  return iso && clock(iso) !== clock(earlier) ? clock(iso) : null;
+}
+
+/** "14:05–14:09", or "14:05" where both read the same or only the first is known. */
+export function clockRange(from: string, until: string | null): string {
+  const end = laterClock(until, from);
+  return end === null ? clock(from) : `${clock(from)}–${end}`;
+}
+
 /** The local time of day on an axis: with seconds where the ticks are less than a minute apart. */
 export function clockTick(at_ms: number, step_ms: number): string {
   const at = new Date(at_ms);

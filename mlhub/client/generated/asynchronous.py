@@ -3318,7 +3318,7 @@ class AsyncOrganisationsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -3335,7 +3335,7 @@ class AsyncOrganisationsOperations:
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/organisations/{id}/quota/boosts", id=id),
             body={
@@ -3861,7 +3861,7 @@ class AsyncProjectsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -3879,7 +3879,7 @@ class AsyncProjectsOperations:
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/projects/{id}/quota/boosts", id=id),
             query={"organisation": organisation},
@@ -4316,7 +4316,7 @@ class AsyncQuotaRequestsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
-    ) -> r.RequestedQuota:
+    ) -> r.ApprovedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
@@ -4329,7 +4329,7 @@ class AsyncQuotaRequestsOperations:
         note: A word to who asked.
         """
         return await self._transport.record(
-            r.RequestedQuota,
+            r.ApprovedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
             body={
@@ -5401,7 +5401,7 @@ class AsyncTeamsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -5419,7 +5419,7 @@ class AsyncTeamsOperations:
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/teams/{id}/quota/boosts", id=id),
             query={"organisation": organisation},

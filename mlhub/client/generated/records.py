@@ -106,6 +106,29 @@ class Applied(ApiRecord):
     outcome: str
 
 
+class ApprovedQuota(ApiRecord):
+    """A request that was just approved, and what the cluster cannot honour since."""
+
+    id: str
+    organisation: str
+    owner: str
+    owner_kind: str
+    owner_name: str
+    extra_guarantee: int
+    extra_guarantee_by_type: dict[str, int]
+    extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
+    ends_at: datetime | None
+    reason: str
+    requested_by: str
+    created_at: datetime
+    state: v.RequestedQuotaStateEnum
+    note: str
+    answered_by: str
+    answered_at: datetime | None
+    overcommitted: list[Overcommitment]
+
+
 class Artifact(ApiRecord):
     """Artifact of an answer."""
 
@@ -1866,6 +1889,21 @@ class QuotaBoost(ApiRecord):
     created_at: datetime
 
 
+class QuotaBoostMade(ApiRecord):
+    """A boost that was just made, and what the cluster cannot honour since."""
+
+    id: str
+    extra_guarantee: int
+    extra_guarantee_by_type: dict[str, int]
+    extra_max_gpus: int
+    extra_gpus_by_type: dict[str, int]
+    ends_at: datetime
+    reason: str
+    created_by: str
+    created_at: datetime
+    overcommitted: list[Overcommitment]
+
+
 class QuotaEffect(ApiRecord):
     """QuotaEffect of an answer."""
 
@@ -3171,6 +3209,7 @@ class WhatIfAnswer(ApiRecord):
     n_jobs: int
     basis: str
     effects: list[Effect]
+    overcommitted: list[Overcommitment]
 
 
 class Why(ApiRecord):

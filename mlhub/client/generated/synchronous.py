@@ -3288,7 +3288,7 @@ class OrganisationsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -3305,7 +3305,7 @@ class OrganisationsOperations:
         reason: Why, for those who see the quota.
         """
         return self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/organisations/{id}/quota/boosts", id=id),
             body={
@@ -3827,7 +3827,7 @@ class ProjectsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -3845,7 +3845,7 @@ class ProjectsOperations:
         reason: Why, for those who see the quota.
         """
         return self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/projects/{id}/quota/boosts", id=id),
             query={"organisation": organisation},
@@ -4282,7 +4282,7 @@ class QuotaRequestsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         note: str | Unset = UNSET,
-    ) -> r.RequestedQuota:
+    ) -> r.ApprovedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
@@ -4295,7 +4295,7 @@ class QuotaRequestsOperations:
         note: A word to who asked.
         """
         return self._transport.record(
-            r.RequestedQuota,
+            r.ApprovedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
             body={
@@ -5353,7 +5353,7 @@ class TeamsOperations:
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
         reason: str | Unset = UNSET,
-    ) -> r.QuotaBoost:
+    ) -> r.QuotaBoostMade:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
@@ -5371,7 +5371,7 @@ class TeamsOperations:
         reason: Why, for those who see the quota.
         """
         return self._transport.record(
-            r.QuotaBoost,
+            r.QuotaBoostMade,
             "POST",
             path_of("/teams/{id}/quota/boosts", id=id),
             query={"organisation": organisation},

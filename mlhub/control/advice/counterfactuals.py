@@ -165,7 +165,8 @@ class _Reader:
             "sentence": filled_in(
                 BLOCKERS[blocker.kind],
                 {**facts, "tenant": tenant, "types": types, "user": blocker.user, "guarantee": blocker.guarantee},
-            ),
+            )
+            + _closed(blocker),
         }
 
     def _ahead(self, counsel: Counsel) -> dict[str, Any]:
@@ -243,3 +244,11 @@ def _written(name: str, value: Any) -> Any:
     if name in RULES_BY_TYPE:
         return dict(value)
     return list(value) if isinstance(value, tuple) else value
+
+
+def _closed(blocker: Blocker) -> str:
+    """That nodes are drained, cordoned or away explains why a cluster with enough GPUs has too few for the job."""
+    if not (blocker.closed and blocker.is_blocking):
+        return ""
+    more = "1 more GPU is" if blocker.closed == 1 else f"{blocker.closed} more GPUs are"
+    return f" {more} on nodes that take no new jobs: cordoned, drained or not ready."

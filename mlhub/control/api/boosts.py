@@ -11,6 +11,8 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.control.api.serializers import OvercommitmentSerializer
+from mlhub.control.quotas.overcommitment import OVERCOMMITTED, overcommitments_of
 from mlhub.control.quotas.type_guarantees import require_types_there, within_cluster
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
@@ -74,6 +76,16 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
         )
 
 
+class QuotaBoostMadeSerializer(QuotaBoostSerializer):
+    """A boost that was just made, and what the cluster cannot honour since."""
+
+    overcommitted = OvercommitmentSerializer(many=True, read_only=True, help_text=OVERCOMMITTED)
+
+    class Meta(QuotaBoostSerializer.Meta):
+        fields = [*QuotaBoostSerializer.Meta.fields, "overcommitted"]
+        read_only_fields = fields
+
+
 class QuotaBoostRequestSerializer(StrictSerializer):
     """At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type."""
 
@@ -105,7 +117,7 @@ class QuotaBoostsView(AddressedView):
         found = QuotaBoost.objects.of(owner).in_effect(timezone.now()).select_related("created_by")
         return Response(QuotaBoostSerializer(found.order_by("ends_at", "id"), many=True).data)
 
-    @extend_schema(request=QuotaBoostRequestSerializer, responses={201: QuotaBoostSerializer})
+    @extend_schema(request=QuotaBoostRequestSerializer, responses={201: QuotaBoostMadeSerializer})
     def post(self, request: Request, id: str) -> Response:
         """Raises the quota until a time, from the next scheduling round on, by who may change it.
 
@@ -119,7 +131,8 @@ class QuotaBoostsView(AddressedView):
         require_types_there(of_types, field=field)
         with within_cluster(owner, of_types, field=field):
             boost = boost_quota(owner, actor=caller(request), **body)
-        return Response(QuotaBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
+        boost.overcommitted = overcommitments_of(owner, user=caller(request))  # type: ignore[attr-defined]
+        return Response(QuotaBoostMadeSerializer(boost).data, status=status.HTTP_201_CREATED)
 
 
 class QuotaBoostEndView(APIView):

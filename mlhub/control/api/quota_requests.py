@@ -14,6 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
+from mlhub.control.api.serializers import OvercommitmentSerializer
+from mlhub.control.quotas.overcommitment import OVERCOMMITTED, overcommitments_of
 from mlhub.control.quotas.type_guarantees import require_types_there, within_cluster
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
@@ -84,6 +86,16 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
             note="Why it was answered so.",
             answered_at="When it was answered; null while it waits.",
         )
+
+
+class ApprovedQuotaSerializer(RequestedQuotaSerializer):
+    """A request that was just approved, and what the cluster cannot honour since."""
+
+    overcommitted = OvercommitmentSerializer(many=True, read_only=True, help_text=OVERCOMMITTED)
+
+    class Meta(RequestedQuotaSerializer.Meta):
+        fields = [*RequestedQuotaSerializer.Meta.fields, "overcommitted"]
+        read_only_fields = fields
 
 
 class _AmountsSerializer(StrictSerializer):
@@ -161,7 +173,7 @@ class QuotaRequestAnswerView(APIView):
 
 
 class QuotaRequestApprovalView(QuotaRequestAnswerView):
-    @extend_schema(request=QuotaApprovalSerializer, responses=RequestedQuotaSerializer)
+    @extend_schema(request=QuotaApprovalSerializer, responses=ApprovedQuotaSerializer)
     def post(self, request: Request, id: str) -> Response:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good."""
         body: dict[str, Any] = read_body(QuotaApprovalSerializer, request)
@@ -169,7 +181,8 @@ class QuotaRequestApprovalView(QuotaRequestAnswerView):
         require_quota_right(asked.owner, caller(request))
         with within_cluster(asked.owner, body.get(OF_TYPES, asked.extra_guarantee_by_type), field=OF_TYPES):
             answered = approve_request(asked, actor=caller(request), **body)
-        return Response(RequestedQuotaSerializer(answered).data)
+        answered.overcommitted = overcommitments_of(asked.owner, user=caller(request))  # type: ignore[attr-defined]
+        return Response(ApprovedQuotaSerializer(answered).data)
 
 
 class QuotaRequestRefusalView(QuotaRequestAnswerView):

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from mlhub.control.api.boosts import QuotaBoostSerializer
 from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S, OvercommitmentSerializer
+from mlhub.control.quotas.overcommitment import OVERCOMMITTED
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.tenants.models import Quota, QuotaRules
@@ -80,12 +81,6 @@ RULES = [
     "max_storage_bytes", "guarantee", "guarantee_by_type", "borrow_limit", "borrow_limit_by_type",
     "lend_limit", "lend_limit_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
 ]  # fmt: skip
-
-
-OVERCOMMITTED = (
-    "Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of "
-    "single types; empty: the cluster can honour all of them."
-)
 
 
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
@@ -322,9 +317,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
-    overcommitted = OvercommitmentSerializer(
-        many=True, help_text=OVERCOMMITTED + " Of organisations only: what is below one is a part of its guarantee."
-    )
+    overcommitted = OvercommitmentSerializer(many=True, help_text=OVERCOMMITTED)
     used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
     used_cpus = serializers.FloatField(help_text="CPUs that pods request now.")
     used_memory_bytes = serializers.IntegerField(help_text="Bytes of memory that pods request now.")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,12 @@ from mlhub.control.advice import whatif
 from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
+from mlhub.control.api.serializers import OvercommitmentSerializer
 from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
 from mlhub.control.models import DECISIONS
 from mlhub.control.quotas import quota_tree
 from mlhub.control.quotas.budgets import budgets_now
+from mlhub.control.quotas.overcommitment import Overcommitment, guaranteed_in, overcommitments_if
 from mlhub.control.quotas.type_guarantees import require_limited_types_there, require_types_there
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
@@ -219,6 +222,11 @@ class WhatIfAnswerSerializer(serializers.Serializer[Any]):
         help_text="What the speed of the hypothetical job rests on: measured, validated, guessed, or empty.",
     )
     effects = EffectSerializer(many=True, help_text="The effects on jobs that the caller may see.")
+    overcommitted = OvercommitmentSerializer(
+        many=True,
+        help_text="Where a question about guarantees of organisations or about nodes would have more guaranteed in sum "
+        "than the cluster had; for others than platform administrators only where the own guarantee alone is more.",
+    )
 
 
 class WhatIfView(APIView):
@@ -234,11 +242,12 @@ class WhatIfView(APIView):
             require_administrator(request, self)
         hypothetical = hypothetical_job(user, body["submit"], field="submit.kind") if "submit" in body else None
         supposed = (hypothetical.job,) if hypothetical else ()
+        quotas = _quotas(user, body)
         question = whatif.WhatIfQuestion(
             hypothetical=supposed,
             cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
             changed=tuple(str(change["job"]) for change in body.get("jobs", ())),
-            changes=(*_changes(user, body), *_changes_of_users(user, body, supposed)),
+            changes=(*_changes(user, body, quotas), *_changes_of_users(user, body, supposed)),
             policy=_policy(body.get("policy")),
             whole_tree=any(
                 "organisation" not in change for name in ("quotas", "user_quotas") for change in body.get(name, ())
@@ -247,6 +256,7 @@ class WhatIfView(APIView):
         found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
         shown = {
             "basis": hypothetical.basis if hypothetical else "",
+            "overcommitted": _overcommitted(user, body, quotas),
             **{k: getattr(found, k) for k in found.__annotations__},
         }
         return Response(WhatIfAnswerSerializer(shown).data)
@@ -267,20 +277,12 @@ def hypothetical_job(user: User, raw: dict[str, Any], *, field: str = "kind") ->
     return suppose_job(project, dataset_version=dataset_version, model_version=model_version, actor=user, **body)
 
 
-def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
+def _changes(user: User, body: dict[str, Any], quotas: Sequence[tuple[Owner, dict[str, Any]]]) -> list[whatif.Change]:
     found = []
     for number, request in enumerate(body.get("jobs", ())):
         job = _job(user, request["job"], field=f"jobs.{number}.job")
         found.append(whatif.with_job(str(job.id), **_requested(request)))
-    for number, request in enumerate(body.get("quotas", ())):
-        owner = _owner(user, request, field=f"quotas.{number}")
-        rules = {name: request[name] for name in RULES if name in request}
-        if "budgets" in rules:
-            rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
-        rules |= {name: checked_types(rules[name], field=name) for name in BY_TYPE if name in rules}
-        require_limited_types_there(owner, rules)
-        rules = quota_tree.with_boosts(owner, rules, now=timezone.now(), more=_boost_of(request))
-        found.append(whatif.with_quota(str(owner.id), **rules))
+    found += [whatif.with_quota(str(owner.id), **rules) for owner, rules in quotas]
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
         for name in removed:
@@ -290,6 +292,39 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
     if added := body.get("add_nodes"):
         found.append(whatif.with_nodes(added["nodes"], n_gpus=added["gpus"], gpu_type=added.get("gpu_type", "")))
     return found
+
+
+def _quotas(user: User, body: dict[str, Any]) -> list[tuple[Owner, dict[str, Any]]]:
+    """Whose quotas would be different, with the rules as the scheduler would see them."""
+    found = []
+    for number, request in enumerate(body.get("quotas", ())):
+        owner = _owner(user, request, field=f"quotas.{number}")
+        rules = {name: request[name] for name in RULES if name in request}
+        if "budgets" in rules:
+            rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
+        rules |= {name: checked_types(rules[name], field=name) for name in BY_TYPE if name in rules}
+        require_limited_types_there(owner, rules)
+        found.append((owner, quota_tree.with_boosts(owner, rules, now=timezone.now(), more=_boost_of(request))))
+    return found
+
+
+def _overcommitted(
+    user: User, body: dict[str, Any], quotas: Sequence[tuple[Owner, dict[str, Any]]]
+) -> list[Overcommitment]:
+    """Of a question about guarantees or nodes; what is below an organisation is a part of its guarantee."""
+    supposed = {
+        owner.pk: guaranteed_in(rules["guarantee"], dict(rules["guarantee_by_type"]))
+        for owner, rules in quotas
+        if isinstance(owner, Organisation) and "guarantee" in rules
+    }
+    added, removed = body.get("add_nodes"), body.get("remove_nodes", ())
+    if not (supposed or added or removed):
+        return []
+    gpus = Counter(Node.objects.exclude(name__in=removed).gpus_by_type())
+    if added:
+        pattern = Node.objects.exclude(name__in=removed).order_by("name").first()
+        gpus[added.get("gpu_type") or (pattern.gpu_type if pattern else "gpu")] += added["nodes"] * added["gpus"]
+    return overcommitments_if(supposed, gpus_by_type=gpus, user=user)
 
 
 def _boost_of(request: dict[str, Any]) -> BoostAmounts | None:

@@ -8,6 +8,7 @@ are set, but not when a node leaves for good.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -15,10 +16,15 @@ from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.control.quotas.quota_tree import extras_now
-from mlhub.tenants.models import Organisation, Quota, User
+from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_guarantees
 
 ANY = ""  # the sum, of any type
+OVERCOMMITTED = (
+    "Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of "
+    "single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of "
+    "its guarantee."
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,36 @@ class Overcommitments:
 
 def overcommitments() -> Overcommitments:
     """What all organisations are guaranteed now, against the cluster. Three queries."""
-    there, by_organisation = Node.objects.gpus_by_type(), _guarantees()
+    return _compared(_guarantees(), Node.objects.gpus_by_type())
+
+
+def overcommitments_of(owner: Organisation | Team | Project, *, user: User) -> list[Overcommitment]:
+    """What an organisation is guaranteed a part of; none of a team or a project, whose guarantees are parts."""
+    return overcommitments().of(owner, user=user) if isinstance(owner, Organisation) else []
+
+
+def overcommitments_if(
+    supposed: Mapping[UUID, Counter[str]], *, gpus_by_type: Mapping[str, int], user: User
+) -> list[Overcommitment]:
+    """What the cluster could not honour if these organisations were guaranteed so much, and it had these GPUs.
+
+    supposed: of organisations that the user may see, as guaranteed_in() counts. Those who are no administrators of the
+    platform learn of their own guarantees alone: by questions with one number after the other they would find out what
+    others are guaranteed.
+    """
+    if user.is_staff:
+        return list(_compared(_guarantees() | dict(supposed), gpus_by_type).found)
+    alone = {one for own in supposed.values() for one in _compared({UUID(int=0): own}, gpus_by_type).found}
+    return sorted((replace(one, guaranteed=None) for one in alone), key=lambda one: one.gpu_type)
+
+
+def guaranteed_in(guarantee: int | None, by_type: Mapping[str, int]) -> Counter[str]:
+    """GPUs by type of a guarantee, and in sum as of type ANY. by_type: those of single types, which are part of it."""
+    of_types = Counter({str(gpu_type): int(n) for gpu_type, n in by_type.items()})
+    return of_types + Counter({ANY: max(guarantee or 0, of_types.total())})
+
+
+def _compared(by_organisation: dict[UUID, Counter[str]], there: Mapping[str, int]) -> Overcommitments:
     total: Counter[str] = Counter()
     for one in by_organisation.values():
         total.update(one)
@@ -66,6 +101,5 @@ def _guarantees() -> dict[UUID, Counter[str]]:
         quota = rules.get(pk)
         guarantee, by_type = (None, {}) if quota is None else (quota.guarantee, quota.guarantee_by_type)
         guarantee, by_type = raised_guarantees(guarantee, by_type, extras.get(pk, BoostAmounts()))
-        of_types = Counter({str(gpu_type): int(n) for gpu_type, n in by_type.items()})
-        found[pk] = of_types + Counter({ANY: max(guarantee or 0, of_types.total())})
+        found[pk] = guaranteed_in(guarantee, by_type)
     return found

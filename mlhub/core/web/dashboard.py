@@ -21,7 +21,7 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto
 <h1>The dashboard is not built</h1>
 <p>MLHub is running, but its dashboard has not been built on this machine. Run</p>
 <pre><code>make frontend</code></pre>
-<p>in the folder of the source code, then restart MLHub.
+<p>in the folder of the source code, then reload this page.
 The REST API works meanwhile: its documentation is at <a href="/api/v1/docs">/api/v1/docs</a>.</p>
 </body>
 </html>

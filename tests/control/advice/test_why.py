@@ -11,6 +11,7 @@ import pytest
 from mlhub.cli.commands.training.jobs import analysis_lines
 from mlhub.control.advice import whatif
 from mlhub.control.models import SchedulerSettings
+from mlhub.control.observation import maintenance
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Quota
@@ -49,6 +50,21 @@ def test_a_job_that_lacks_gpus_sees_need_against_have_who_is_ahead_and_when_it_s
     (ahead,) = analysis["ahead"]["jobs"]
     assert (ahead["name"], ahead["explanation"]["reason"]) == ("first", "submitted_earlier")
     assert why(world, first)["analysis"]["awaited"]["name"] == "running"
+
+
+def test_a_job_that_waits_for_gpus_learns_that_others_are_on_nodes_that_take_no_new_jobs(world: World) -> None:
+    world.round()
+    maintenance.cordon("n1", actor=world.cast.root, reason="new fans", now=world.now)
+    world.job(name="running", min_workers=1, max_workers=1, steps_total=1_000_000)
+    world.rounds(3)
+    waiting = world.job(name="waiting", min_workers=2, max_workers=2)
+    world.rounds(2)
+    assert state(waiting) == JobState.QUEUED
+    (gpus,) = [one for one in why(world, waiting)["analysis"]["blockers"] if one["kind"] == "free_gpus"]
+    assert gpus["sentence"] == (
+        "Free GPUs of type cpu-slot: 1 of 2; it needs 2. 2 more GPUs are on nodes that take no new jobs: cordoned, "
+        "drained or not ready."
+    )
 
 
 def test_an_action_that_the_policy_confirms_is_advised_with_its_new_start(world: World) -> None:

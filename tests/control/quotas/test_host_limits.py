@@ -27,7 +27,7 @@ def test_a_job_waits_for_cpus_and_says_whose_limit_that_is_and_the_tree_counts_w
     why = reason_of(world, second if state(second) == "queued" else first)
     name = RAISED_BY[where][0]
     assert why["reason"] == "quota_cpus"
-    assert why["sentence"].startswith(f"Insufficient quota: pods of {name} request 1 of its 1 CPUs; 1 more would")
+    assert why["sentence"].startswith(f"Insufficient quota: pods of {name} request 1 of its 1 CPU; 1 more would")
     alice = world.cast.client(world.cast.alice)
     tree = alice.get(f"/api/v1/organisations/{world.cast.a.id}/quota-tree").json()
     row = next(row for row in tree["owners"] if row["name"] == name)

@@ -29,7 +29,7 @@ def test_a_second_job_of_a_user_waits_for_cpus_and_another_user_s_starts_and_use
     why = reason_of(world, second)
     assert why["reason"] == "user_quota_cpus"
     assert why["sentence"].startswith(
-        "Limit of a user: pods of bob request 1 of the 1 CPUs that one person may have in A;"
+        "Limit of a user: pods of bob request 1 of the 1 CPU that one person may have in A;"
     )
     (own,) = cast.client(cast.bob).get("/api/v1/user-quotas/mine").json()
     assert (own["max_cpus"], own["max_memory_bytes"]) == (1, GIB)

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.tenants.actions import boost_quota, end_boost, quota_of, set_quota
+from mlhub.tenants.actions import boost_quota, end_boost, quota_of, request_quota, set_quota
 from tests.cast import make_cast
 from tests.control.worlds import World
 
@@ -126,3 +126,55 @@ def test_parts_are_refused_more_than_is_above_them_so_they_overcommit_nothing(wo
     taken = client.patch(f"/api/v1/projects/{cast.project_a.pk}/quota", {"guarantee": 9}, format="json")
     assert (taken.status_code, taken.json()["overcommitted"]) == (200, [])
     assert of_tree(world, cast.root, cast.a) == {"A": [row(9)], "vision": []}
+
+
+def what_if(world: World, user: Any, **question: Any) -> Any:
+    answer = world.cast.client(user).post("/api/v1/what-if", question, format="json")
+    assert answer.status_code == 200, answer.content
+    return answer.json()["overcommitted"]
+
+
+def test_a_question_about_guarantees_says_what_the_cluster_could_not_honour(world: World) -> None:
+    cast = world.cast
+    organisation = str(cast.a.pk)
+    set_quota(cast.b, guarantee=2, actor=cast.root)
+    asked = {"organisation": organisation, "guarantee": 3}
+    assert what_if(world, cast.root, quotas=[asked]) == [row(5)]
+    assert what_if(world, cast.root, quotas=[asked], add_nodes={"gpus": 1}) == []
+    assert what_if(world, cast.root, quotas=[asked | {"guarantee": 2}]) == []
+    assert what_if(world, cast.root, quotas=[{"organisation": organisation, "max_gpus": 1}]) == []
+    set_quota(cast.a, guarantee=2, actor=cast.root)
+    assert what_if(world, cast.root, quotas=[{"organisation": organisation, "extra_guarantee": 2}]) == [row(6)]
+    of_type = {"organisation": organisation, "extra_guarantee_by_type": {TYPE: 5}}
+    assert what_if(world, cast.root, quotas=[of_type]) == [row(9), row(5, gpu_type=TYPE)]
+    assert what_if(world, cast.root, remove_nodes=[Node.objects.order_by("name")[0].name]) == [row(4, gpus=2)]
+    assert quota_of(cast.a).guarantee == 2
+    assert what_if(world, cast.root, quotas=[{"project": str(cast.project_a.pk), "guarantee": 9}]) == []
+
+
+def test_questions_do_not_find_out_what_other_organisations_are_guaranteed(world: World) -> None:
+    """Nor by one number after the other: the answer changes where one's own guarantee is more than the cluster has."""
+    cast = world.cast
+    for others in (None, 1, 4, 9):
+        set_quota(cast.b, guarantee=others, actor=cast.root)
+        for guarantee in range(1, 7):
+            found = what_if(world, cast.alice, quotas=[{"organisation": str(cast.a.pk), "guarantee": guarantee}])
+            assert found == ([] if guarantee <= 4 else [row(None)]), (others, guarantee)
+
+
+def test_a_boost_and_an_approved_request_are_answered_with_the_warning(world: World) -> None:
+    cast = world.cast
+    set_quota(cast.a, guarantee=3, actor=cast.root)
+    ends_at = (timezone.now() + timedelta(hours=1)).isoformat()
+    client = cast.client(cast.root)
+    path = f"/api/v1/organisations/{cast.a.pk}/quota/boosts"
+    for extra, found in ((1, []), (2, [row(6)])):
+        made = client.post(path, {"extra_guarantee": extra, "ends_at": ends_at}, format="json")
+        assert (made.status_code, made.json()["overcommitted"]) == (201, found), made.content
+    assert "overcommitted" not in read(world, cast.bob, f"organisations/{cast.a.pk}/quota/boosts")[0]
+    asked = request_quota(cast.a, extra_guarantee=1, reason="two papers are due", actor=cast.bob)
+    answered = client.post(f"/api/v1/quota-requests/{asked.pk}/approve", {}, format="json")
+    assert (answered.status_code, answered.json()["overcommitted"]) == (200, [row(7)]), answered.content
+    of_part = request_quota(cast.project_a, extra_guarantee=1, reason="two papers are due", actor=cast.bob)
+    answered = cast.client(cast.alice).post(f"/api/v1/quota-requests/{of_part.pk}/approve", {}, format="json")
+    assert (answered.status_code, answered.json()["overcommitted"]) == (200, []), answered.content

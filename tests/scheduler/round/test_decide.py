@@ -141,7 +141,7 @@ def test_memory_of_a_node_is_a_limit(policy: str) -> None:
     case = cluster(gpus=4, memory_bytes=10 * GIB).running(job("a", gpus=1, memory_per_worker_bytes=8 * GIB))
     plan = case.waiting(job("b", gpus=1, memory_per_worker_bytes=4 * GIB)).decide(policy)
     assert plan.of("b").explanations[0].sentence == (
-        "Pending: no node with a free GPU has 1 CPUs and 4.0 GiB of memory left."
+        "Pending: no node with a free GPU has 1 CPU and 4.0 GiB of memory left."
     )
 
 

@@ -44,7 +44,7 @@ export function uploadResumably<T>(request: Request, onProgress: OnProgress): Up
         metadata: { filename: file.name, project },
         storeFingerprintForResuming: false,
         onBeforeRequest: (sent) => sent.setHeader("X-CSRFToken", csrfToken()),
-        onUploadUrlAvailable: () => rememberUpload(fingerprint(file, project), idOf(started)),
+        onUploadUrlAvailable: () => rememberUpload(fingerprint(file, project), idOf(started), location.pathname),
         onShouldRetry: (error) => isWorthRetrying(error),
         onProgress,
         onError: (error) => reject(problemOf(error)),

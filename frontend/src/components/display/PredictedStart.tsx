@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
-import { clock, useNow } from "@/lib/time";
+import { clockRange, useNow } from "@/lib/time";
 
 interface Props {
   /** The median. */
@@ -19,7 +19,7 @@ export function PredictedStart({ at, p90 }: Props) {
   if (start === null) return <>{t`not known`}</>;
   return (
     <>
-      <PredictedTime at={start} /> ({p90 === null ? clock(start) : `${clock(start)}–${clock(p90)}`})
+      <PredictedTime at={start} /> ({clockRange(start, p90)})
     </>
   );
 }

@@ -19,6 +19,8 @@ interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
   title: string;
   subtitle: string;
   actions: ReactNode;
+  /** Above everything else of the page. */
+  notice?: ReactNode;
   /** A project's id; undefined: all. */
   project: string | undefined;
   onProject: (id: string) => void;
@@ -26,11 +28,12 @@ interface Props<T> extends Omit<PagedTableProps<T>, "label"> {
   search?: ReactNode;
 }
 
-export function CatalogPage<T>({ title, subtitle, actions, project, onProject, search, ...table }: Props<T>) {
+export function CatalogPage<T>({ title, subtitle, actions, notice, project, onProject, search, ...table }: Props<T>) {
   const offered = useQuery(choicesQuery(projectChoices())).data?.results ?? [];
   const hasChoice = offered.length > 1 || project !== undefined;
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
+      {notice}
       {(search !== undefined || hasChoice) && (
         <Group gap="xs">
           {search}

@@ -9,6 +9,7 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
 import { NewDataset } from "@/features/datasets/NewDataset";
@@ -23,6 +24,7 @@ export function DatasetsPage() {
       title={t`Datasets`}
       subtitle={t`What jobs learn from. Each upload is inspected before it can be used.`}
       actions={<NewDataset />}
+      notice={<UnfinishedUploads catalogue="datasets" />}
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(datasetsQuery(filters))}

@@ -126,10 +126,10 @@ function usersOf({ used_by, n_versions }: Environment): ReactNode {
     <>
       {used_by.map(({ id, number, model }, index) => (
         <span key={id}>
-          {index > 0 && ", "}
           <TextLink to={`/models/${model.id}?version=${id}`}>
             {t`${model.name} v${number}`}
           </TextLink>
+          {index < used_by.length - 1 && ", "}
         </span>
       ))}
       {rest > 0 && t` and ${rest} more`}

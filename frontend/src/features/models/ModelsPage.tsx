@@ -9,6 +9,7 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
 import { NewModel } from "@/features/models/NewModel";
@@ -23,6 +24,7 @@ export function ModelsPage() {
       title={t`Models`}
       subtitle={t`The code that jobs train, and what training made of it.`}
       actions={<NewModel />}
+      notice={<UnfinishedUploads catalogue="models" />}
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(modelsQuery(filters))}

@@ -5,6 +5,7 @@ import { Trans } from "@lingui/react/macro";
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Effect, WhatIfAnswer } from "@/api/types";
+import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { DECISIONS } from "@/domain/scheduling/decision";
@@ -42,6 +43,7 @@ export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
           ))}
         </ScrollTable>
       )}
+      <OvercommittedAlert found={answer.overcommitted} isSupposed />
       <Text size="xs" c="dimmed">
         <Trans>
           The policy {answer.policy} simulated {plural(answer.n_jobs, { one: "# job", other: "# jobs" })} with and without the change, in{" "}

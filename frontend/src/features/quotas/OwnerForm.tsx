@@ -115,7 +115,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
           onType={(budgets) => type({ budgets })}
           errorOf={errorOf}
         />
-        {preview.data && <ImpactAlert effects={preview.data.effects} />}
+        {preview.data && <ImpactAlert answer={preview.data} />}
         {isConflict ? (
           <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
         ) : (

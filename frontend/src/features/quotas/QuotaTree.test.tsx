@@ -221,7 +221,7 @@ describe("The tree of quotas", () => {
     server.use(
       http.post("/api/v1/what-if", async ({ request }) => {
         received.push(await request.json());
-        return HttpResponse.json({ policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [effect] });
+        return HttpResponse.json({ policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [effect], overcommitted: [] });
       }),
       http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
         received.push(await request.json());

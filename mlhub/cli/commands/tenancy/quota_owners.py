@@ -38,20 +38,23 @@ def owner_of(session: Session, name: str) -> dict[str, Any]:
     )
 
 
-def note_overcommitments(session: Session, found: Iterable[dict[str, Any]]) -> None:
-    """Says, each once, which guarantees the cluster could not honour for all organisations at once."""
-    for sentence in dict.fromkeys(map(_overcommitment, found)):
+def note_overcommitments(session: Session, found: Iterable[dict[str, Any]], *, are: str = "are") -> None:
+    """Says, each once, which guarantees the cluster could not honour for all organisations at once.
+
+    are: "would be" in the answer to a question, where nothing is set.
+    """
+    for sentence in dict.fromkeys(_overcommitment(row, are) for row in found):
         session.output.note(f"Warning: {sentence}")
 
 
-def _overcommitment(row: dict[str, Any]) -> str:
+def _overcommitment(row: dict[str, Any], are: str) -> str:
     what = f"GPUs of type {row['gpu_type']}" if row["gpu_type"] else "GPUs"
     if row["guaranteed"] is None:
         return (
-            f"organisations are guaranteed more {what} in sum than the {row['gpus']} that the cluster has, so a "
+            f"organisations {are} guaranteed more {what} in sum than the {row['gpus']} that the cluster has, so a "
             "guarantee may not be met in full. Administrators of the platform can lower guarantees or add nodes."
         )
     return (
-        f"organisations are guaranteed {row['guaranteed']} {what} in sum, and the cluster has {row['gpus']}: not all "
+        f"organisations {are} guaranteed {row['guaranteed']} {what} in sum, and the cluster has {row['gpus']}: not all "
         "can be honoured at once. Lower a guarantee, or add nodes."
     )

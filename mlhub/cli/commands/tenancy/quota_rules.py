@@ -146,7 +146,7 @@ def types_of(texts: list[str]) -> dict[str, int]:
 def preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
     """What the scheduler would decide now, with the rules as they are and as they would be."""
     wish = {key: value for key, value in rules.items() if key not in NOT_PREVIEWED}
-    found: dict[str, Any] = {"effects": []}
+    found: dict[str, Any] = {"effects": [], "overcommitted": []}
     if wish:
         found = session.api.post("/what-if", quotas=[{owner["kind"]: owner["id"], **wish}])
     columns: dict[str, Any] = {
@@ -162,6 +162,7 @@ def preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> N
     elif found["effects"]:
         session.output.rows(found["effects"], columns)
     session.output.note(f"{impact_sentence(found['effects'])} Nothing was changed.")
+    note_overcommitments(session, found["overcommitted"], are="would be")
 
 
 def impact_sentence(effects: list[dict[str, Any]]) -> str:

@@ -131,8 +131,7 @@ def boost(
     else:
         session.output.line(made["id"])
         session.output.note(f"{owner['name']} is boosted; it ends {until(made['ends_at'])}.")
-    if owner["kind"] == "organisation":
-        note_overcommitments(session, session.api.get(f"/organisations/{owner['id']}/quota")["overcommitted"])
+    note_overcommitments(session, made["overcommitted"])
 
 
 @quota.command("end-boost")
@@ -226,8 +225,9 @@ def approve(
         given["extra_gpus_by_type"] = types_of(gpus_of_type)
     if guarantee_of_type:
         given["extra_guarantee_by_type"] = types_of(guarantee_of_type)
-    session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
+    answered = session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
     session.output.note("The request is approved.")
+    note_overcommitments(session, answered["overcommitted"])
 
 
 @quota.command()

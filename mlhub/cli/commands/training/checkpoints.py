@@ -44,13 +44,14 @@ def fork(
     context: typer.Context,
     job: JobArgument,
     step: StepArgument,
+    name: Annotated[str | None, typer.Option(help="The name of the new job.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as epochs=20.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
 ) -> None:
     """Submit a job again, from the weights of a checkpoint."""
     session = session_of(context)
     job_id = _id(session, job)
-    body = job_file.with_changes({}, changes or [])
+    body = job_file.with_changes({} if name is None else {"name": name}, changes or [])
     made = session.api.post(f"/jobs/{job_id}/fork", checkpoint=_one(session, job_id, step)["id"], **body)
     submitted(session, made)
     if follow:

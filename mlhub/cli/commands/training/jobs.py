@@ -71,15 +71,16 @@ def why(context: typer.Context, job: JobArgument) -> None:
         return
     line = session.output.line
     line(answer["headline"])
-    for explanation in answer["explanations"]:
-        line(f"  - {explanation['sentence']}")
+    sentences = [explanation["sentence"] for explanation in answer["explanations"]]
+    for sentence in sentences if sentences != [answer["headline"]] else []:
+        line(f"  - {sentence}")
     if answer["place"] is not None:
         line(f"Place in the queue: {answer['place']}.")
     if answer["predicted_start_at"] and answer["state"] == "queued":
         line(f"Predicted start: {predicted(answer['predicted_start_at'])}.")
     if answer["predicted_finish_at"]:
-        latest = predicted(answer["predicted_finish_p90_at"])
-        line(f"Predicted finish: {predicted(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
+        finish, latest = (predicted(answer[name]) for name in ("predicted_finish_at", "predicted_finish_p90_at"))
+        line(f"Predicted finish: {finish}" + (f"; P90: {latest}." if latest and latest != finish else "."))
     if answer["analysis"]:
         for text in analysis_lines(answer["analysis"]):
             line(text)
@@ -100,7 +101,8 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         start = "in the next round" if is_now else until(action["start_at"])
         finish = "any moment now" if is_past(action["finish_at"]) else until(action["finish_at"])
         effect = f"starts {start}" if action["start_at"] else f"finishes {finish}"
-        cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
+        n = action["n_delayed"]
+        cost = f"{n} jobs end later" if n > 1 else "1 job ends later" if n else "no other job ends later"
         # of a quota the sentence says who can
         whose = " (an administrator may)" if action["by"] == "administrator" and not action["tenant"] else ""
         lines.append(f"Would help: {action['sentence']}{whose} It {effect}{gain}; {cost}.")
@@ -191,12 +193,13 @@ def resume(context: typer.Context, jobs: Annotated[list[str], typer.Argument(hel
 def clone(
     context: typer.Context,
     job: JobArgument,
+    name: Annotated[str | None, typer.Option(help="The name of the new job.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as epochs=20.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
 ) -> None:
     """Submit a job again, with changes."""
     session = session_of(context)
-    body = job_file.with_changes({}, changes or [])
+    body = job_file.with_changes({} if name is None else {"name": name}, changes or [])
     made = session.api.post(f"/jobs/{found(session.api, 'jobs', job)['id']}/clone", **body)
     submitted(session, made)
     if follow:

@@ -103,13 +103,15 @@ def extend_study(
 def clone_study(
     context: typer.Context,
     name: StudyArgument,
+    new_name: Annotated[str | None, typer.Option("--name", help="The name of the new study.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as max_trials=50.")] = None,
 ) -> None:
     """Create a study like another one, but for some changes, and print its id."""
     session = session_of(context)
     one = _one(session, name)
     has_values = any(change.startswith("space.") for change in changes or [])  # of one of its hyperparameters
-    body = with_changes({"space": one["space"]} if has_values else {}, changes or [])
+    body = {} if new_name is None else {"name": new_name}
+    body = with_changes(body | ({"space": one["space"]} if has_values else {}), changes or [])
     made = session.api.post(f"/studies/{one['id']}/clone", **body)
     session.output.note(f"Created: {made['name']}, {made['algorithm']}, at most {made['most_trials']} trials.")
     session.output.line(made["id"])

@@ -106,17 +106,18 @@ def _books(owners: Sequence[_Owner], boosts: Sequence[QuotaBoost]) -> Iterator[t
 
 
 def _error(found: Excess, books: _Books, *, names: dict[UUID, str], field: str, now: datetime) -> InvalidInputError:
+    gpus = books.gpus if found.needed != 1 else books.gpus.replace("GPUs", "GPU", 1)
+    needed = f"{found.needed} {gpus}"
     at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost ends"
     if found.above is None:
         return InvalidInputError(
-            f"With its boosts {names[found.owner]} would be guaranteed {found.needed} {books.gpus} {at}, and may never "
+            f"With its boosts {names[found.owner]} would be guaranteed {needed} {at}, and may never "
             f"use more than {found.there}.",
             field=field,
             remedy=f"Guarantee fewer, or raise its {books.limit} for as long.",
         )
     return InvalidInputError(
-        f"With boosts, parts of {names[found.above]} would be guaranteed {found.needed} {books.gpus} {at}, and it has "
-        f"{found.there}.",
+        f"With boosts, parts of {names[found.above]} would be guaranteed {needed} {at}, and it has {found.there}.",
         field=field,
         remedy=f"Guarantee fewer, end earlier, or have the guarantee of {names[found.above]} raised for as long.",
     )

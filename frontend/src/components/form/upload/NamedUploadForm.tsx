@@ -3,15 +3,18 @@
 import { t } from "@lingui/core/macro";
 import { Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { useSearchParams } from "react-router";
 
 import { stemOf } from "@/lib/filenames";
 
 import { ProjectSelect, useUsableProject } from "@/components/form/choice/ProjectSelect";
+import { UPLOAD_TO } from "@/components/form/upload/UnfinishedUploads";
 import { UploadForm, type UploadFormProps } from "@/components/form/upload/UploadForm";
 
 /** The name is the file's until another is typed, the project the first until another is chosen. */
-export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete" | "project">) {
-  const [chosenProject, setChosenProject] = useState("");
+export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "lacking" | "project">) {
+  const [search] = useSearchParams();
+  const [chosenProject, setChosenProject] = useState(search.get(UPLOAD_TO) ?? "");
   const [typedName, setTypedName] = useState<string>();
   const [description, setDescription] = useState("");
   const name = typedName ?? (fields.file ? stemOf(fields.file.name) : "");
@@ -22,7 +25,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
       {...upload}
       fields={{ ...fields, name: name.trim(), project, description: description.trim() }}
       project={project}
-      isComplete={project !== undefined && name.trim() !== ""}
+      lacking={project === undefined ? t`Make or choose a project first.` : name.trim() === "" ? t`Give it a name first.` : ""}
     >
       {(sending) => (
         <>

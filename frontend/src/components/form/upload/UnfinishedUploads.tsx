@@ -3,21 +3,31 @@
 import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useSyncExternalStore } from "react";
+import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { begunUploads, forgetUpload } from "@/lib/begunUploads";
+import { forgetUpload, onUploadsChanged, pagesOfUploads, storedUploads } from "@/lib/begunUploads";
 import { bytes } from "@/lib/quantities";
 
-const KEY = ["uploads"];
+export const unfinishedUploadsKey = ["uploads"];
+/** In the address of a page: its dialogue for uploads is open, for this project. */
+export const UPLOAD_TO = "upload";
 
-export function UnfinishedUploads({ project }: { project: string | undefined }) {
+interface Props {
+  /** Only those to this project. */
+  project?: string | undefined;
+  /** Only those that were begun on pages of this catalogue, with a way to go on, where there is no form to do so. */
+  catalogue?: "datasets" | "models";
+}
+
+export function UnfinishedUploads({ project, catalogue }: Props) {
   const queries = useQueryClient();
-  const [begun] = useState(() => new Set(Object.values(begunUploads())));
+  const pages = pagesOfUploads(useSyncExternalStore(onUploadsChanged, storedUploads));
   const { data } = useQuery({
-    queryKey: KEY,
+    queryKey: unfinishedUploadsKey,
     queryFn: () => unwrap(api.GET("/api/v1/uploads")),
-    enabled: begun.size > 0,
+    enabled: Object.keys(pages).length > 0,
     staleTime: 0,
   });
   const discard = useMutation({
@@ -25,33 +35,55 @@ export function UnfinishedUploads({ project }: { project: string | undefined }) 
       await unwrap(api.DELETE("/api/v1/uploads/{id}", { params: { path: { id } } }));
       forgetUpload(id);
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: KEY }),
+    onSettled: () => queries.invalidateQueries({ queryKey: unfinishedUploadsKey }),
   });
   const unfinished = (data?.results ?? []).filter(
-    (one) => begun.has(one.id) && (project === undefined || one.project.id === project),
+    ({ id, project: to }) =>
+      pages[id] !== undefined &&
+      (project === undefined || to.id === project) &&
+      (catalogue === undefined || catalogueOf(pages[id]) === catalogue),
   );
   if (unfinished.length === 0) return null;
   return (
     <Alert title={t`Not sent to the end`} color="blue">
       <Stack gap="xs">
-        {unfinished.map(({ id, filename, offset_bytes, length_bytes }) => (
+        {unfinished.map(({ id, filename, offset_bytes, length_bytes, project: to }) => (
           <Group key={id} justify="space-between">
             <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-              {t`${filename}: ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived. Choose the same file or folder again to go on.`}
+              {catalogue === undefined
+                ? t`${filename}: ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived. Choose the same file or folder again to go on.`
+                : t`${filename} (${to.name}): ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived.`}
             </Text>
-            <Button
-              size="compact-sm"
-              variant="subtle"
-              color="gray"
-              aria-label={t`Discard ${filename}`}
-              loading={discard.isPending}
-              onClick={() => discard.mutate(id)}
-            >
-              {t`Discard`}
-            </Button>
+            <Group gap="xs">
+              {catalogue !== undefined && (
+                <Button
+                  size="compact-sm"
+                  variant="default"
+                  component={Link}
+                  to={{ pathname: pages[id] || `/${catalogue}`, search: `?${UPLOAD_TO}=${to.id}` }}
+                  aria-label={t`Resume ${filename}`}
+                >
+                  {t`Resume`}
+                </Button>
+              )}
+              <Button
+                size="compact-sm"
+                variant="subtle"
+                color="gray"
+                aria-label={t`Discard ${filename}`}
+                loading={discard.isPending && discard.variables === id}
+                onClick={() => discard.mutate(id)}
+              >
+                {t`Discard`}
+              </Button>
+            </Group>
           </Group>
         ))}
       </Stack>
     </Alert>
   );
+}
+
+function catalogueOf(page: string): "datasets" | "models" {
+  return page.startsWith("/models") ? "models" : "datasets";
 }

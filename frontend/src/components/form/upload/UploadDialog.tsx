@@ -2,10 +2,13 @@
 // A button, and the dialogue it opens, with a form that uploads something.
 import { Button, Skeleton } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, Suspense } from "react";
+import { useSearchParams } from "react-router";
 
 import { Icon } from "@/components/display/Icon";
 import { Dialog } from "@/components/form/Dialog";
+import { UPLOAD_TO, unfinishedUploadsKey } from "@/components/form/upload/UnfinishedUploads";
 
 /** Of the form until its code has arrived. */
 const FORM_HEIGHT = 480;
@@ -20,7 +23,25 @@ interface Props {
 }
 
 export function UploadDialog({ label, isMain = false, children }: Props) {
-  const [isOpen, { open, close }] = useDisclosure(false);
+  const [isOpenedHere, { open, close: closeHere }] = useDisclosure(false);
+  const [search, setSearch] = useSearchParams();
+  const queries = useQueryClient();
+  const isOpen = isOpenedHere || search.has(UPLOAD_TO);
+
+  function close() {
+    closeHere();
+    if (search.has(UPLOAD_TO)) {
+      setSearch(
+        (known) => {
+          known.delete(UPLOAD_TO);
+          return known;
+        },
+        { replace: true },
+      );
+    }
+    void queries.invalidateQueries({ queryKey: unfinishedUploadsKey }); // what was left is shown on the page
+  }
+
   const isPhone = useMediaQuery("(max-width: 48em)");
   return (
     <>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a file with its fields, shows the progress, and shows what was refused. The fields are the caller's.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode, SubmitEvent } from "react";
 
@@ -9,6 +9,7 @@ import { Problem } from "@/api/client";
 import { useUpload } from "@/api/uploads/useUpload";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
+import { SubmitLine } from "@/components/form/upload/SubmitLine";
 import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { UploadProgress } from "@/components/form/upload/UploadProgress";
 
@@ -27,18 +28,20 @@ export interface UploadFormProps<T> {
   /** First words of the keys of the queries that the upload changes. */
   touches: readonly string[];
   onUploaded: (answer: T) => void;
-  /** Whether all but the file is there. */
-  isComplete?: boolean;
+  /** What besides the file has to be given first, as a sentence; "": nothing. */
+  lacking?: string;
   children: (sending: Sending) => ReactNode;
 }
 
 export function UploadForm<T>(props: UploadFormProps<T>) {
-  const { path, fields, project, touches, onUploaded, isComplete = true, children } = props;
+  const { path, fields, project, touches, onUploaded, lacking = "", children } = props;
   const queries = useQueryClient();
   const { send, cancel, transfer, isPaused, pausing, isSending, error } = useUpload<T>((answer) => {
     for (const name of touches) void queries.invalidateQueries({ queryKey: [name] });
     onUploaded(answer);
   });
+
+  const missing = lacking || (fields.file ? "" : t`Choose a file first.`);
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
@@ -52,11 +55,7 @@ export function UploadForm<T>(props: UploadFormProps<T>) {
         {children({ isDisabled: isSending, problem: error instanceof Problem ? error : undefined })}
         <ProblemAlert error={error} atFields={Object.keys(fields)} />
         {isSending && <UploadProgress transfer={transfer} isPaused={isPaused} pausing={pausing} onCancel={cancel} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={isSending} disabled={!fields.file || !isComplete}>
-            {t`Upload`}
-          </Button>
-        </Group>
+        <SubmitLine label={t`Upload`} missing={missing} isSending={isSending} />
       </Stack>
     </form>
   );

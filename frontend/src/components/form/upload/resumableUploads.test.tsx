@@ -118,6 +118,58 @@ describe("a large file", () => {
     expect(upload.nBegun).toBe(0);
   });
 
+  it("is named on the page until it is resumed with its project, or discarded", async () => {
+    const other = { ...project(), id: "01a20794-ec3a-7e2c-b0af-c1653e1a2b77", name: "Speech" };
+    rememberUpload(fingerprint(FILE, other.id), ID, "/datasets");
+    upload.offset = 8 * MIB;
+    const begun = { id: ID, filename: FILE.name, offset_bytes: upload.offset, length_bytes: FILE.size, project: other };
+    server.use(
+      answers("/api/v1/uploads", () => page(upload.isRemoved ? [] : [begun as unknown as ResumableUpload])),
+      answers("/api/v1/projects", page([project(), other])),
+      answers("/api/v1/projects/:id", other),
+    );
+    const { user } = renderPage("/datasets");
+    expect(await screen.findByText("digits.csv (Speech): 8 MiB of 9 MiB have arrived.")).toBeVisible();
+    await user.click(screen.getByRole("link", { name: "Resume digits.csv" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(await dialog.findByText(/Choose the same file or folder again/)).toBeVisible();
+    expect(await dialog.findByRole("combobox", { name: "Project" })).toHaveValue("Speech (Acme)");
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.pieces).toEqual([[8 * MIB, MIB]]);
+  });
+
+  it("is shown on the page of models if it was begun there, and on no other one", async () => {
+    rememberUpload(fingerprint(FILE, project().id), ID, "/models");
+    const begun = { id: ID, filename: FILE.name, offset_bytes: 0, length_bytes: FILE.size, project: project() };
+    server.use(
+      answers("/api/v1/uploads", () => page(upload.isRemoved ? [] : [begun as unknown as ResumableUpload])),
+      answers("/api/v1/models", page([])),
+    );
+    const { user } = renderPage("/models");
+    await user.click(await screen.findByRole("button", { name: "Discard digits.csv" }));
+    await waitFor(() => expect(screen.queryByText(/have arrived/)).not.toBeInTheDocument());
+    expect([upload.isRemoved, begunUploads()]).toEqual([true, {}]);
+  });
+
+  it("says what is still to be given while it cannot be sent", async () => {
+    const { user, dialog } = await chosen();
+    expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Give it a name first.");
+    await user.type(dialog.getByLabelText("Name"), "digits");
+    expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Choose a file first.");
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    expect(dialog.getByRole("button", { name: "Upload" })).toBeEnabled();
+    expect(dialog.getByRole("button", { name: "Upload" })).not.toHaveAccessibleDescription();
+  });
+
+  it("asks for a project where there is none", async () => {
+    server.use(answers("/api/v1/projects", page([])));
+    const { dialog } = await chosen();
+    expect(await dialog.findByText("Make or choose a project first.")).toBeVisible();
+    expect(dialog.getByRole("button", { name: "Upload" })).toBeDisabled();
+  });
+
   it("is removed from the platform when it is cancelled or discarded", async () => {
     rememberUpload(fingerprint(FILE, project().id), ID);
     const begun = { id: ID, filename: FILE.name, offset_bytes: 0, length_bytes: FILE.size, project: project() };

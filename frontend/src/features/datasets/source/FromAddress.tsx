@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms of a new dataset and of a new version whose file the platform fetches from an address.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNavigate } from "react-router";
@@ -10,6 +10,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ProjectSelect, useUsableProject } from "@/components/form/choice/ProjectSelect";
+import { SubmitLine } from "@/components/form/upload/SubmitLine";
 import { type FileValues, NO_FILE, ReadingFields, valuesOf } from "@/features/datasets/upload/FileFields";
 import { AddressFields } from "@/features/datasets/source/AddressFields";
 import { type AddressValues, filenameOf, nameFor, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";
@@ -62,7 +63,7 @@ export function DatasetFromAddress() {
       reading={reading}
       onReading={setReading}
       make={make}
-      isComplete={name.trim() !== "" && project !== ""}
+      lacking={project === "" ? t`Make or choose a project first.` : name.trim() === "" ? t`Give it a name first.` : ""}
     >
       <ProjectSelect may="upload" value={project} onChange={setChosenProject} error={problem?.of("project")} />
       <TextInput
@@ -83,11 +84,12 @@ interface FormProps {
   reading: FileValues;
   onReading: (values: FileValues) => void;
   make: { mutate: () => void; isPending: boolean; error: unknown };
-  isComplete?: boolean;
+  /** What besides the address has to be given first, as a sentence; "": nothing. */
+  lacking?: string;
   children?: ReactNode;
 }
 
-function Form({ address, onAddress, reading, onReading, make, isComplete = true, children }: FormProps) {
+function Form({ address, onAddress, reading, onReading, make, lacking = "", children }: FormProps) {
   const sending = { isDisabled: make.isPending, problem: make.error instanceof Problem ? make.error : undefined };
   const filename = filenameOf(address.uri) || undefined;
 
@@ -103,11 +105,7 @@ function Form({ address, onAddress, reading, onReading, make, isComplete = true,
         <ReadingFields values={reading} onChange={onReading} filename={filename} {...sending} />
         {children}
         <ProblemAlert error={make.error} atFields={["source.uri", "format", "target", "project", "name"]} />
-        <Group justify="flex-end">
-          <Button type="submit" loading={make.isPending} disabled={address.uri.trim() === "" || !isComplete}>
-            {t`Fetch`}
-          </Button>
-        </Group>
+        <SubmitLine label={t`Fetch`} missing={address.uri.trim() === "" ? t`Give an address first.` : lacking} isSending={make.isPending} />
       </Stack>
     </form>
   );

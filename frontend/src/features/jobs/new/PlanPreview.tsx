@@ -9,7 +9,7 @@ import type { JobPreview, JobSubmit } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { number, significant } from "@/lib/quantities";
-import { clock, duration } from "@/lib/time";
+import { clock, duration, laterClock } from "@/lib/time";
 
 import { PlanBars } from "./PlanBars";
 
@@ -89,7 +89,8 @@ function startText(plan: Run, asOf: string): string {
   }
   const start_at = meaningfulStart(plan.start_at, Date.parse(asOf));
   if (start_at === null) return t`It stays pending; when it can start is not known.`;
-  const by = plan.start_p90_at === null ? "" : t` (by ${clock(plan.start_p90_at)} in nine cases of ten)`;
+  const latest = laterClock(plan.start_p90_at, plan.start_at);
+  const by = latest === null ? "" : t` (by ${latest} in nine cases of ten)`;
   return t`It is pending for about ${duration((Date.parse(start_at) - Date.parse(asOf)) / 1000)}${by}.`;
 }
 
@@ -99,7 +100,8 @@ function hasStart(plan: Run, asOf: string): boolean {
 
 function finishText(plan: Run, asOf: string): string {
   if (plan.finish_at === null || !hasStart(plan, asOf)) return "";
-  const p90 = plan.finish_p90_at === null ? "" : t`, by ${clock(plan.finish_p90_at)} in nine cases of ten`;
+  const latest = laterClock(plan.finish_p90_at, plan.finish_at);
+  const p90 = latest === null ? "" : t`, by ${latest} in nine cases of ten`;
   return t`Predicted finish ${clock(plan.finish_at)}${p90}.`;
 }
 

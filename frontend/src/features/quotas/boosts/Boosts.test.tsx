@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 
 import type { QuotaOwner } from "@/api/types";
 import { renderPage } from "@/testing/render";
-import { quota, quotaOwner } from "@/testing/schedulingFixtures";
+import { quota, quotaOwner, whatIfAnswer } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 const BOOST = {
@@ -71,7 +71,7 @@ it("shows first what a boost of a type would do, says what of it cannot be read,
   server.use(
     http.post("/api/v1/what-if", async ({ request }) => {
       asked.push(await request.json());
-      return HttpResponse.json({ basis: "", effects: [], preempted: [] });
+      return HttpResponse.json(whatIfAnswer({ overcommitted: [{ gpu_type: "A100", guaranteed: 9, gpus: 8 }] }));
     }),
     http.post("/api/v1/projects/:id/quota/boosts", async ({ request }) => {
       received.push((await request.json()) as (typeof received)[number]);
@@ -88,6 +88,7 @@ it("shows first what a boost of a type would do, says what of it cannot be read,
   await user.type(screen.getByLabelText("More guaranteed by type"), ": 2");
   await user.click(screen.getByRole("button", { name: "What would happen?" }));
   expect(await screen.findByText("Nothing would change for jobs at present.")).toBeVisible();
+  expect(screen.getByText(/would be guaranteed 9 GPUs of type A100 in sum, and the cluster has 8/)).toBeVisible();
   expect(asked).toMatchObject([{ quotas: [{ project: quotaOwner().id, extra_guarantee_by_type: { A100: 2 } }] }]);
   await user.click(screen.getByRole("button", { name: "Boost until then" }));
   await waitFor(() => expect(received).toMatchObject([{ extra_guarantee: 0, extra_guarantee_by_type: { A100: 2 } }]));

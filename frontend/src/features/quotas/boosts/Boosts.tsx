@@ -134,7 +134,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
             error={errorOf("reason")}
           />
         </SimpleGrid>
-        {preview.data && <ImpactAlert effects={preview.data.effects} />}
+        {preview.data && <ImpactAlert answer={preview.data} />}
         <ProblemAlert error={error} />
         <Group gap="xs">
           <Button

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed limits would do to jobs: a sentence, and each job that is affected with its reason.
+// What changed limits would do: a sentence, each job that is affected with its reason, and guarantees that are too many.
 import { t } from "@lingui/core/macro";
 import { Alert, List, Text } from "@mantine/core";
 
-import type { Effect } from "@/api/types";
+import type { WhatIfAnswer } from "@/api/types";
+import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { impactOf, impactSentence } from "@/features/quotas/changes/impact";
 
-export function ImpactAlert({ effects }: { effects: Effect[] }) {
+export function ImpactAlert({ answer: { effects, overcommitted } }: { answer: WhatIfAnswer }) {
   const { starts, gives, waits } = impactOf(effects);
   return (
-    <Alert color="blue" role="status" title={impactSentence(effects)}>
-      <List size="sm">
-        {[...gives, ...starts, ...waits].map((effect) => (
-          <List.Item key={effect.id}>
-            <Text span size="sm" fw={500}>
-              {effect.name}
-            </Text>{" "}
-            {effect.after?.explanations[0]?.sentence}
-          </List.Item>
-        ))}
-      </List>
-      <Text size="xs" c="dimmed">
-        {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
-      </Text>
-    </Alert>
+    <>
+      <Alert color="blue" role="status" title={impactSentence(effects)}>
+        <List size="sm">
+          {[...gives, ...starts, ...waits].map((effect) => (
+            <List.Item key={effect.id}>
+              <Text span size="sm" fw={500}>
+                {effect.name}
+              </Text>{" "}
+              {effect.after?.explanations[0]?.sentence}
+            </List.Item>
+          ))}
+        </List>
+        <Text size="xs" c="dimmed">
+          {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
+        </Text>
+      </Alert>
+      <OvercommittedAlert found={overcommitted} isSupposed />
+    </>
   );
 }

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 
 import type { QuotaRequest } from "@/api/types";
 import { renderPage } from "@/testing/render";
-import { quota, quotaOwner } from "@/testing/schedulingFixtures";
+import { quota, quotaOwner, whatIfAnswer } from "@/testing/schedulingFixtures";
 import { answers, server } from "@/testing/server";
 
 const REQUEST: QuotaRequest = {
@@ -65,6 +65,36 @@ it("lets an admin approve, or refuse with a reason", async () => {
   await user.type(row.getByLabelText("Answer to bob"), "nothing is left");
   await user.click(row.getByRole("button", { name: "Refuse" }));
   await waitFor(() => expect(sent.at(-1)).toEqual(["refuse", { note: "nothing is left" }]));
+});
+
+it("shows an admin first what an approval would do", async () => {
+  const asked: unknown[] = [];
+  serve(true, [REQUEST]);
+  server.use(
+    http.post("/api/v1/what-if", async ({ request }) => {
+      asked.push(await request.json());
+      return HttpResponse.json(whatIfAnswer({ overcommitted: [{ gpu_type: "", guaranteed: null, gpus: 8 }] }));
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  const row = within(await screen.findByRole("group", { name: "Request of bob for Vision" }));
+  await user.click(row.getByRole("button", { name: "What would happen?" }));
+  expect(await row.findByText("Nothing would change for jobs at present.")).toBeVisible();
+  expect(row.getByText(/This guarantee alone would be more than the 8 GPUs of the cluster/)).toBeVisible();
+  const extras = { extra_guarantee: 2, extra_guarantee_by_type: { A100: 1 }, extra_max_gpus: 0, extra_gpus_by_type: {} };
+  expect(asked).toEqual([{ quotas: [{ ...extras, project: REQUEST.owner }] }]);
+});
+
+it("says of what was approved until a time that this is over", async () => {
+  const request = { ...REQUEST, state: "approved" as const, answered_by: "alice" };
+  serve(false, [
+    { ...request, ends_at: new Date(Date.now() - 300_000).toISOString() },
+    { ...request, id: "00000000-0000-7000-8000-0000000000c9", ends_at: new Date(Date.now() + 330_000).toISOString() },
+  ]);
+  renderPage("/quotas");
+  const [over, inEffect] = await screen.findAllByRole("group", { name: "Request of bob for Vision" });
+  expect(over).toHaveTextContent("ended 5 min ago");
+  expect(inEffect).toHaveTextContent("ends in 5 min");
 });
 
 it("shows answers to all, and buttons only to who may decide", async () => {

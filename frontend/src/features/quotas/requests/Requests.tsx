@@ -16,8 +16,10 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import type { BadgeColor } from "@/domain/states/badgeColor";
 import type { StateSign } from "@/domain/states/stateSign";
+import { ImpactAlert } from "@/features/quotas/changes/ImpactAlert";
 import { addedText } from "@/features/quotas/boosts/AmountFields";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
+import { useNow } from "@/lib/time";
 
 interface Props {
   organisationId: string;
@@ -65,13 +67,7 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
           {request.owner_name}: {addedText(request)}
         </Text>
         <Text size="sm" c="dimmed">
-          {request.ends_at === null ? (
-            t`for good`
-          ) : (
-            <Trans>
-              ends <RelativeTime at={request.ends_at} />
-            </Trans>
-          )}
+          <Until at={request.ends_at} />
         </Text>
       </Group>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
@@ -88,6 +84,20 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
   );
 }
 
+function Until({ at }: { at: string | null }) {
+  const now = useNow(10);
+  if (at === null) return <>{t`for good`}</>;
+  return Date.parse(at) > now ? (
+    <Trans>
+      ends <RelativeTime at={at} />
+    </Trans>
+  ) : (
+    <Trans>
+      ended <RelativeTime at={at} />
+    </Trans>
+  );
+}
+
 function Decision({ request }: { request: QuotaRequest }) {
   const [note, setNote] = useState("");
   const reload = useReload(request.organisation);
@@ -95,6 +105,9 @@ function Decision({ request }: { request: QuotaRequest }) {
   const approve = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/approve", { ...path, body: { note } })),
     onSettled: reload,
+  });
+  const preview = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [hypotheticalQuota(request)] } })),
   });
   const refuse = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/refuse", { ...path, body: { note } })),
@@ -112,6 +125,9 @@ function Decision({ request }: { request: QuotaRequest }) {
           value={note}
           onChange={(event) => setNote(event.currentTarget.value)}
         />
+        <Button size="xs" variant="default" loading={preview.isPending} onClick={() => preview.mutate()}>
+          {t`What would happen?`}
+        </Button>
         <Button size="xs" loading={approve.isPending} disabled={refuse.isPending} onClick={() => approve.mutate()}>
           {t`Approve`}
         </Button>
@@ -125,9 +141,17 @@ function Decision({ request }: { request: QuotaRequest }) {
           {t`Refuse`}
         </Button>
       </Group>
-      <ProblemAlert error={approve.error ?? refuse.error} />
+      {preview.data && <ImpactAlert answer={preview.data} />}
+      <ProblemAlert error={approve.error ?? refuse.error ?? preview.error} />
     </>
   );
+}
+
+/** What approving it would add, from now on. */
+function hypotheticalQuota(request: QuotaRequest) {
+  const { extra_guarantee, extra_guarantee_by_type, extra_max_gpus, extra_gpus_by_type } = request;
+  const extras = { extra_guarantee, extra_guarantee_by_type, extra_max_gpus, extra_gpus_by_type };
+  return { ...extras, [request.owner_kind]: request.owner };
 }
 
 function Withdrawal({ request }: { request: QuotaRequest }) {

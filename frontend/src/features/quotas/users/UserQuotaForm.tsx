@@ -93,7 +93,7 @@ export function UserQuotaForm({ owner, organisationId, quota, user, onDone }: Pr
           onType={(budgets) => type({ budgets })}
           errorOf={(field) => problem?.of(field)}
         />
-        {preview.data && <ImpactAlert effects={preview.data.effects} />}
+        {preview.data && <ImpactAlert answer={preview.data} />}
         {problem?.status === 409 ? (
           <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
         ) : (

@@ -64,7 +64,7 @@ export function FanPicture({ fan, width, height }: { fan: Fan; width: number; he
       )}
       <path d={path} className={classes.past} />
       {fan.first_ms !== null && fan.first_ms >= fan.from_ms && (
-        <path d={`M${x(fan.first_ms) - 5} ${TOP - 9}h10l-5 9z`} className={classes.first}>
+        <path d={`M${x(fan.first_ms) - 5} ${TOP - 6}h10l-5 6z`} className={classes.first}>
           <title>{t`First prediction`}</title>
         </path>
       )}

@@ -55,7 +55,8 @@ function caption(fan: Fan): string {
   const last = t`Latest ${number(fan.past.at(-1)?.value)}.`;
   if (fan.p50_ms === null) return last;
   const clocked = (ms: number) => clock(new Date(ms).toISOString());
-  const p90 = fan.p90_ms === null ? "" : t`, by ${clocked(fan.p90_ms)} in nine cases of ten`;
+  const latest = fan.p90_ms === null || clocked(fan.p90_ms) === clocked(fan.p50_ms) ? null : clocked(fan.p90_ms);
+  const p90 = latest === null ? "" : t`, by ${latest} in nine cases of ten`;
   const first = fan.first_ms === null ? "" : t` First prediction: ${clocked(fan.first_ms)}.`;
   const beyond = fan.future.length > 0 ? t` The hatched part extrapolates the curve by a power law.` : "";
   return t`${last} Predicted finish ${clocked(fan.p50_ms)}${p90}.${first}${beyond}`;

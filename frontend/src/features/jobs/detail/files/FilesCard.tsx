@@ -45,8 +45,8 @@ export function FilesCard({ job }: { job: JobDetail }) {
                   {name}
                 </Anchor>
               </Table.Td>
-              <Table.Td>{bytes(size_bytes)}</Table.Td>
-              <Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>{bytes(size_bytes)}</Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
                 <RelativeTime at={at} />
               </Table.Td>
               <Table.Td>

@@ -11,7 +11,7 @@ import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { isMoving, isOver } from "@/domain/states/jobState";
 import { number, percent, significant } from "@/lib/quantities";
-import { clock, duration, shortDuration } from "@/lib/time";
+import { clock, clockRange, duration, shortDuration } from "@/lib/time";
 
 /** stateBar: what it did so far, below how far it is. cols: of its facts, where there is room. */
 export function JobProgress({ job, stateBar, cols = 5 }: { job: Job; stateBar?: ReactNode; cols?: number }) {
@@ -73,7 +73,7 @@ function Finish({ job }: { job: Job }) {
   if (p50 === null) return <>{t`not known`}</>;
   return (
     <>
-      <PredictedTime at={p50} /> ({p90 === null ? clock(p50) : `${clock(p50)}–${clock(p90)}`})
+      <PredictedTime at={p50} /> ({clockRange(p50, p90)})
     </>
   );
 }
