@@ -14,6 +14,8 @@ export interface ChoiceValues {
   uses: Record<string, string>;
   /** By the column's name: indicator, fill or drop. */
   missing: Record<string, string>;
+  /** By the column's name, of CSV: point, comma or AUTOMATIC. */
+  numbers: Record<string, string>;
 }
 
 export const USES = [
@@ -40,20 +42,23 @@ export function valuesOf(options: unknown, schema: unknown): ChoiceValues {
     target: typeof given.target === "string" ? given.target : found,
     uses: { ...words(given.types), ...Object.fromEntries(ignored.map((name) => [name, IGNORED])) },
     missing: words(given.missing),
+    numbers: words(given.numbers),
   };
 }
 
 /** What to send. Of the target only its type counts: it is not left out, and rows without it are. */
-export function choiceOf({ target, uses, missing }: ChoiceValues): ColumnChoice {
+export function choiceOf({ target, uses, missing, numbers }: ChoiceValues): ColumnChoice {
   const used = Object.entries(uses).filter(([, use]) => use !== AUTOMATIC);
   const ignore = used.filter(([name, use]) => use === IGNORED && name !== target).map(([name]) => name);
   const types = Object.fromEntries(used.filter(([, use]) => use !== IGNORED)) as ColumnChoice["types"];
   const treated = Object.entries(missing).filter(([name, how]) => how !== AUTOMATIC && name !== target);
+  const formats = Object.entries(numbers).filter(([name, format]) => format !== AUTOMATIC && uses[name] !== IGNORED);
   return {
     ...(target && { target }),
     ...(ignore.length > 0 && { ignore }),
     ...(types && Object.keys(types).length > 0 && { types }),
     ...(treated.length > 0 && { missing: Object.fromEntries(treated) as ColumnChoice["missing"] }),
+    ...(formats.length > 0 && { numbers: Object.fromEntries(formats) as ColumnChoice["numbers"] }),
   };
 }
 
