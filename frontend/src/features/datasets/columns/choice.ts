@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
 import type { ColumnChoice } from "@/api/types";
+import type { TableStatistics } from "@/features/datasets/columns/statistics";
 
 export const AUTOMATIC = "";
 const IGNORED = "ignore";
@@ -34,9 +35,9 @@ export const MISSING = [
 ];
 
 /** What a version was chosen with; its target may also be one that inspection found. */
-export function valuesOf(options: unknown, schema: unknown): ChoiceValues {
+export function valuesOf(options: unknown, { columns }: TableStatistics): ChoiceValues {
   const given = isRecord(options) ? options : {};
-  const found = isRecord(schema) && typeof schema.target === "string" ? schema.target : "";
+  const found = columns.find(({ role }) => role === "target")?.name ?? "";
   const ignored = Array.isArray(given.ignore) ? given.ignore.map(String) : [];
   return {
     target: typeof given.target === "string" ? given.target : found,

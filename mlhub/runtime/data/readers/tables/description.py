@@ -50,6 +50,7 @@ def describe(
         for profile in profiles:
             profile.is_format_assumed = profile.name in found.assumed
             profile.is_format_open = profile.name in found.open
+            profile.is_format_chosen = profile.name in found.chosen
     batches = partial(read, formats)
     statistics = TableStatistics(profiles, has_formats=delimiter is not None)
     if not has_targets:

@@ -108,16 +108,18 @@ class NumberEvidence:
 @dataclass(frozen=True)
 class FoundFormats:
     """By column. formats: of those that are read by one. assumed: columns whose words could be of the other one, too.
-    open: columns that neither their words, other columns nor the delimiter decide.
+    open: columns that neither their words, other columns nor the delimiter decide. chosen: those that a person decided.
     """
 
     formats: dict[str, str] = field(default_factory=dict)
     assumed: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
+    chosen: set[str] = field(default_factory=set)
 
     def choose(self, name: str, number_format: str) -> None:
         """Takes what a person has chosen for a column in the place of what was found."""
         self.formats[name] = number_format
+        self.chosen.add(name)
         self.assumed.discard(name)
         self.open.discard(name)
 

@@ -40,8 +40,8 @@ class ColumnProfile:
     """raw: what the file stores (values.raw_type). minimum, maximum: bounds of numbers, or of dates in seconds.
 
     date_formats: those that every word so far is of. n_numeric: values that are numbers, or words that look like one.
-    number_format: by which words are read as numbers. evidence: of formats, of words in a file that may have any; it is
-    collected where no format is given.
+    number_format: by which words are read as numbers; where a person has chosen it, they are numbers. evidence: of
+    formats, of words in a file that may have any; it is collected where no format is given.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ColumnProfile:
         self.name, self.raw = name, column_values.raw_type(kind)
         self.is_fraction = pa.types.is_floating(kind)
         self.number_format = number_format
-        self.is_format_assumed = self.is_format_open = False
+        self.is_format_assumed = self.is_format_open = self.is_format_chosen = False
         self.evidence = NumberEvidence() if collects and self.raw == "word" else evidence
         self._collects = collects
         self.n_rows = self.n_missing = self.n_numeric = 0
@@ -114,7 +114,7 @@ class ColumnProfile:
     def _type_of_words(self) -> str:
         if self.date_formats:
             return "date"
-        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values:
+        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values or (self.is_format_chosen and self.n_numeric):
             return "number"
         n_distinct = self.n_distinct
         if n_distinct is not None and n_distinct <= MAX_CATEGORIES:
