@@ -31,9 +31,7 @@ REMEDIES = {
     "text": "Give a text, or nothing where it is missing.",
     "date": "Give a date such as 2021-03-31, or nothing where it is missing.",
 }
-OF_FORMAT = (
-    "Give a number as the training's file has it, such as {}, or nothing where it is missing; JSON numbers, too."
-)
+OF_FORMAT = "Give a number as the training's file has it, such as {}, a JSON number, or nothing where it is missing."
 ColumnSpec = Mapping[str, Any]
 
 

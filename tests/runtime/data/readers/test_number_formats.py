@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a CSV as many countries write them: found out by column, read alike in training, predictions and exports."""
+"""Numbers of a CSV as countries write them: found out by column, read alike in training, predictions and exports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def values(path: Path, found: InspectionResult, n: int = N) -> np.ndarray:
 
 WAYS: dict[str, tuple[Cells, str, Callable[[int], float]]] = {
     "comma": (lambda i: f"{600 + i},7{i % 10}", "comma", lambda i: 600.7 + i + i % 10 / 100),
-    "comma, groups by points": (lambda i: f"{1 + i}.2{i:02}.345,5", "comma", lambda i: (1 + i) * 1e6 + 200345.5 + i * 1e3),
+    "comma, groups by points": (lambda i: f"{1 + i}.2{i:02}.345,5", "comma",
+                                lambda i: (1 + i) * 1e6 + 200345.5 + i * 1e3),
     "comma, groups by spaces": (lambda i: f"{i + 1} 234,5", "comma", lambda i: (i + 1) * 1000 + 234.5),
     "comma, groups by narrow spaces": (lambda i: f"{i + 1}\u202f234", "comma", lambda i: (i + 1) * 1000 + 234.0),
     "groups by apostrophes": (lambda i: f"{i + 1}'234.5", "point", lambda i: (i + 1) * 1000 + 234.5),
