@@ -153,6 +153,7 @@ def test_what_nothing_decides_is_asked_and_the_answer_counts(tmp_path):
     found = inspected(path)
     assert [problem["column"] for problem in found.problems] == ["it"]
     assert "1,100 is 1100 with a decimal point, 1.1 with a decimal comma" in found.problems[0]["message"]
+    assert "has to be chosen" in column(found)["treatment"]
     assert inspected(path, ignore=["it"]).problems == inspected(path, types={"it": "category"}).problems == []
     for number_format, first in (("comma", 1.1), ("point", 1100.0)):
         chosen = inspected(path, numbers={"it": number_format})

@@ -41,6 +41,8 @@ def format_sentences(profile: ColumnProfile) -> list[str]:
         shown = "" if value is None else f": {example} is {value:.15g}"
         doubt = [f"It could be a decimal {other}."] if profile.is_format_assumed else []
         return [f"Read with a decimal {profile.number_format}{shown}.", *doubt, *_contrary(profile)]
+    if profile.is_format_open:
+        return ["How its numbers are read has to be chosen."]
     return _contrary(profile) or _with_unit(profile)
 
 
