@@ -90,7 +90,10 @@ def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
     error, remedy = version["error"], version["error"].get("remedy") or ""
     if version["state"] == "needs_columns":
         name = shlex.quote(version["dataset"]["name"])
-        remedy = f"{remedy}\nThe file is kept: mlhub dataset columns {name} --target COLUMN --ignore COLUMN"
+        options = "--target COLUMN --ignore COLUMN"
+        if "number format" in remedy:
+            options = f"--numbers {shlex.quote(error['field'])}=comma"
+        remedy = f"{remedy}\nThe file is kept: mlhub dataset columns {name} {options}"
     raise CommandError(error["message"], remedy=remedy, code=CommandStatus.REFUSED)
 
 

@@ -18,7 +18,7 @@ from mlhub.tenants.models import User
 from mlhub.tenants.roles import Role
 from mlhub.wire.formats import taking
 
-CHOICES = ("target", "ignore", "types", "missing")
+CHOICES = ("target", "ignore", "types", "missing", "numbers")
 
 
 def choose_columns(version: DatasetVersion, *, actor: User, **choice: Any) -> DatasetVersion:
@@ -81,6 +81,12 @@ def _check(version: DatasetVersion, options: Mapping[str, Any]) -> None:
             f"A dataset of the format {version.format} has no columns to choose.",
             field="target",
             remedy=f"Choose columns of {' and '.join(taking('ignore'))}.",
+        )
+    if options.get("numbers") and version.format not in taking("numbers"):
+        raise InvalidInputError(
+            f"A dataset of the format {version.format} stores numbers as such, so that no format has to be chosen.",
+            field="numbers",
+            remedy=f"Leave numbers out; it is for {' and '.join(taking('numbers'))}.",
         )
     if version.state in (VersionState.FETCHING, VersionState.INSPECTING):
         raise ConflictError("The version is being inspected.", code="not_ready", remedy="Try again when it is ready.")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 TABLE_OPTIONS = ("target", "targets", "ignore", "types", "missing")
+CSV_OPTIONS = (*TABLE_OPTIONS, "numbers")  # the format of numbers by column; other tables store them as numbers
 # as which a table's column may be used; split: not learned from
 COLUMN_TYPES = ("number", "category", "date", "text", "split")
 MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing in a column; the first is the default
@@ -36,7 +37,7 @@ class DatasetFormat:
 
 FORMATS: Mapping[str, DatasetFormat] = {
     "npz": DatasetFormat("NumPy arrays", "npz:READER", (".npz",), options=("targets",)),
-    "csv": DatasetFormat("CSV table", "tables.reader:CSV", (".csv",), options=TABLE_OPTIONS),
+    "csv": DatasetFormat("CSV table", "tables.reader:CSV", (".csv",), options=CSV_OPTIONS),
     "parquet": DatasetFormat("Parquet table", "tables.reader:PARQUET", (".parquet", ".pq"), b"PAR1", TABLE_OPTIONS),
     "json_lines": DatasetFormat("JSON lines", "tables.reader:JSON_LINES", (".jsonl", ".ndjson"), options=TABLE_OPTIONS),
     "image_folder": DatasetFormat(
@@ -60,7 +61,7 @@ SHARDED = (
     "audio_folder",
     "files",
 )  # whose versions may be of many files, read together as one dataset
-TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
+TABLES = tuple(name for name, form in FORMATS.items() if "ignore" in form.options)  # rows of named columns
 PICTURES = tuple(name for name, form in FORMATS.items() if "image_size" in form.options)
 AUDIO = tuple(name for name, form in FORMATS.items() if "sample_rate" in form.options)
 OPTIONS = tuple(dict.fromkeys(option for form in FORMATS.values() for option in form.options))

@@ -87,3 +87,17 @@ def test_two_versions_of_a_table_are_compared(table: Path, capsys: pytest.Captur
     assert "has no version 3" in capsys.readouterr().err
     assert main(["dataset", "diff", "customers", "1", "1"]) == CommandStatus.OK
     assert capsys.readouterr().out.strip() == "Nothing differs."
+
+
+def test_the_number_format_is_shown_asked_for_and_chosen(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{1 + i},{100 + i}\t{i}\t{'ab'[i % 2]}\n" for i in range(30))
+    (table.parent / "loads.csv").write_text("weight\tage\tlabel\n" + rows)
+    assert main(["dataset", "push", str(table.parent / "loads.csv")]) == CommandStatus.REFUSED
+    errors = capsys.readouterr().err.replace("\n", " ")
+    assert "1,100 is 1100 with a decimal point, 1.1 with a decimal comma" in errors
+    assert "mlhub dataset columns loads --numbers weight=comma" in errors
+    assert main(["dataset", "columns", "loads", "--numbers", "weight=dot"]) == CommandStatus.REFUSED
+    assert main(["dataset", "columns", "loads", "--numbers", "weight=comma"]) == CommandStatus.OK
+    assert "number (comma)" in capsys.readouterr().out
+    version = DatasetVersion.objects.get()
+    assert (version.options, version.state) == ({"numbers": {"weight": "comma"}}, VersionState.READY)

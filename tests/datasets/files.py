@@ -41,6 +41,17 @@ def customers(n: int = 60) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
+def sales(n: int = 60) -> bytes:
+    """A table as a spreadsheet in Germany writes it: semicolons, a decimal comma, dates, identifiers and gaps."""
+    lines = ["Nummer;Datum;Umsatz;Menge;Storno"]
+    for i in range(n):
+        amount = "" if i % 9 == 0 else "k. A." if i % 20 == 1 else f"{1 + i}.{100 + i},5"
+        lines.append(
+            f"R{1000 + i};{1 + i % 28:02}.0{1 + i % 9}.2024;{amount};{i % 7}.{200 + i};{'ja' if i % 2 else 'nein'}"
+        )
+    return "\ufeff".encode() + "\r\n".join(lines).encode() + b"\r\n"
+
+
 def parquet(n: int = 12) -> bytes:
     out = io.BytesIO()
     pyarrow.parquet.write_table(pa.table({"a": np.arange(float(n)), "y": np.linspace(0, 1, n)}), out)

@@ -158,3 +158,45 @@ def test_a_split_with_unknown_parts_waits_for_another_choice(cast):
     assert (added["state"], added["error"]["field"]) == ("needs_columns", "part")
     assert "'fold0', 'fold1', 'fold2'" in added["error"]["message"]
     assert "train, validation or test" in added["error"]["remedy"]
+
+
+@pytest.mark.slow
+def test_numbers_with_a_decimal_comma_are_found_shown_and_can_be_read_otherwise(cast):
+    bob = cast.client(cast.bob)
+    version = inspected(cast, filename="sales.csv", content=files.sales(), target="Storno")
+    assert version["state"] == "ready"
+    shown = {each["name"]: (each["type"], each.get("number_format")) for each in version["statistics"]["columns"]}
+    assert shown == {
+        "Nummer": ("identifier", None), "Datum": ("date", None), "Umsatz": ("number", "comma"),
+        "Menge": ("number", None), "Storno": ("category", None),
+    }  # fmt: skip
+    assert column(version, "Umsatz")["readings"] == {"text": "3.102,5", "point": None, "comma": 3102.5}
+    assert version["schema"]["number_formats"] == {"Umsatz": "comma"}
+    spec = next(each for each in version["schema"]["columns"] if each["name"] == "Umsatz")
+    assert (spec["kind"], spec["number_format"], spec["indicator"]) == ("number", "comma", True)
+    choice = {"target": "Storno", "numbers": {"Umsatz": "point"}}
+    waiting = chosen(bob, version, **choice)
+    assert (waiting["state"], waiting["number"], waiting["error"]["field"]) == ("needs_columns", 2, "Umsatz")
+    assert "no numbers with a decimal point" in waiting["error"]["message"]
+    ready = chosen(bob, waiting, target="Storno", numbers={"Umsatz": "comma"})
+    assert (ready["state"], ready["id"]) == ("ready", waiting["id"])
+    assert ready["schema"]["number_formats"] == {"Umsatz": "comma"}
+
+
+@pytest.mark.slow
+def test_a_number_format_is_for_csv_and_for_columns_that_are_there(cast):
+    bob = cast.client(cast.bob)
+    version = inspected(cast, filename="sales.csv", content=files.sales(), target="Storno")
+    stored = inspected(cast, filename="x.parquet", content=files.parquet(), target="y", name="stored")
+    choices = (
+        (version, {"numbers": {"nothing": "comma"}}, "numbers"),
+        (version, {"numbers": {"Umsatz": "dot"}}, "numbers.Umsatz"),
+        (stored, {"numbers": {"a": "comma"}}, "numbers"),
+    )
+    for of_version, choice, field in choices:
+        answer = bob.post(f"/api/v1/dataset-versions/{of_version['id']}/columns", choice, format="json")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert "stores numbers as such" in str(answer.json())
+    address = f"/api/v1/dataset-versions/{version['id']}/columns"
+    foreign = cast.client(cast.charlie).post(address, {"numbers": {"Umsatz": "comma"}}, format="json")
+    assert foreign.status_code == 404

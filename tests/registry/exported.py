@@ -28,7 +28,7 @@ from mlhub.storage.stores import blob_store
 from mlhub.wire.launch import ModelSpec
 from tests.cast import Cast
 from tests.datasets.audio import clips
-from tests.datasets.files import customers, reviews, shard, zipped
+from tests.datasets.files import customers, reviews, sales, shard, zipped
 
 HOUSES = b"""
 import torch
@@ -108,6 +108,13 @@ def table_of_customers(folder: Path) -> TrainedCase:
     file = folder / "customers.csv"
     file.write_bytes(customers(40))
     return TrainedCase("mlp", "csv", file, {"target": "churned", "ignore": ["source"], "missing": {"income": "fill"}})
+
+
+def table_of_sales(folder: Path) -> TrainedCase:
+    """A table whose numbers have a decimal comma, some of them with groups of digits."""
+    file = folder / "sales.csv"
+    file.write_bytes(sales(40))
+    return TrainedCase("mlp", "csv", file, {"target": "Storno"})
 
 
 def table_of_houses(folder: Path) -> TrainedCase:

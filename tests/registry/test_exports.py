@@ -42,10 +42,10 @@ for folder, argv in asked:
         runpy.run_path(argv[0], run_name="__main__")
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-TABLES = ("table_of_flowers", "table_of_customers")
+TABLES = ("table_of_flowers", "table_of_customers", "table_of_sales")
 CASES = (
     exported.table_of_flowers, exported.table_of_customers, exported.table_of_houses, exported.pictures, exported.story,
-    exported.shards, exported.opinions, exported.sounds,
+    exported.shards, exported.opinions, exported.sounds, exported.table_of_sales,
 )  # fmt: skip
 UNCONVERTIBLE = b"""
 import torch

@@ -68,6 +68,23 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
 
 
 @pytest.mark.slow
+def test_a_number_is_taken_as_the_file_writes_it_and_as_a_number_of_json(cast, tmp_path, pool):
+    case = exported.table_of_sales(tmp_path)
+    version, inference = case.registered(cast)
+    bob = cast.client(cast.bob)
+    rows = read_csv(case.file)[:8]
+    assert (rows[2]["Umsatz"], rows[3]["Umsatz"]) == ("3.102,5", "4.103,5")
+    answer = predict(bob, version, *rows[:3], rows[3] | {"Umsatz": 4103.5}, *rows[4:])
+    assert answer.status_code == 200, answer.content
+    found = exported.probabilities(answer.json()["predictions"])
+    np.testing.assert_allclose(found, inference.predictions(np.arange(8))[PROBABILITIES], atol=1e-5)
+    wrong = predict(bob, version, rows[0] | {"Umsatz": "3,102.50"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "Umsatz")
+    assert "no number with a decimal comma" in wrong.json()["detail"]
+    assert "1.234,56, a JSON number, or nothing" in str(wrong.json()["errors"][0])
+
+
+@pytest.mark.slow
 def test_a_clip_is_predicted_in_any_format_and_what_is_none_is_named(cast, tmp_path, pool):
     version, inference = exported.sounds(tmp_path).registered(cast)
     bob = cast.client(cast.bob)

@@ -4989,6 +4989,10 @@ export interface components {
             types?: {
                 [key: string]: "number" | "category" | "date" | "text" | "split";
             };
+            /** @description Of CSV: how the numbers of a column are written, by its name, where what was found is not right. comma: 1.234,56 or 1 234,56; point: 1,234.56 or 1'234.56. By default as its values, the other columns and the delimiter show. */
+            numbers?: {
+                [key: string]: "point" | "comma";
+            };
             /** @description What becomes of missing values of a column, by its name. indicator: filled with the mean or most frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out. */
             missing?: {
                 [key: string]: "indicator" | "fill" | "drop";

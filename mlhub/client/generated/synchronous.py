@@ -550,6 +550,7 @@ class DatasetVersionsOperations:
         target: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         types: Mapping[str, Literal["number", "category", "date", "text", "split"]] | Unset = UNSET,
+        numbers: Mapping[str, Literal["point", "comma"]] | Unset = UNSET,
         missing: Mapping[str, Literal["indicator", "fill", "drop"]] | Unset = UNSET,
     ) -> r.DatasetVersion:
         """Reads the same file by another choice of columns, without another upload. A version that waits for its
@@ -563,6 +564,9 @@ class DatasetVersionsOperations:
         types: As what a column is used, by its name: number, category, date or text; or split: its rows with train
         or training are trained on, those with test, val, valid, validation or dev are held out. A column with a
         type is used even where it would be left out by default.
+        numbers: Of CSV: how the numbers of a column are written, by its name, where what was found is not right.
+        comma: 1.234,56 or 1 234,56; point: 1,234.56 or 1'234.56. By default as its values, the other columns and
+        the delimiter show.
         missing: What becomes of missing values of a column, by its name. indicator: filled with the mean or most
         frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out.
         """
@@ -570,7 +574,7 @@ class DatasetVersionsOperations:
             r.DatasetVersion,
             "POST",
             path_of("/dataset-versions/{id}/columns", id=id),
-            body={"target": target, "ignore": ignore, "types": types, "missing": missing},
+            body={"target": target, "ignore": ignore, "types": types, "numbers": numbers, "missing": missing},
         )
 
     def difference(self, id: Ref, /, *, to: str) -> r.VersionDifference:

@@ -15,6 +15,7 @@ from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
+from mlhub.wire.number_formats import NUMBER_FORMATS
 
 MAX_COLUMNS = 10_000
 FILES_IN_LISTS = 10
@@ -236,6 +237,13 @@ class ColumnChoiceSerializer(StrictSerializer):
         help_text="As what a column is used, by its name: number, category, date or text; or split: its rows with "
         "train or training are trained on, those with test, val, valid, validation or dev are held out. A column with "
         "a type is used even where it would be left out by default.",
+    )
+    numbers = serializers.DictField(
+        child=serializers.ChoiceField(choices=NUMBER_FORMATS),
+        required=False,
+        help_text="Of CSV: how the numbers of a column are written, by its name, where what was found is not right. "
+        "comma: 1.234,56 or 1 234,56; point: 1,234.56 or 1'234.56. By default as its values, the other columns and the "
+        "delimiter show.",
     )
     missing = serializers.DictField(
         child=serializers.ChoiceField(choices=MISSING_TREATMENTS),

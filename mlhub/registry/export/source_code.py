@@ -13,9 +13,10 @@ from mlhub.runtime.model import builtin
 PROGRAM = Path(exported_model.__file__).parent
 # modules of the program that only import others: an export carries those others
 CARRIED = {
-    "delimiters.py": "mlhub.wire.delimiters",
+    "columns/delimiters.py": "mlhub.wire.delimiters",
+    "columns/number_formats.py": "mlhub.wire.number_formats",
     "audio/signal.py": "mlhub.runtime.data.readers.audio.signal",
-    "encoding.py": "mlhub.runtime.data.readers.tables.encoding",
+    "columns/encoding.py": "mlhub.runtime.data.readers.tables.encoding",
     "tokens.py": "mlhub.runtime.data.readers.tokens",
     "normalisation.py": "mlhub.runtime.data.normalisation",
     "ensemble.py": "mlhub.runtime.model.ensemble",

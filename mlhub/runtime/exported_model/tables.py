@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .cells import REMEDIES, cell_value
-from .delimiters import delimiter_of
-from .encoding import encode
+from .columns.cells import cell_value, remedy_of
+from .columns.delimiters import delimiter_of
+from .columns.encoding import encode
 from .errors import UnusableRowError
 
 Columns = Sequence[Mapping[str, Any]]
@@ -81,7 +81,7 @@ def _values(rows: Sequence[Mapping[str, Any]], column: Mapping[str, Any], *, fir
             raise UnusableRowError(
                 f"The column {column['name']} holds {str(cell)[:100]!r} in row {first + number}, which is no {error}.",
                 field=str(column["name"]),
-                remedy=REMEDIES[column["kind"]],
+                remedy=remedy_of(column),
             ) from error
     return found
 

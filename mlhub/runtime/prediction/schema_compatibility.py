@@ -46,6 +46,8 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
         _check_targets(trained.schema, given.schema, is_named=given.format not in (*PICTURES, *AUDIO))
     merged = {name: value for name, value in trained.schema.items() if name not in OWN}
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
+    if given.format in TABLES:
+        merged |= _number_formats(trained.schema, given.schema)
     if trained.schema.get("task") == "language_modelling":
         if any(given.schema.get(name) != trained.schema.get(name) for name in ("task", "tokenizer", "context_length")):
             del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
@@ -60,6 +62,12 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     elif given.format in TABLES and not needs_targets:
         merged |= {"drops_rows": False, "n_examples": given.schema.get("n_rows", merged["n_examples"])}
     return merged | {"is_learnt": True, "has_targets": needs_targets}
+
+
+def _number_formats(trained: Schema, given: Schema) -> Schema:
+    """Which columns are read as words, and how their numbers are written: as the file has it, else as in training."""
+    formats, own = trained.get("number_formats", {}), given.get("number_formats", {})
+    return {"number_formats": {**formats, **own}, "own_number_formats": own} if formats or own else {}
 
 
 def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
@@ -88,6 +96,8 @@ def _check_columns(trained: Schema, given: Schema) -> None:
         usual = {"number": "number", "category": "word", "text": "word", "date": "date"}[column["kind"]]
         learned = column.get("from", usual)
         found = raw.get(column["name"], learned)
+        if column["kind"] == "number" and column["name"] in given.get("number_formats", {}):
+            found = "number"
         if found not in (learned, "empty") and (learned != "word" or found != column["kind"]):
             raise BadInputError(
                 f"The column {column['name']} holds {words[found]}; the model was trained on {words[learned]}.",

@@ -299,6 +299,46 @@ describe("The columns of a table", () => {
     ]);
   });
 
+  it("show how their numbers are read, and ask where the file does not show it", async () => {
+    const column = { role: "feature", type: "number", used_as: "number", treatment: "Read.", n_missing: 0, n_distinct: 9, examples: [] };
+    const asked = datasetVersion({
+      state: "needs_columns",
+      options: {},
+      schema: {},
+      statistics: {
+        ...TABLE,
+        problems: [{ column: "weight", message: "The numbers of weight can be read in two ways.", remedy: "Choose the number format." }],
+        columns: [
+          { ...column, name: "price", number_format: "comma", readings: { text: "625,72", point: null, comma: 625.72 } },
+          { ...column, name: "weight", type: "identifier", number_format: null, readings: { text: "1,234", point: 1234, comma: 1.234 } },
+          { ...column, name: "age" },
+          { ...column, name: "label", role: "target" },
+        ],
+      },
+    });
+    const sent: unknown[] = [];
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: asked })),
+      answers("/api/v1/datasets/{id}/versions", page([asked])),
+      answers("/api/v1/dataset-versions/{id}", asked),
+      http.post("/api/v1/dataset-versions/:id/columns", async ({ request }) => {
+        sent.push(await request.json());
+        return HttpResponse.json(asked);
+      }),
+    );
+    const { user } = renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByLabelText("Number format of price")).toHaveDisplayValue("Numbers: 625,72 = 625.72");
+    expect(screen.queryByLabelText("Number format of age")).not.toBeInTheDocument();
+    const weight = screen.getByLabelText("Number format of weight");
+    expect(weight).toHaveDisplayValue("Numbers: no format found");
+    expect(within(weight).getAllByRole("option").map((option) => option.textContent)).toEqual([
+      "Numbers: no format found", "Decimal comma: 1,234 = 1.234", "Decimal point: 1,234 = 1234",
+    ]);
+    await user.selectOptions(weight, "comma");
+    await user.click(screen.getByRole("button", { name: "Use these columns" }));
+    await expect.poll(() => sent).toEqual([{ target: "label", numbers: { weight: "comma" } }]);
+  });
+
   it("are shown to viewers, who cannot choose", async () => {
     const { organisation } = dataset().project;
     const ready = datasetVersion({ statistics: TABLE });

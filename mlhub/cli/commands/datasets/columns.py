@@ -16,7 +16,7 @@ Pairs = list[str] | None
 TABLE = {
     "COLUMN": lambda row: row["name"],
     "ROLE": lambda row: row.get("role", ""),
-    "TYPE": lambda row: row.get("used_as") or row["type"],
+    "TYPE": lambda row: _type(row),
     "MISSING": lambda row: row["n_missing"],
     "DISTINCT": lambda row: "many" if row["n_distinct"] is None else row["n_distinct"],
     "EXAMPLES": lambda row: ", ".join(row["examples"][:2])[:24],
@@ -32,6 +32,9 @@ def columns(
         Pairs, typer.Option("--type", help="column=number, category, date, text or split; repeatable.")
     ] = None,
     missing: Annotated[Pairs, typer.Option(help="column=indicator, fill or drop; repeatable.")] = None,
+    numbers: Annotated[
+        Pairs, typer.Option(help="Of CSV: column=comma (1.234,56) or point (1,234.56); repeatable.")
+    ] = None,
 ) -> None:
     """Show the columns of a table, or choose others of the file that is there already.
 
@@ -41,7 +44,8 @@ def columns(
     query = {"project": project_id(session.api, session.project)} if session.project else {}
     dataset = session.api.get(f"/datasets/{found(session.api, 'datasets', name, **query)['id']}")
     version: dict[str, Any] = dataset["latest_version"]
-    given = {"target": target, "ignore": ignore, "types": _pairs(types), "missing": _pairs(missing)}
+    pairs = {"types": types, "missing": missing, "numbers": numbers}
+    given = {"target": target, "ignore": ignore, **{field: _pairs(of_columns) for field, of_columns in pairs.items()}}
     asked = {field: value for field, value in given.items() if value}
     if asked:
         # what is not named stays as it was chosen
@@ -54,6 +58,13 @@ def columns(
     session.output.rows(rows, TABLE)
     if asked:
         session.output.note(f"Version {version['number']} is ready.")
+
+
+def _type(row: dict[str, Any]) -> str:
+    """The type of a column; of numbers that are written in a format of their own with the decimal mark."""
+    found = str(row.get("used_as") or row["type"])
+    number_format = row.get("number_format")
+    return f"{found} ({number_format})" if number_format and found == "number" else found
 
 
 def _pairs(given: Pairs) -> dict[str, str]:

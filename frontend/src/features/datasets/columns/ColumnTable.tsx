@@ -7,6 +7,7 @@ import { useState } from "react";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { Distribution } from "@/features/datasets/columns/Distribution";
 import { AUTOMATIC, type ChoiceValues, MISSING, USES } from "@/features/datasets/columns/choice";
+import { numberFormats } from "@/features/datasets/columns/numberFormats";
 import type { ColumnStatistics, TableStatistics } from "@/features/datasets/columns/statistics";
 import { number, percent } from "@/lib/quantities";
 
@@ -94,6 +95,16 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
           value={values.missing[name] ?? AUTOMATIC}
           onChange={(event) => onChange({ ...values, missing: { ...values.missing, [name]: event.currentTarget.value } })}
           data={MISSING.map(({ value, label }) => ({ value, label: t`Missing: ${label}` }))}
+        />
+      )}
+      {column.readings && (
+        <NativeSelect
+          aria-label={t`Number format of ${name}`}
+          size="xs"
+          mt={4}
+          value={values.numbers[name] ?? AUTOMATIC}
+          onChange={(event) => onChange({ ...values, numbers: { ...values.numbers, [name]: event.currentTarget.value } })}
+          data={numberFormats(column, column.readings)}
         />
       )}
     </>

@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Props) {
-  const [values, setValues] = useState(() => valuesOf(version.options, version.schema));
+  const [values, setValues] = useState(() => valuesOf(version.options, statistics));
   const queries = useQueryClient();
   const choose = useMutation({
     mutationFn: () =>

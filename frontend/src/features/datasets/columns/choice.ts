@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
 import type { ColumnChoice } from "@/api/types";
+import type { TableStatistics } from "@/features/datasets/columns/statistics";
 
 export const AUTOMATIC = "";
 const IGNORED = "ignore";
@@ -14,6 +15,8 @@ export interface ChoiceValues {
   uses: Record<string, string>;
   /** By the column's name: indicator, fill or drop. */
   missing: Record<string, string>;
+  /** By the column's name, of CSV: point, comma or AUTOMATIC. */
+  numbers: Record<string, string>;
 }
 
 export const USES = [
@@ -32,28 +35,31 @@ export const MISSING = [
 ];
 
 /** What a version was chosen with; its target may also be one that inspection found. */
-export function valuesOf(options: unknown, schema: unknown): ChoiceValues {
+export function valuesOf(options: unknown, { columns }: TableStatistics): ChoiceValues {
   const given = isRecord(options) ? options : {};
-  const found = isRecord(schema) && typeof schema.target === "string" ? schema.target : "";
+  const found = columns.find(({ role }) => role === "target")?.name ?? "";
   const ignored = Array.isArray(given.ignore) ? given.ignore.map(String) : [];
   return {
     target: typeof given.target === "string" ? given.target : found,
     uses: { ...words(given.types), ...Object.fromEntries(ignored.map((name) => [name, IGNORED])) },
     missing: words(given.missing),
+    numbers: words(given.numbers),
   };
 }
 
 /** What to send. Of the target only its type counts: it is not left out, and rows without it are. */
-export function choiceOf({ target, uses, missing }: ChoiceValues): ColumnChoice {
+export function choiceOf({ target, uses, missing, numbers }: ChoiceValues): ColumnChoice {
   const used = Object.entries(uses).filter(([, use]) => use !== AUTOMATIC);
   const ignore = used.filter(([name, use]) => use === IGNORED && name !== target).map(([name]) => name);
   const types = Object.fromEntries(used.filter(([, use]) => use !== IGNORED)) as ColumnChoice["types"];
   const treated = Object.entries(missing).filter(([name, how]) => how !== AUTOMATIC && name !== target);
+  const formats = Object.entries(numbers).filter(([name, format]) => format !== AUTOMATIC && uses[name] !== IGNORED);
   return {
     ...(target && { target }),
     ...(ignore.length > 0 && { ignore }),
     ...(types && Object.keys(types).length > 0 && { types }),
     ...(treated.length > 0 && { missing: Object.fromEntries(treated) as ColumnChoice["missing"] }),
+    ...(formats.length > 0 && { numbers: Object.fromEntries(formats) as ColumnChoice["numbers"] }),
   };
 }
 

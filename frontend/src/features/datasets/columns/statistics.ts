@@ -7,6 +7,13 @@ export interface Histogram {
   counts: number[];
 }
 
+/** A value of a column as the file has it, with the number that it is in each format; undefined where it is none. */
+export interface NumberReadings {
+  text: string;
+  point: number | undefined;
+  comma: number | undefined;
+}
+
 export interface ColumnStatistics {
   name: string;
   /** number, category, date or text; or why it is left out: identifier, constant, empty, other. */
@@ -22,6 +29,10 @@ export interface ColumnStatistics {
   /** Of numbers and dates. */
   range: [string, string] | undefined;
   top: { value: string; n: number }[];
+  /** point or comma, by which words are read as numbers; empty: they are not, or need no format. */
+  numberFormat: string;
+  /** undefined: no value is read differently by another format. */
+  readings: NumberReadings | undefined;
 }
 
 export interface TableStatistics {
@@ -55,6 +66,8 @@ function asColumn(column: Record<string, unknown>): ColumnStatistics {
     examples: Array.isArray(column.examples) ? column.examples.map(text) : [],
     histogram: asHistogram(column.histogram),
     range: asRange(column),
+    numberFormat: text(column.number_format),
+    readings: asReadings(column.readings),
     top: records(column.top).map(({ value, n }) => ({ value: text(value), n: whole(n) })),
   };
 }
@@ -62,6 +75,15 @@ function asColumn(column: Record<string, unknown>): ColumnStatistics {
 function asHistogram(value: unknown): Histogram | undefined {
   if (!isRecord(value) || !Array.isArray(value.edges) || !Array.isArray(value.counts)) return undefined;
   return { edges: value.edges.map(Number), counts: value.counts.map(Number) };
+}
+
+function asReadings(value: unknown): NumberReadings | undefined {
+  if (!isRecord(value) || typeof value.text !== "string") return undefined;
+  return { text: value.text, point: asNumber(value.point), comma: asNumber(value.comma) };
+}
+
+function asNumber(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 function asRange({ min, max, first, last }: Record<string, unknown>): [string, string] | undefined {

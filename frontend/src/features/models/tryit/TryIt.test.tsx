@@ -24,6 +24,7 @@ const ORDINARY = {
     { name: "seen", kind: "date", from: "date", mean: 18000, std: 9, has_time: true, indicator: true },
     { name: "city", kind: "category", from: "word", categories: ["Oslo", "Rome"], indicator: true, other: true },
     { name: "age", kind: "number", from: "word", mean: 41, std: 9, indicator: false },
+    { name: "price", kind: "number", from: "word", number_format: "comma", mean: 41, std: 9, indicator: false },
     { name: "notes", kind: "text", from: "word", words: ["late", "paid"], idf: [1, 2], length: 9, indicator: true },
   ],
 };
@@ -105,13 +106,15 @@ it("asks for dates by their own fields, takes missing values, and leaves out wha
   await within(form).findByRole("status", { name: "Prediction" });
   await user.selectOptions(within(form).getByLabelText("city"), "(missing)");
   await user.type(within(form).getByLabelText("age"), "33");
+  expect(within(form).getByLabelText("price")).toHaveAccessibleDescription(/As the dataset writes it: 1\.234,56\./);
+  await user.type(within(form).getByLabelText("price"), "1.234,5");
   expect(within(form).getByText("The model knows 2 words; it skips others.")).toBeVisible();
   await user.type(within(form).getByRole("textbox", { name: "notes" }), "paid late");
   await user.click(within(form).getByRole("button", { name: "Predict" }));
   await waitFor(() => expect(sent).toHaveLength(2));
   expect(sent).toEqual([
-    { joined: "2021-03-02", seen: null, city: "Oslo", age: null, notes: null },
-    { joined: "2021-03-02", seen: null, city: null, age: "33", notes: "paid late" },
+    { joined: "2021-03-02", seen: null, city: "Oslo", age: null, price: null, notes: null },
+    { joined: "2021-03-02", seen: null, city: null, age: "33", price: "1.234,5", notes: "paid late" },
   ]);
 });
 

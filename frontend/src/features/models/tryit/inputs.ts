@@ -52,7 +52,12 @@ function column(spec: Record<string, unknown>, ranges: Map<string, string>): Inp
     words: Array.isArray(spec.categories) ? spec.categories.map(String) : [],
     hasOther: spec.other === true,
     hasTime: spec.has_time === true,
-    hint: kind === "category" ? "" : kind === "text" ? aboutText(spec) : [ranges.get(name), absent(kind, spec)].filter(Boolean).join(" "),
+    hint:
+      kind === "category"
+        ? ""
+        : kind === "text"
+          ? aboutText(spec)
+          : [ranges.get(name), aboutFormat(spec), absent(kind, spec)].filter(Boolean).join(" "),
   };
 }
 
@@ -60,6 +65,12 @@ function column(spec: Record<string, unknown>, ranges: Map<string, string>): Inp
 function aboutText(spec: Record<string, unknown>): string {
   const n = Array.isArray(spec.words) ? spec.words.length : 0;
   return plural(n, { one: "The model knows # word; it skips others.", other: "The model knows # words; it skips others." });
+}
+
+/** How a number is written, where the dataset does not write it as programs do. */
+function aboutFormat({ number_format }: Record<string, unknown>): string {
+  if (number_format === "comma") return t`As the dataset writes it: 1.234,56.`;
+  return number_format === "point" ? t`As the dataset writes it: 1,234.56.` : "";
 }
 
 /** What an empty field of numbers or of dates stands for. */

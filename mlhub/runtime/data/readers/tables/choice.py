@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which columns of a table are learned from, and how: sound defaults, and what a person has chosen instead.
 
-Options of an upload: target (a name), ignore (names), types (name -> number, category, date, text or split) and missing
-(name -> indicator, fill or drop). A column with a type is used, even where it would be left out by default.
+Options of an upload: target (a name), ignore (names), types (name -> number, category, date, text or split), missing
+(name -> indicator, fill or drop) and numbers (name -> point or comma). A column with a type is used, even where it
+would be left out by default.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlhub.runtime.data.given_split import SPLIT, holds_out
+from mlhub.runtime.data.readers.tables.number_readings import format_sentences, readings_of
 from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, ColumnProfile
+from mlhub.runtime.data.readers.tables.values import with_format
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
 
 MAX_PARTS = 100  # spellings of parts in a column
@@ -65,20 +68,23 @@ def choose_columns(profiles: Sequence[ColumnProfile], options: Mapping[str, Any]
     choice = ColumnChoice()
     known = {profile.name: profile for profile in profiles}
     ignored, types = set(options.get("ignore") or ()), dict(options.get("types") or {})
-    _check_names(choice, known, {"ignore": ignored, "types": types, "missing": options.get("missing") or {}})
+    numbers, missing = (options.get(name) or {} for name in ("numbers", "missing"))
+    _check_names(choice, known, {"ignore": ignored, "types": types, "missing": missing, "numbers": numbers})
     _choose_target(choice, known, options.get("target"), types)
     if choice.target in ignored:
         choice.add_problem(str(choice.target), "The target is among the ignored columns.", "Choose one of the two.")
     _choose_split(choice, [profile for profile in profiles if profile.name not in {*ignored, choice.target}], types)
     for profile in profiles:
+        if profile.name not in ignored:
+            _check_number_format(choice, profile, types.get(profile.name), is_chosen=profile.name in numbers)
         if profile.name in (choice.target, choice.split):
             continue
         if profile.name in ignored:
             choice.treatments[profile.name] = "Left out, as chosen."
         else:
-            treatment = (options.get("missing") or {}).get(profile.name, MISSING_TREATMENTS[0])
+            treatment = missing.get(profile.name, MISSING_TREATMENTS[0])
             _choose_feature(choice, profile, types.get(profile.name), treatment)
-    if not choice.features:
+    if not choice.features and not any(profile.is_format_open for profile in profiles):
         choice.add_problem("", "No column is left to learn from.", "Use at least one column besides the target.")
     return choice
 
@@ -88,6 +94,28 @@ def _check_names(choice: ColumnChoice, known: Mapping[str, ColumnProfile], asked
     for option, names in asked.items():
         for name in sorted(set(names) - known.keys()):
             choice.add_problem(name, f"There is no column {name!r} to apply {option} to.", f"There are: {listed}.")
+
+
+def _check_number_format(choice: ColumnChoice, profile: ColumnProfile, asked: str | None, *, is_chosen: bool) -> None:
+    """Asks which format it is where nothing shows it; names a chosen one that reads none of the values."""
+    if asked not in (None, "number"):
+        return
+    if profile.is_format_open and profile.evidence is not None:
+        readings = readings_of(profile.evidence.example)
+        choice.add_problem(
+            profile.name,
+            f"The numbers of {profile.name} can be read in two ways: {readings['text']} is "
+            f"{readings['point']:.15g} with a decimal point, {readings['comma']:.15g} with a decimal comma.",
+            "Choose the number format of the column: point or comma.",
+        )
+    elif is_chosen and not profile.n_numeric:
+        choice.add_problem(
+            profile.name,
+            f"The column {profile.name} holds no numbers with a decimal {profile.number_format}."
+            if profile.number_format
+            else f"The column {profile.name} holds no numbers.",
+            "Choose another number format, or none.",
+        )
 
 
 def _choose_target(
@@ -113,9 +141,12 @@ def _choose_target(
         choice.add_problem(name, f"The target {name} cannot be the split as well.", "Choose one of the two.")
     if choice.target_type == "number" and not profile.n_numeric:
         choice.add_problem(name, f"The target {name} holds words.", "Take it as a category.")
+    found = format_sentences(profile) if choice.target_type in (None, "number") else []
     if profile.n_missing:
         rows = f"{profile.n_missing:,} {'row' if profile.n_missing == 1 else 'rows'}"
-        choice.treatments[name] = f"Left out: {rows} without it."
+        found.insert(0, f"Left out: {rows} without it.")
+    if found:
+        choice.treatments[name] = " ".join(found)
 
 
 def _choose_split(choice: ColumnChoice, others: Sequence[ColumnProfile], types: Mapping[str, str]) -> None:
@@ -162,7 +193,7 @@ def _fault_of_split(profile: ColumnProfile) -> str | None:
 def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | None, treatment: str) -> None:
     found = asked or profile.type
     if found in LEFT_OUT:
-        choice.treatments[profile.name] = LEFT_OUT[found]
+        choice.treatments[profile.name] = " ".join([LEFT_OUT[found], *format_sentences(profile)])
         return
     fault = _misfit(profile, found)
     if fault:
@@ -174,11 +205,13 @@ def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | N
     spec: dict[str, Any] = {"name": profile.name, "kind": found, "from": profile.raw}
     if found == "date" and profile.raw == "word":
         spec["format"] = profile.date_formats[0]
+    spec = with_format(spec, profile.number_format)
     if n_missing and treatment == "drop":
         spec["drops_rows"] = True
     spec["indicator"] = bool(n_missing) and treatment == "indicator"
     choice.features.append(spec)
-    choice.treatments[profile.name] = " ".join(_sentences(profile, spec, n_missing, treatment))
+    about_format = [] if asked == "category" else format_sentences(profile)
+    choice.treatments[profile.name] = " ".join([*_sentences(profile, spec, n_missing, treatment), *about_format])
 
 
 def _misfit(profile: ColumnProfile, asked: str) -> str | None:

@@ -3,37 +3,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mlhub.runtime.data.moments import training_mask
 from mlhub.runtime.data.readers.examples import Array, InspectionResult
 from mlhub.runtime.data.readers.tables import encoding
 from mlhub.runtime.data.readers.tables.choice import ColumnChoice, choose_columns
 from mlhub.runtime.data.readers.tables.measures import FeatureMeasure, TargetMeasure
+from mlhub.runtime.data.readers.tables.number_evidence import FoundFormats, NumberEvidence, find_formats, needs_more
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
 from mlhub.runtime.data.readers.tables.rows import held_out_rows, used_rows
 from mlhub.runtime.data.readers.tables.statistics import TableStatistics
+from mlhub.runtime.data.readers.tables.values import with_format
 from mlhub.runtime.data.readers.tables.vocabulary import most_words
 
 N_PREVIEW, N_PREVIEW_COLUMNS = 12, 13
+ReadBatches = Callable[[Collection[str]], Iterator[pa.RecordBatch]]  # of a table, with columns that are read as words
 TableBatches = Callable[[], Iterator[pa.RecordBatch]]
 
 
-def describe(batches: TableBatches, options: Mapping[str, Any], *, has_targets: bool) -> InspectionResult | None:
+def describe(
+    read: ReadBatches, options: Mapping[str, Any], *, has_targets: bool, delimiter: str | None = None
+) -> InspectionResult | None:
     """Describes a table in passes over its batches: columns first, then the rows that are kept, then their measures.
 
     Which rows are held out is known once the rows are counted; they must not influence how training rows are scaled.
-    The result's problems are faults that another choice of columns repairs. Returns None where there are too few rows,
-    or two columns of one name. Raises pyarrow's errors.
+    delimiter: of a CSV, whose numbers may be written in any format; None: the file has real numbers. The result's
+    problems are faults that another choice of columns repairs. Returns None where there are too few rows, or two
+    columns of one name. Raises pyarrow's errors.
     """
-    profiles, rows = _profiles(batches())
+    profiles, rows = _profiles(read(()), collects=delimiter is not None)
     if not profiles or profiles[0].n_rows < (2 if has_targets else 1):
         return None
-    statistics = TableStatistics(profiles)
+    formats = dict[str, str]()
+    if delimiter is not None:
+        found = _number_formats(read, profiles, options, delimiter)
+        formats = found.formats
+        if formats:
+            profiles, rows = _profiles(read(formats), formats=formats, earlier=profiles)
+        for profile in profiles:
+            profile.is_format_assumed = profile.name in found.assumed
+            profile.is_format_open = profile.name in found.open
+            profile.is_format_chosen = profile.name in found.chosen
+    batches = partial(read, formats)
+    statistics = TableStatistics(profiles, has_formats=delimiter is not None)
     if not has_targets:
         statistics.count(batches())
         return InspectionResult(_schema_to_predict_on(profiles), _preview(profiles, rows, None), statistics.described())
@@ -50,17 +69,54 @@ def describe(batches: TableBatches, options: Mapping[str, Any], *, has_targets: 
     )
 
 
-def _profiles(batches: Iterator[pa.RecordBatch]) -> tuple[list[ColumnProfile], list[dict[str, Any]]]:
+def _profiles(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    collects: bool = False,
+    formats: Mapping[str, str] | None = None,
+    earlier: Sequence[ColumnProfile] = (),
+) -> tuple[list[ColumnProfile], list[dict[str, Any]]]:
+    """collects: whether evidence of number formats is. earlier: profiles with the evidence that led to the formats."""
     profiles, rows = list[ColumnProfile](), list[dict[str, Any]]()
+    evidence = {profile.name: profile.evidence for profile in earlier}
     for batch in batches:
         if not profiles:
             if len(set(batch.schema.names)) != len(batch.schema.names):
                 return [], []
-            profiles = [ColumnProfile(column.name, column.type) for column in batch.schema]
+            profiles = [
+                ColumnProfile(
+                    column.name,
+                    column.type,
+                    number_format=(formats or {}).get(column.name),
+                    evidence=evidence.get(column.name),
+                    collects=collects,
+                )
+                for column in batch.schema
+            ]
         for profile in profiles:
             profile.add(batch[profile.name])
         rows += batch.slice(0, N_PREVIEW - len(rows)).to_pylist()
     return profiles, rows
+
+
+def _number_formats(
+    read: ReadBatches, profiles: Sequence[ColumnProfile], options: Mapping[str, Any], delimiter: str
+) -> FoundFormats:
+    """What the file shows, and what a person has chosen instead."""
+    evidence = {p.name: p.evidence for p in profiles if p.evidence is not None and not p.date_formats}
+    if needs_more(evidence):
+        fractions = {profile.name for profile in profiles if profile.is_fraction}
+        as_words = {name: NumberEvidence() for name in fractions}
+        for batch in read(fractions) if fractions else ():
+            for name, of_column in as_words.items():
+                of_column.add(pc.drop_null(pc.unique(batch[name])))
+        evidence |= as_words
+    found = find_formats(evidence, delimiter)
+    may_have = {profile.name for profile in profiles if profile.raw == "word" or profile.is_fraction}
+    for name, number_format in (options.get("numbers") or {}).items():
+        if name in may_have:
+            found.choose(name, number_format)
+    return found
 
 
 def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: ColumnChoice) -> dict[str, Any]:
@@ -69,7 +125,7 @@ def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: Co
     of_target = known[str(choice.target)]
     kind = choice.target_type if of_target.raw == "word" else "number"
     kind = kind or ("number" if of_target.type == "number" else "category")
-    target = {"name": choice.target, "kind": kind}
+    target = with_format({"name": choice.target, "kind": kind}, of_target.number_format)
     is_held_out, n_with_target = _kept(batches(), choice, target)
     n_kept, n_held_out = len(is_held_out), int(is_held_out.sum())
     if n_kept < 2:
@@ -100,6 +156,7 @@ def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: Co
         "input_shape": [sum(encoding.width(spec) for spec in choice.features)],
         "columns": choice.features,
         "file_columns": {profile.name: profile.raw for profile in profiles},
+        **_formats_of(profiles),
         "target": choice.target,
         **({} if choice.split is None else {"split": choice.split, "n_held_out": n_held_out}),
         **described,
@@ -151,9 +208,16 @@ def _schema_to_predict_on(profiles: Sequence[ColumnProfile]) -> dict[str, Any]:
         "input_shape": [len(profiles)],
         "columns": [{"name": profile.name, "kind": kinds.get(profile.raw, "category")} for profile in profiles],
         "file_columns": {profile.name: profile.raw for profile in profiles},
+        **_formats_of(profiles),
         "target": None,
         "task": "none",
     }
+
+
+def _formats_of(profiles: Sequence[ColumnProfile]) -> dict[str, Any]:
+    """The part of a schema that says which columns are read as words, and by which format as numbers."""
+    formats = {profile.name: profile.number_format for profile in profiles if profile.number_format is not None}
+    return {"number_formats": formats} if formats else {}
 
 
 def _preview(

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from mlhub.runtime.data.readers.tables import values as column_values
 from mlhub.runtime.data.readers.tables.encoding import WORD
+from mlhub.runtime.data.readers.tables.number_evidence import NumberEvidence
 from mlhub.runtime.data.readers.tables.values import Values
 
 MAX_CATEGORIES = 100
@@ -39,10 +40,25 @@ class ColumnProfile:
     """raw: what the file stores (values.raw_type). minimum, maximum: bounds of numbers, or of dates in seconds.
 
     date_formats: those that every word so far is of. n_numeric: values that are numbers, or words that look like one.
+    number_format: by which words are read as numbers; where a person has chosen it, they are numbers. evidence: of
+    formats, of words in a file that may have any; it is collected where no format is given.
     """
 
-    def __init__(self, name: str, kind: pa.DataType) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: pa.DataType,
+        *,
+        number_format: str | None = None,
+        evidence: NumberEvidence | None = None,
+        collects: bool = False,
+    ) -> None:
         self.name, self.raw = name, column_values.raw_type(kind)
+        self.is_fraction = pa.types.is_floating(kind)
+        self.number_format = number_format
+        self.is_format_assumed = self.is_format_open = self.is_format_chosen = False
+        self.evidence = NumberEvidence() if collects and self.raw == "word" else evidence
+        self._collects = collects
         self.n_rows = self.n_missing = self.n_numeric = 0
         self._n_sampled = self._n_words = 0  # of the values whose words are counted
         self.minimum, self.maximum = np.inf, -np.inf
@@ -98,7 +114,7 @@ class ColumnProfile:
     def _type_of_words(self) -> str:
         if self.date_formats:
             return "date"
-        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values:
+        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values or (self.is_format_chosen and self.n_numeric):
             return "number"
         n_distinct = self.n_distinct
         if n_distinct is not None and n_distinct <= MAX_CATEGORIES:
@@ -136,13 +152,15 @@ class ColumnProfile:
             self._n_sampled += 1
             self._n_words += sum(len(WORD.findall(part)) if not part.isascii() else 1 for part in word[:500].split())
         unique = pa.array(list(counts), pa.string())
-        as_numbers = column_values.numbers(unique)
+        as_numbers = column_values.numbers(unique, self.number_format)
         is_number = np.isfinite(as_numbers)
         self.n_numeric += sum(n for n, is_it in zip(counts.values(), is_number, strict=True) if is_it)
         if is_number.any():
             self.minimum = min(self.minimum, float(as_numbers[is_number].min()))
             self.maximum = max(self.maximum, float(as_numbers[is_number].max()))
         self._narrow_date_formats(unique)
+        if self._collects and self.evidence is not None:
+            self.evidence.add(unique)
         if self._counts is not None:
             self._count(counts)
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from mlhub.runtime.data.readers.tables import json_lines
 from mlhub.runtime.data.readers.tables.compact import CompactExamples, compact, has_texts
 from mlhub.runtime.data.readers.tables.description import describe
 from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards
-from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows
+from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows, with_own_formats
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.delimiters import delimiter_of
 
@@ -26,31 +27,43 @@ HEADER_BYTES = 2**20
 
 
 class TableReader:
-    """read: gives the pyarrow table of a path. stream: gives its batches, whose types may differ from the table's where
-    a column's first rows are not typical. Both raise pyarrow's errors.
+    """read: gives the pyarrow table of a path, with the named columns as words. stream: gives its batches, whose types
+    may differ from the table's where a column's first rows are not typical. Both raise pyarrow's errors. delimiter: of
+    a file that may write its numbers in any format; else None, and no column is named.
     """
 
     def __init__(
-        self, read: Callable[[Path], pa.Table], stream: Callable[[Path], Iterator[pa.RecordBatch]], name: str
+        self,
+        read: Callable[[Path, Collection[str]], pa.Table],
+        stream: Callable[[Path, Collection[str]], Iterator[pa.RecordBatch]],
+        name: str,
+        *,
+        delimiter: Callable[[Path], str] | None = None,
     ) -> None:
-        self._read, self._stream, self._name = read, stream, name
+        self._read, self._stream, self._name, self._delimiter = read, stream, name, delimiter
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
         has_targets = wants_targets(options)
         try:
-            found = describe(lambda: self._stream(path), options, has_targets=has_targets)
+            delimiter = self._delimiter_of(path)
+            found = describe(partial(self._stream, path), options, has_targets=has_targets, delimiter=delimiter)
         except (pa.ArrowException, OSError, ValueError):
             # unreadable, or a column whose later rows have another type: only the whole file decides
             found = None
         if found is not None:
             return found
         table = self._load(path, least=2 if has_targets else 1)
-        whole = describe(lambda: iter(table.to_batches()), options, has_targets=has_targets)
+
+        def batches(as_words: Collection[str]) -> Iterator[pa.RecordBatch]:
+            return iter((self._load(path, as_words) if as_words else table).to_batches())
+
+        whole = describe(batches, options, has_targets=has_targets, delimiter=self._delimiter_of(path))
         assert whole is not None
         return whole
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        return self.examples(*_arrays(self._load(path, least=1), schema), schema)
+        table, schema = self._table_of(path, schema)
+        return self.examples(*_arrays(table, schema), schema)
 
     def examples(self, inputs: Array, targets: Array, schema: Mapping[str, Any]) -> Examples:
         if has_texts(schema["columns"]):
@@ -59,35 +72,46 @@ class TableReader:
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
         if schema.get("is_learnt"):  # an unknown word is no sign of another type there
-            for batch in self._load(path, least=1).to_batches(max_chunksize=N_ROWS):
+            table, schema = self._table_of(path, schema)
+            for batch in table.to_batches(max_chunksize=N_ROWS):
                 yield _arrays(batch, schema)
             return
         n_yielded = 0
         try:
-            for batch in self._stream(path):
+            for batch in self._stream(path, _as_words(schema)):
                 found = _arrays(pa.Table.from_batches([batch]), schema)
                 if len(found[0]):
                     yield found
                     n_yielded += len(found[0])
         except (pa.ArrowException, KeyError):
             # a column whose later rows have another type: only the whole file decides
-            inputs, targets = _arrays(self._load(path, least=1), schema)
+            inputs, targets = _arrays(self._load(path, _as_words(schema)), schema)
             yield inputs[n_yielded:], targets[n_yielded:]
 
     def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
         if not schema.get("is_learnt"):
             try:
-                return np.concatenate([_held_out(batch, schema) for batch in self._stream(path)])
+                return np.concatenate([_held_out(batch, schema) for batch in self._stream(path, _as_words(schema))])
             except pa.ArrowException:
                 pass  # as in parts()
-        return _held_out(self._load(path, least=1), schema)
+        return _held_out(*self._table_of(path, schema))
 
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 1.0
 
-    def _load(self, path: Path, *, least: int) -> pa.Table:
+    def _delimiter_of(self, path: Path) -> str | None:
+        return None if self._delimiter is None else self._delimiter(path)
+
+    def _table_of(self, path: Path, schema: Mapping[str, Any]) -> tuple[pa.Table, Mapping[str, Any]]:
+        """The table, and how it is read: another file than the training's may write its numbers otherwise."""
+        table = self._load(path, _as_words(schema))
+        if schema.get("is_learnt"):
+            schema = with_own_formats(table, schema, delimiter=self._delimiter_of(path))
+        return table, schema
+
+    def _load(self, path: Path, as_words: Collection[str] = (), *, least: int = 1) -> pa.Table:
         try:
-            table = self._read(path)
+            table = self._read(path, as_words)
         except (pa.ArrowException, OSError, ValueError) as error:
             first_line = str(error).splitlines()[0]
             raise BadInputError(
@@ -126,21 +150,37 @@ class JsonLinesReader:
     def _of(self, path: Path) -> TableReader:
         types = json_lines.types_of(path)
         return TableReader(
-            lambda path: json_lines.table(path, types), lambda path: json_lines.batches(path, types), "JSON lines"
+            lambda path, _: json_lines.table(path, types), lambda path, _: json_lines.batches(path, types), "JSON lines"
         )
 
 
-def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _csv_batches(path: Path, as_words: Collection[str]) -> Iterator[pa.RecordBatch]:
     # several threads would read many blocks ahead
     options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-    with pyarrow.csv.open_csv(path, read_options=options, parse_options=_parse_options(path)) as batches:
+    with pyarrow.csv.open_csv(path, read_options=options, **_csv_options(path, as_words)) as batches:
         yield from batches
 
 
-def _parse_options(path: Path) -> pyarrow.csv.ParseOptions:
+def _csv_table(path: Path, as_words: Collection[str]) -> pa.Table:
+    return pyarrow.csv.read_csv(path, **_csv_options(path, as_words))
+
+
+def _csv_options(path: Path, as_words: Collection[str]) -> dict[str, Any]:
+    return {
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=_csv_delimiter(path)),
+        "convert_options": pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(as_words, pa.string())),
+    }
+
+
+def _csv_delimiter(path: Path) -> str:
     with path.open("rb") as file:
-        header = file.readline(HEADER_BYTES).decode(errors="replace")
-    return pyarrow.csv.ParseOptions(delimiter=delimiter_of(header))
+        return delimiter_of(file.readline(HEADER_BYTES).decode(errors="replace"))
+
+
+def _as_words(schema: Mapping[str, Any]) -> Collection[str]:
+    """Columns whose numbers have a format, which are read as they are written."""
+    found: Collection[str] = schema.get("number_formats", {}).keys()
+    return found
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -155,9 +195,9 @@ def _parquet_table(path: Path) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-CSV = TableReader(lambda path: pyarrow.csv.read_csv(path, parse_options=_parse_options(path)), _csv_batches, "CSV")
+CSV = TableReader(_csv_table, _csv_batches, "CSV", delimiter=_csv_delimiter)
 JSON_LINES = JsonLinesReader()
-PARQUET = TableReader(_parquet_table, _parquet_batches, "Parquet")
+PARQUET = TableReader(lambda path, _: _parquet_table(path), lambda path, _: _parquet_batches(path), "Parquet")
 
 
 def _arrays(table: Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:

@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mlhub.runtime.data.given_split import holds_out
 from mlhub.runtime.data.readers.examples import Array
-from mlhub.runtime.data.readers.tables.values import missing, values_of, words
+from mlhub.runtime.data.readers.tables.number_evidence import NumberEvidence
+from mlhub.runtime.data.readers.tables.values import missing, raw_type, values_of, with_format, words
 
 Specs = Sequence[Mapping[str, Any]]
 Table: TypeAlias = pa.Table | pa.RecordBatch
@@ -57,4 +59,27 @@ def target_spec(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if schema.get("target") is None or not schema.get("has_targets", True):
         return None
     is_word = schema["task"] == "classification" and isinstance(schema["classes"][0], str)
-    return {"name": schema["target"], "kind": "category" if is_word else "number"}
+    spec = {"name": schema["target"], "kind": "category" if is_word else "number"}
+    return with_format(spec, schema.get("number_formats", {}).get(schema["target"]))
+
+
+def with_own_formats(table: Table, schema: Mapping[str, Any], *, delimiter: str | None) -> dict[str, Any]:
+    """The schema of a model for another file, whose numbers may be written in another format than the training's.
+
+    What inspection found in the file counts; else the training's format, unless it does not read all words, or they
+    need none and commas separate the columns, which a decimal comma would make unlikely.
+    """
+    own, formats = schema.get("own_number_formats", {}), dict(schema.get("number_formats", {}))
+    target = target_spec(schema)
+    names = [spec["name"] for spec in [*schema["columns"], *([target] if target else [])] if spec["kind"] == "number"]
+    for name in names:
+        if raw_type(table.schema.field(name).type) != "word":
+            continue
+        evidence = NumberEvidence()
+        evidence.add(pc.drop_null(pc.unique(table[name])))
+        if evidence.is_plain and delimiter == "," and name not in own:
+            formats.pop(name, None)
+        elif evidence.formats and formats.get(name) not in (*evidence.formats, *([None] if evidence.is_plain else [])):
+            formats[name] = evidence.formats[0]
+    columns = [with_format(dict(spec), formats.get(spec["name"])) for spec in schema["columns"]]
+    return {**schema, "columns": columns, "number_formats": formats}

@@ -13,6 +13,7 @@ import pyarrow as pa
 from mlhub.runtime.data.readers.tables import values as column_values
 from mlhub.runtime.data.readers.tables.choice import ColumnChoice
 from mlhub.runtime.data.readers.tables.measures import ColumnMoments, Histogram
+from mlhub.runtime.data.readers.tables.number_readings import example_of
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
 
 N_DETAILED = 200  # columns with a distribution; of wider tables the others have their type only
@@ -22,8 +23,9 @@ N_TOP = 10
 class TableStatistics:
     """All rows count here, since people compare files; the scale of inputs is measured on training rows alone."""
 
-    def __init__(self, profiles: Sequence[ColumnProfile]) -> None:
-        self._profiles = profiles
+    def __init__(self, profiles: Sequence[ColumnProfile], *, has_formats: bool = False) -> None:
+        """has_formats: whether the file may write numbers in several formats."""
+        self._profiles, self._has_formats = profiles, has_formats
         detailed = [profile for profile in profiles[:N_DETAILED] if np.isfinite(profile.minimum)]
         self._histograms = {p.name: Histogram(p.minimum, p.maximum) for p in detailed}
         self._moments = {p.name: ColumnMoments() for p in detailed}
@@ -39,7 +41,7 @@ class TableStatistics:
                     format = profile.date_formats[0] if profile.date_formats else None
                     values = column_values.seconds(batch[name], format)
                 else:
-                    values = column_values.numbers(batch[name])
+                    values = column_values.numbers(batch[name], profile.number_format)
                 self._add(name, values[np.isfinite(values)])
 
     def described(self, choice: ColumnChoice | None = None) -> dict[str, Any]:
@@ -67,6 +69,8 @@ class TableStatistics:
             "n_distinct": profile.n_distinct,
             "examples": profile.examples,
         }
+        if self._has_formats and (readings := example_of(profile)) is not None:
+            found |= {"number_format": profile.number_format, "readings": readings}
         if choice is not None:
             found["role"] = choice.role(profile.name)
             found["used_as"] = next((s["kind"] for s in choice.features if s["name"] == profile.name), None)

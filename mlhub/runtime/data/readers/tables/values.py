@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from mlhub.runtime.data.readers.examples import Array
 from mlhub.runtime.data.readers.tables.encoding import NUMERIC_WORD
+from mlhub.wire.number_formats import GROUP_MARKS, MARKS, MINUS, PATTERNS
 
 Values: TypeAlias = pa.Array | pa.ChunkedArray
 
@@ -30,14 +31,25 @@ def raw_type(kind: pa.DataType) -> str:
     return "word" if types.is_string(kind) or types.is_large_string(kind) or types.is_time(kind) else "other"
 
 
-def numbers(column: Values) -> Array:
-    """The values as float64. NaN: missing, or a word that is no number."""
+def numbers(column: Values, number_format: str | None = None) -> Array:
+    """The values as float64. NaN: missing, or a word that is no number. number_format: of words; None: without groups,
+    with a decimal point."""
     if raw_type(column.type) == "word":
         stripped = pc.utf8_trim_whitespace(_strings(column))
-        is_number = pc.fill_null(pc.match_substring_regex(stripped, NUMERIC_WORD), False)
+        pattern = NUMERIC_WORD if number_format is None else PATTERNS[number_format]
+        is_number = pc.fill_null(pc.match_substring_regex(stripped, pattern), False)
         column = pc.if_else(is_number, stripped, pa.scalar(None, stripped.type))
+        if number_format is not None:
+            column = _without_format(column, number_format)
     found = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     return np.where(np.isfinite(found), found, np.nan)
+
+
+def _without_format(column: Values, number_format: str) -> Values:
+    plain = pc.replace_substring_regex(column, GROUP_MARKS[number_format], "")
+    if MARKS[number_format] != ".":
+        plain = pc.replace_substring(plain, MARKS[number_format], ".")
+    return pc.replace_substring(plain, MINUS, "-")
 
 
 def words(column: Values) -> list[str]:
@@ -61,10 +73,17 @@ def seconds(column: Values, format: str | None) -> Array:
 def values_of(spec: Mapping[str, Any], column: Values) -> Array:
     """The column in the form that its specification needs: float64, of categories an array of str."""
     if spec["kind"] == "number":
-        return numbers(column)
+        return numbers(column, spec.get("number_format"))
     if spec["kind"] == "date":
         return seconds(column, spec.get("format"))
     return np.array(words(column), dtype=object)
+
+
+def with_format(spec: dict[str, Any], number_format: str | None) -> dict[str, Any]:
+    """The specification with a number format, or without one; of other kinds than numbers always without."""
+    if spec["kind"] == "number" and number_format is not None:
+        return spec | {"number_format": number_format}
+    return {name: value for name, value in spec.items() if name != "number_format"}
 
 
 def missing(values: Array) -> Array:

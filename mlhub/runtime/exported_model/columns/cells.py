@@ -2,7 +2,9 @@
 """A cell of a row, from JSON or from a CSV, as the value that encoding takes; it is read as in a file for training.
 
 A column's specification names in `from` what the training's file stored in it: number, word or date. A number among
-words may be missing in the spellings of that file ("?"), so that there every word that is no number is missing.
+words may be missing in the spellings of that file ("?"), so that there every word that is no number is missing. Numbers
+that are not written as JSON writes them have a `number_format`; one of another format is refused, since its value would
+be lost without a word.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .encoding import NUMERIC_WORD
+from .number_formats import EXAMPLES, is_number_otherwise, number_of
 
 # the texts that training reads as missing numbers and dates, and as truth values, in a CSV
 MISSING = {
@@ -28,7 +31,15 @@ REMEDIES = {
     "text": "Give a text, or nothing where it is missing.",
     "date": "Give a date such as 2021-03-31, or nothing where it is missing.",
 }
+OF_FORMAT = "Give a number as the training's file has it, such as {}, a JSON number, or nothing where it is missing."
 ColumnSpec = Mapping[str, Any]
+
+
+def remedy_of(column: ColumnSpec) -> str:
+    """What to give in a column that holds something else."""
+    if "number_format" not in column:
+        return REMEDIES[column["kind"]]
+    return OF_FORMAT.format(EXAMPLES[column["number_format"]])
 
 
 def cell_value(column: ColumnSpec, cell: Any) -> float | str:
@@ -44,13 +55,22 @@ def cell_value(column: ColumnSpec, cell: Any) -> float | str:
 
 def _number(column: ColumnSpec, cell: Any) -> float:
     text = "" if cell is None else str(cell).strip()
-    if column.get("from") == "word" and isinstance(cell, str):
+    if "number_format" in column and isinstance(cell, str):
+        found = _formatted(text, column["number_format"])
+    elif column.get("from") == "word" and isinstance(cell, str):
         found = float(text) if NUMERIC.match(text) else math.nan
     elif text in MISSING:
         return math.nan
     else:
         found = TRUTH[text.lower()] if text.lower() in TRUTH else _parsed(text)
     return found if math.isfinite(found) else math.nan
+
+
+def _formatted(text: str, number_format: str) -> float:
+    found = number_of(text, number_format)
+    if found is None and is_number_otherwise(text, number_format):
+        raise ValueError(f"number with a decimal {number_format}")
+    return math.nan if found is None else found
 
 
 def _parsed(text: str) -> float:
