@@ -21,7 +21,7 @@ START_TIMEOUT = "start_timeout"
 
 
 @dataclass(frozen=True)
-class PodEnding:
+class PodExit:
     """What exit.json says; made up when the shim itself was killed."""
 
     code: int
@@ -36,7 +36,7 @@ class PodState:
 
     placement: PodPlacement
     has_started: bool
-    ending: PodEnding | None
+    ending: PodExit | None
 
     @property
     def role(self) -> PodRole:
@@ -57,7 +57,7 @@ class PodState:
 
 
 @dataclass(frozen=True)
-class StopRequest:
+class GangStop:
     why: str
     cause: Cause | None = None
     message: str = ""
@@ -74,9 +74,9 @@ def pod_state(folder: PodFolder, placement: PodPlacement) -> PodState:
     return PodState(placement, has_started=shim is not None, ending=None if ended is None else _ending(ended))
 
 
-def _ending(ended: dict[str, Any]) -> PodEnding:
+def _ending(ended: dict[str, Any]) -> PodExit:
     cause = Cause(ended["cause"]) if ended["cause"] else cause_of(ended["code"])
-    return PodEnding(ended["code"], cause, ended["message"], datetime.fromtimestamp(ended["at"], UTC))
+    return PodExit(ended["code"], cause, ended["message"], datetime.fromtimestamp(ended["at"], UTC))
 
 
 def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
@@ -102,14 +102,14 @@ def gang_status(folder: GangFolder, launch: LaunchSpec) -> AttemptStatus:
     )
 
 
-def _stop_request(folder: GangFolder, launch: LaunchSpec) -> StopRequest | None:
+def _stop_request(folder: GangFolder, launch: LaunchSpec) -> GangStop | None:
     stop = read_json(folder.stop)
     if stop is None:
         return None
     if stop["why"] == START_TIMEOUT:
         message = f"The gang did not start within {launch.start_timeout_s:.0f} s."
-        return StopRequest(StopReason.START, Cause.TIMEOUT, message)
-    return StopRequest(stop["why"])
+        return GangStop(StopReason.START, Cause.TIMEOUT, message)
+    return GangStop(stop["why"])
 
 
 def _end_orphan(shim: dict[str, Any]) -> None:
