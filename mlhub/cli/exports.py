@@ -18,6 +18,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.session import Session
 from mlhub.wire.delimiters import delimiter_of
 from mlhub.wire.formats import AUDIO_SUFFIXES
+from mlhub.wire.text_encodings import encoding_of
 
 EXPORT = "model.zip"
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
@@ -62,7 +63,7 @@ def rows_of(file: Path) -> list[Any]:
             return [{"image": base64.b64encode(file.read_bytes()).decode()}]
         if suffix in AUDIO_SUFFIXES:
             return [{"audio": base64.b64encode(file.read_bytes()).decode()}]
-        text = file.read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding=encoding_of(file) if suffix == ".csv" else "utf-8-sig")
         if suffix == ".csv":
             lines = text.splitlines(keepends=True)
             return list(csv.DictReader(lines, delimiter=delimiter_of(lines[0] if lines else "")))

@@ -101,3 +101,16 @@ def test_the_number_format_is_shown_asked_for_and_chosen(table: Path, capsys: py
     assert "number (comma)" in capsys.readouterr().out
     version = DatasetVersion.objects.get()
     assert (version.options, version.state) == ({"numbers": {"weight": "comma"}}, VersionState.READY)
+
+
+def test_a_file_that_is_not_utf_8_is_read_and_its_encoding_named(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{i}\t{('München', 'Köln')[i % 2]}\n" for i in range(30))
+    (table.parent / "cities.csv").write_bytes(("age\tcity\n" + rows).encode("cp1252"))
+    assert main(["dataset", "push", str(table.parent / "cities.csv"), "--target", "city"]) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["dataset", "columns", "cities"]) == CommandStatus.OK
+    shown = capsys.readouterr()
+    assert "München" in shown.out
+    assert "is read as Windows-1252 (Western European)" in shown.err.replace("\n", " ")

@@ -161,6 +161,18 @@ def test_a_split_with_unknown_parts_waits_for_another_choice(cast):
 
 
 @pytest.mark.slow
+def test_a_table_that_is_not_utf_8_is_read_as_spreadsheets_save_it_and_says_so(cast):
+    content = (
+        files.sales().decode("utf-8-sig").replace("Menge", "Stückzahl").replace("nein", "möglich").encode("cp1252")
+    )
+    version = inspected(cast, filename="sales.csv", content=content, target="Storno")
+    assert (version["state"], version["statistics"]["encoding"]) == ("ready", "Windows-1252 (Western European)")
+    assert column(version, "Stückzahl")["type"] == "number"
+    assert {top["value"] for top in column(version, "Storno")["top"]} == {"ja", "möglich"}
+    assert version["schema"]["classes"] == ["ja", "möglich"]
+
+
+@pytest.mark.slow
 def test_numbers_with_a_decimal_comma_are_found_shown_and_can_be_read_otherwise(cast):
     bob = cast.client(cast.bob)
     version = inspected(cast, filename="sales.csv", content=files.sales(), target="Storno")

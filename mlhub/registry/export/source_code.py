@@ -15,6 +15,7 @@ PROGRAM = Path(exported_model.__file__).parent
 CARRIED = {
     "columns/delimiters.py": "mlhub.wire.delimiters",
     "columns/number_formats.py": "mlhub.wire.number_formats",
+    "columns/text_encodings.py": "mlhub.wire.text_encodings",
     "audio/signal.py": "mlhub.runtime.data.readers.audio.signal",
     "columns/encoding.py": "mlhub.runtime.data.readers.tables.encoding",
     "tokens.py": "mlhub.runtime.data.readers.tokens",

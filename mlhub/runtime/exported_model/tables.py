@@ -16,6 +16,7 @@ from torch import Tensor
 from .columns.cells import cell_value, remedy_of
 from .columns.delimiters import delimiter_of
 from .columns.encoding import encode
+from .columns.text_encodings import encoding_of
 from .errors import UnusableRowError
 
 Columns = Sequence[Mapping[str, Any]]
@@ -24,7 +25,7 @@ N_ROWS = 1024  # encoded at a time
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     """Returns the rows of a CSV file with one header line. Raises UnusableRowError."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with path.open(newline="", encoding=encoding_of(path)) as file:
         delimiter = delimiter_of(file.readline())
         file.seek(0)
         rows = list(csv.DictReader(file, delimiter=delimiter))

@@ -266,6 +266,17 @@ describe("The columns of a table", () => {
     error: { field: "target", message: "It is not clear.", remedy: "Name the target." },
   });
 
+  it("say in which encoding a file is read that is not UTF-8", async () => {
+    const read = datasetVersion({ statistics: { ...TABLE, encoding: "Windows-1252 (Western European)" } });
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: read })),
+      answers("/api/v1/datasets/{id}/versions", page([read])),
+      answers("/api/v1/dataset-versions/{id}", read),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByText(/is read as Windows-1252 \(Western European\)/)).toBeVisible();
+  });
+
   it("are all described, and chosen without another upload", async () => {
     const sent: unknown[] = [];
     server.use(

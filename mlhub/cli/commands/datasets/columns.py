@@ -52,10 +52,15 @@ def columns(
         kept = {field: version["options"][field] for field in given if field in version["options"]}
         sent = session.api.post(f"/dataset-versions/{version['id']}/columns", **{**kept, **asked})
         version = uploads.accepted(session, "datasets", sent["id"])
-    rows = (version["statistics"] or {}).get("columns")
+    statistics = version["statistics"] or {}
+    rows = statistics.get("columns")
     if not rows:
         raise CommandError(f"{dataset['name']} has no columns: it is {version['format']}, {version['state']}.")
     session.output.rows(rows, TABLE)
+    if encoding := statistics.get("encoding"):
+        session.output.note(
+            f"The file is not UTF-8 and is read as {encoding}. If letters look wrong, save it as UTF-8."
+        )
     if asked:
         session.output.note(f"Version {version['number']} is ready.")
 

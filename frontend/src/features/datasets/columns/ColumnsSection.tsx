@@ -43,6 +43,11 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
   return (
     <Section title={t`Columns`} order={3}>
       {isWaiting && <Problems statistics={statistics} />}
+      {statistics.encoding !== "" && (
+        <Text size="sm" c="dimmed">
+          {t`The file is not UTF-8 and is read as ${statistics.encoding}. If letters look wrong, save it as UTF-8 and upload it again.`}
+        </Text>
+      )}
       {mayChoose && (
         <NativeSelect
           label={TARGET_COLUMN}

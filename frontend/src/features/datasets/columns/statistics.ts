@@ -39,6 +39,8 @@ export interface TableStatistics {
   nRows: number;
   columns: ColumnStatistics[];
   problems: { column: string; message: string; remedy: string }[];
+  /** Of a CSV that is not UTF-8, as people call it; else empty. */
+  encoding: string;
 }
 
 export function asTableStatistics(value: unknown): TableStatistics | null {
@@ -51,6 +53,7 @@ export function asTableStatistics(value: unknown): TableStatistics | null {
       message: text(problem.message),
       remedy: text(problem.remedy),
     })),
+    encoding: text(value.encoding),
   };
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,16 @@ from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards
 from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows, with_own_formats
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.delimiters import delimiter_of
+from mlhub.wire.text_encodings import NAMES, UTF_8, encoding_of
 
 BLOCK_BYTES, N_ROWS = 2 * 2**20, 4096  # read at a time; pyarrow holds several
-HEADER_BYTES = 2**20
+HEADER_CHARACTERS = 2**20
 
 
 class TableReader:
     """read: gives the pyarrow table of a path, with the named columns as words. stream: gives its batches, whose types
-    may differ from the table's where a column's first rows are not typical. Both raise pyarrow's errors. delimiter: of
-    a file that may write its numbers in any format; else None, and no column is named.
+    may differ from the table's where a column's first rows are not typical. Both raise pyarrow's errors. delimiter,
+    encoding: of a CSV, which may write its numbers in any format; else None, and no column is named.
     """
 
     def __init__(
@@ -38,15 +40,23 @@ class TableReader:
         stream: Callable[[Path, Collection[str]], Iterator[pa.RecordBatch]],
         name: str,
         *,
-        delimiter: Callable[[Path], str] | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
     ) -> None:
-        self._read, self._stream, self._name, self._delimiter = read, stream, name, delimiter
+        self._read, self._stream, self._name = read, stream, name
+        self._delimiter, self._encoding = delimiter, encoding
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
+        found = self._inspect(path, options)
+        if self._encoding not in NAMES:
+            return found
+        return replace(found, statistics={**found.statistics, "encoding": NAMES[self._encoding]})
+
+    def _inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
         has_targets = wants_targets(options)
         try:
-            delimiter = self._delimiter_of(path)
-            found = describe(partial(self._stream, path), options, has_targets=has_targets, delimiter=delimiter)
+            batches_of = partial(self._stream, path)
+            found = describe(batches_of, options, has_targets=has_targets, delimiter=self._delimiter)
         except (pa.ArrowException, OSError, ValueError):
             # unreadable, or a column whose later rows have another type: only the whole file decides
             found = None
@@ -57,7 +67,7 @@ class TableReader:
         def batches(as_words: Collection[str]) -> Iterator[pa.RecordBatch]:
             return iter((self._load(path, as_words) if as_words else table).to_batches())
 
-        whole = describe(batches, options, has_targets=has_targets, delimiter=self._delimiter_of(path))
+        whole = describe(batches, options, has_targets=has_targets, delimiter=self._delimiter)
         assert whole is not None
         return whole
 
@@ -99,14 +109,11 @@ class TableReader:
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 1.0
 
-    def _delimiter_of(self, path: Path) -> str | None:
-        return None if self._delimiter is None else self._delimiter(path)
-
     def _table_of(self, path: Path, schema: Mapping[str, Any]) -> tuple[pa.Table, Mapping[str, Any]]:
         """The table, and how it is read: another file than the training's may write its numbers otherwise."""
         table = self._load(path, _as_words(schema))
         if schema.get("is_learnt"):
-            schema = with_own_formats(table, schema, delimiter=self._delimiter_of(path))
+            schema = with_own_formats(table, schema, delimiter=self._delimiter)
         return table, schema
 
     def _load(self, path: Path, as_words: Collection[str] = (), *, least: int = 1) -> pa.Table:
@@ -126,55 +133,64 @@ class TableReader:
         return table
 
 
-class JsonLinesReader:
-    """Looks through the file for its faults and the types of its columns, then reads it as a table of these."""
+class ExaminedReader:
+    """Looks at a file first, and then reads it as a table by what it found there. Looking may raise as reading does."""
+
+    def __init__(self, reader_of: Callable[[Path], TableReader]) -> None:
+        self._reader_of = reader_of
 
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
-        return self._of(path).inspect(path, options)
+        return self._reader_of(path).inspect(path, options)
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        return self._of(path).open(path, schema)
+        return self._reader_of(path).open(path, schema)
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
-        yield from self._of(path).parts(path, schema)
+        yield from self._reader_of(path).parts(path, schema)
 
     def examples(self, inputs: Array, targets: Array, schema: Mapping[str, Any]) -> Examples:
-        return CSV.examples(inputs, targets, schema)
+        return PARQUET.examples(inputs, targets, schema)
 
     def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
-        return self._of(path).held_out(path, schema)
+        return self._reader_of(path).held_out(path, schema)
 
-    def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
-        return 1.0
-
-    def _of(self, path: Path) -> TableReader:
-        types = json_lines.types_of(path)
-        return TableReader(
-            lambda path, _: json_lines.table(path, types), lambda path, _: json_lines.batches(path, types), "JSON lines"
-        )
+    def scale(self, schema: Mapping[str, Any]) -> float:
+        return PARQUET.scale(schema)
 
 
-def _csv_batches(path: Path, as_words: Collection[str]) -> Iterator[pa.RecordBatch]:
-    # several threads would read many blocks ahead
-    options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-    with pyarrow.csv.open_csv(path, read_options=options, **_csv_options(path, as_words)) as batches:
-        yield from batches
+def _json_lines_reader(path: Path) -> TableReader:
+    """Raises BadInputError with the faults of the file."""
+    types = json_lines.types_of(path)
+    return TableReader(
+        lambda path, _: json_lines.table(path, types), lambda path, _: json_lines.batches(path, types), "JSON lines"
+    )
 
 
-def _csv_table(path: Path, as_words: Collection[str]) -> pa.Table:
-    return pyarrow.csv.read_csv(path, **_csv_options(path, as_words))
+def _csv_reader(path: Path) -> TableReader:
+    encoding = encoding_of(path)
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        delimiter = delimiter_of(file.readline(HEADER_CHARACTERS))
+    options = partial(_csv_options, encoding=encoding, delimiter=delimiter)
+
+    def table(path: Path, as_words: Collection[str]) -> pa.Table:
+        return pyarrow.csv.read_csv(path, **options(as_words))
+
+    def batches(path: Path, as_words: Collection[str]) -> Iterator[pa.RecordBatch]:
+        # several threads would read many blocks ahead
+        with pyarrow.csv.open_csv(path, **options(as_words, block_size=BLOCK_BYTES, use_threads=False)) as found:
+            yield from found
+
+    return TableReader(table, batches, "CSV", delimiter=delimiter, encoding=encoding)
 
 
-def _csv_options(path: Path, as_words: Collection[str]) -> dict[str, Any]:
+def _csv_options(as_words: Collection[str], *, encoding: str, delimiter: str, **reading: Any) -> dict[str, Any]:
+    # pyarrow decodes others through Python; of UTF-8 it leaves out the mark by itself
+    codec = "utf8" if encoding == UTF_8 else encoding
     return {
-        "parse_options": pyarrow.csv.ParseOptions(delimiter=_csv_delimiter(path)),
+        "read_options": pyarrow.csv.ReadOptions(encoding=codec, **reading),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter),
         "convert_options": pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(as_words, pa.string())),
     }
-
-
-def _csv_delimiter(path: Path) -> str:
-    with path.open("rb") as file:
-        return delimiter_of(file.readline(HEADER_BYTES).decode(errors="replace"))
 
 
 def _as_words(schema: Mapping[str, Any]) -> Collection[str]:
@@ -195,8 +211,8 @@ def _parquet_table(path: Path) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-CSV = TableReader(_csv_table, _csv_batches, "CSV", delimiter=_csv_delimiter)
-JSON_LINES = JsonLinesReader()
+CSV = ExaminedReader(_csv_reader)
+JSON_LINES = ExaminedReader(_json_lines_reader)
 PARQUET = TableReader(lambda path, _: _parquet_table(path), lambda path, _: _parquet_batches(path), "Parquet")
 
 
