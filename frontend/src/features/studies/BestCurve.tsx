@@ -114,6 +114,7 @@ function Steps({ study, improvements, end, abscissa }: StepsProps) {
 }
 
 function improvementText({ unit }: Study, { trial, value, epochs }: Improvement): string {
+  if (!epochs) return t`trial ${trial} with ${shown(value)}`;
   return unit === "steps"
     ? t`trial ${trial} with ${shown(value)}, after ${shown(epochs)} steps`
     : t`trial ${trial} with ${shown(value)}, after ${shown(epochs)} epochs`;

@@ -89,7 +89,9 @@ function Shown({ study }: { study: Study }) {
 }
 
 function bestText({ metric, unit }: Study, best: Trial): string {
-  const reached = shown(best.results.at(-1)?.epochs);
+  const length = best.results.at(-1)?.epochs;
+  if (!length) return `${metric} ${shown(lastValue(best))}`; // of a script that reports neither epochs nor steps
+  const reached = shown(length);
   return unit === "steps" ? t`${metric} ${shown(lastValue(best))}, after ${reached} steps` : t`${metric} ${shown(lastValue(best))}, after ${reached} epochs`;
 }
 
