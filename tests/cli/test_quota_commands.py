@@ -70,6 +70,11 @@ def test_a_request_is_made_listed_and_answered(
     assert main(["quota", "approve", first]) == CommandStatus.REFUSED
     assert "admin" in capsys.readouterr().err
     bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    capsys.readouterr()
+    assert main(["quota", "approve", first, "--dry-run"]) == CommandStatus.OK
+    assert "Nothing was changed" in capsys.readouterr().err
+    assert quota_of(bob.project_a).guarantee is None
+    assert main(["quota", "approve", second[:-1] + "0", "--dry-run"]) == CommandStatus.REFUSED
     assert main(["quota", "approve", first, "--guarantee", "2"]) == CommandStatus.OK
     assert main(["quota", "withdraw", second]) == CommandStatus.OK
     assert quota_of(bob.project_a).guarantee == 2
@@ -290,6 +295,34 @@ def test_the_tree_shows_limits_of_every_node_with_what_is_used(
     assert "0 of 5 0 B of 1.0 GiB" in shown
     assert main(["-o", "json", "quota"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)[0]["used"]["waiting_jobs"] == 0
+
+
+def test_budgets_are_set_one_by_one_and_shown_with_what_is_used(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.project_a, budgets=[{"gpu_hours": 9, "period": "once"}], actor=bob.root)
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    change = ["quota", "set", "vision", "--budget"]
+    assert main([*change, "month=500,stop_new", "--budget", "week:A100=40"]) == CommandStatus.OK
+    assert main([*change, "month=600", "--budget", "once=none"]) == CommandStatus.OK
+    assert quota_of(bob.project_a).budgets == [
+        {"gpu_hours": 600.0, "period": "month", "on_exhausted": "stop_new", "gpu_type": ""},
+        {"gpu_hours": 40.0, "period": "week", "on_exhausted": "alert", "gpu_type": "A100"},
+    ]
+    capsys.readouterr()
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    assert "0.0 of 600 a month, 0.0 of 40 a week A100" in " ".join(capsys.readouterr().out.split())
+    for wrong, word in (
+        ("year=5", "no period"),
+        ("month", "no period"),
+        ("month=5,stop", "stop_new"),
+        ("day=x", "no GPU-hours"),
+    ):
+        assert main([*change, wrong]) == CommandStatus.USAGE
+        assert word in " ".join(capsys.readouterr().err.split()), wrong
+    assert main([*change, "day=-1"]) == CommandStatus.REFUSED
+    assert len(quota_of(bob.project_a).budgets) == 2
 
 
 def test_guarantees_of_types_are_set_one_by_one_and_shown(

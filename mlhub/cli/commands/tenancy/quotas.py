@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.budgets import budgets_in_words
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.commands.tenancy.quota_rules import list_owners, preview, set_rules, types_of
 from mlhub.cli.commands.tenancy.user_limits import users
+from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format, size, until
-from mlhub.cli.session import session_of
+from mlhub.cli.session import Session, session_of
 
 quota = typer.Typer(help="What may be used, and is used now; boosts; requests.", invoke_without_command=True)
 quota.add_typer(users, name="users")
@@ -29,6 +31,7 @@ GuaranteeOfTypes = Annotated[
     typer.Option(metavar="TYPE=NUMBER", help="GPUs of a type to add to the guarantee; once for each type."),
 ]
 GUARANTEE = "GPUs of any type to add to the guarantee."
+EXTRAS = ("extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type")
 
 
 @quota.callback()
@@ -76,6 +79,7 @@ def show_tree(context: typer.Context) -> None:
         "RUNNING JOBS": lambda row: _of(row["running_jobs"], row["max_running_jobs"]),
         "WAITING JOBS": lambda row: _of(row["waiting_jobs"], row["max_waiting_jobs"]),
         "STORAGE": lambda row: _bytes_of(row["storage_bytes"], row["max_storage_bytes"]),
+        "GPU-HOURS": lambda row: budgets_in_words(row["budgets"], [one["used_gpu_hours"] for one in row["budgets"]]),
     }
     owners = owners_of(session.api)
     session.output.rows(owners, columns)
@@ -216,6 +220,7 @@ def approve(
         ),
     ] = None,
     note: Annotated[str, typer.Option(help="A word to who asked.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
 ) -> None:
     """Give what a request asks for."""
     session = session_of(context)
@@ -225,6 +230,10 @@ def approve(
         given["extra_gpus_by_type"] = types_of(gpus_of_type)
     if guarantee_of_type:
         given["extra_guarantee_by_type"] = types_of(guarantee_of_type)
+    if dry_run:
+        asked = _waiting_request(session, id)
+        preview(session, {"kind": asked["owner_kind"], "id": asked["owner"]}, {n: asked[n] for n in EXTRAS} | given)
+        return
     answered = session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
     session.output.note("The request is approved.")
     note_overcommitments(session, answered["overcommitted"])
@@ -246,6 +255,18 @@ def withdraw(context: typer.Context, id: RequestId) -> None:
     session = session_of(context)
     session.api.post(f"/quota-requests/{id}/withdraw")
     session.output.note("The request is withdrawn.")
+
+
+def _waiting_request(session: Session, id: str) -> dict[str, Any]:
+    """Raises CommandError."""
+    found = next((row for row in session.api.all("/quota-requests", is_waiting=True) if row["id"] == id), None)
+    if found is None:
+        raise CommandError(
+            f"No request {id} waits for an answer.",
+            remedy="`mlhub quota requests` lists those that do.",
+            code=CommandStatus.REFUSED,
+        )
+    return found
 
 
 def _extras(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.budgets import budgets_in_words, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format, size
@@ -70,7 +71,8 @@ def set_limits(
         if gpus_of:
             body["gpus_by_type"] = _types(present.get("gpus_by_type", {}), gpus_of)
         if gpu_hours is not None:
-            body["budgets"] = _budgets(present.get("budgets", []), gpu_hours)
+            of_month = gpu_hours if gpu_hours == "none" else f"{gpu_hours},stop_new"
+            body["budgets"] = changed_budgets(present.get("budgets", []), [f"month={of_month}"])
     if not body:
         raise CommandError("Nothing to change.", remedy="Give at least one limit; see --help.")
     made = session.api.patch(address, username=username, **body)
@@ -130,18 +132,6 @@ def _types(present: dict[str, int], asked: list[str]) -> dict[str, int]:
     return found
 
 
-def _budgets(present: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
-    """The budget of a month for all types is replaced; the others stay."""
-    others = [one for one in present if (one["period"], one["gpu_type"]) != ("month", "")]
-    if text == "none":
-        return others
-    try:
-        hours = float(text)
-    except ValueError:
-        raise CommandError(f"{text!r} is no number.", remedy="Give GPU-hours, or none for no limit.") from None
-    return [*others, {"gpu_hours": hours, "period": "month", "on_exhausted": "stop_new", "gpu_type": ""}]
-
-
 def _of(row: dict[str, Any], field: str, used: str) -> str:
     limit = row[field]
     if limit is None:
@@ -164,12 +154,8 @@ def _by_type(row: dict[str, Any]) -> str:
 
 
 def _hours(row: dict[str, Any]) -> str:
-    used = [one["used_gpu_hours"] for one in row["used"]["budgets"]] if row["used"] else []
-    texts = []
-    for number, one in enumerate(row["budgets"]):
-        now = f"{used[number]:.1f} of " if number < len(used) else ""
-        texts.append(f"{now}{one['gpu_hours']:g} a {one['period']} {one['gpu_type']}".strip())
-    return ", ".join(texts)
+    used = [one["used_gpu_hours"] for one in row["used"]["budgets"]] if row["used"] else None
+    return budgets_in_words(row["budgets"], used)
 
 
 _COLUMNS: dict[str, Any] = {
