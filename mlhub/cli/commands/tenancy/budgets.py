@@ -12,10 +12,10 @@ PERIODS = ("day", "week", "month", "once")
 ON_EXHAUSTED = ("alert", "stop_new", "stop_all")
 WRITTEN = "PERIOD[:TYPE]=GPU_HOURS[,WHEN_USED_UP]"
 REMEDY = f"Give one as {WRITTEN}, such as month=500,stop_new or week:A100=40, or month=none."
-Budget = dict[str, Any]
+BudgetRow = dict[str, Any]
 
 
-def changed_budgets(present: Iterable[Budget], changes: Sequence[str]) -> list[Budget]:
+def changed_budgets(present: Iterable[BudgetRow], changes: Sequence[str]) -> list[BudgetRow]:
     """All budgets, with the changes as WRITTEN: the API takes the whole list. Raises CommandError.
 
     What happens when one is used up stays as it was where a change does not say it.
@@ -36,7 +36,7 @@ def changed_budgets(present: Iterable[Budget], changes: Sequence[str]) -> list[B
     return list(found.values())
 
 
-def budgets_in_words(budgets: Sequence[Budget], used: Sequence[float] | None) -> str:
+def budgets_in_words(budgets: Sequence[BudgetRow], used: Sequence[float] | None) -> str:
     """used: GPU-hours of each; None where they are not known."""
     return ", ".join(
         _in_words(one, None if used is None or number >= len(used) else used[number])
@@ -44,7 +44,7 @@ def budgets_in_words(budgets: Sequence[Budget], used: Sequence[float] | None) ->
     )
 
 
-def _in_words(one: Budget, used: float | None) -> str:
+def _in_words(one: BudgetRow, used: float | None) -> str:
     now = "" if used is None else f"{used:.1f} of "
     period = "once" if one["period"] == "once" else f"a {one['period']}"
     return f"{now}{one['gpu_hours']:g} {period} {one['gpu_type']}".strip()
