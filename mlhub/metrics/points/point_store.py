@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
 
+from mlhub.core.database.arrays import moment_array, number_array
 from mlhub.jobs.limits.ingest_limits import IngestLimit
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import Series, StreamCursor
@@ -31,8 +33,7 @@ UPDATE metrics_series s SET n_points = s.n_points + counted.n FROM counted WHERE
 """
 
 
-@dataclass(frozen=True)
-class NumberedPoint:
+class NumberedPoint(NamedTuple):
     series_id: int
     step: int
     epoch: float
@@ -95,11 +96,10 @@ class PointBatch:
         """Stores what was added; of a step that a series has already, the former value stays."""
         if not self.points:
             return
-        columns = [
-            [getattr(p, name) for p in self.points] for name in ("series_id", "step", "epoch", "value", "at", "seq")
-        ]
+        series, steps, epochs, values, moments, seqs = zip(*self.points, strict=True)
+        numbers = map(number_array, (series, steps, epochs, values))
         with connection.cursor() as cursor:
-            cursor.execute(STORE, columns)
+            cursor.execute(STORE, [*numbers, moment_array(moments), number_array(seqs)])
 
     def _limit_reached(self, series: Series | None) -> IngestLimit | None:
         if series is None:
