@@ -21,7 +21,7 @@ from benchmarks.request_cost import QUOTA
 from benchmarks.web_process import ask, web_process
 
 N_WARM, KEYS = 5, 10
-Request = tuple[str, dict[str, str], Callable[[int], Any]]  # its path, headers and body by the number of the batch
+BatchRequest = tuple[str, dict[str, str], Callable[[int], Any]]  # its path, headers and body by the number of the batch
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
             print(f"| {name} | {size:,} | {web_ms:.1f} | {database_ms:.1f} |", flush=True)
 
 
-def _prepared(sizes: list[int]) -> Iterator[tuple[tuple[str, int], Request]]:
+def _prepared(sizes: list[int]) -> Iterator[tuple[tuple[str, int], BatchRequest]]:
     from django.core.management import call_command
     from django.db import connections
     from django.utils import timezone
@@ -100,7 +100,7 @@ def _reported(size: int) -> Callable[[int], Any]:
     return body
 
 
-async def _measured(application: Any, request: Request, n_batches: int) -> tuple[float, float]:
+async def _measured(application: Any, request: BatchRequest, n_batches: int) -> tuple[float, float]:
     """Milliseconds of the web process and of PostgreSQL, of a batch."""
     path, headers, body = request
     bodies = [body(batch) for batch in range(N_WARM + n_batches)]

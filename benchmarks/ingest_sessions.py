@@ -52,7 +52,7 @@ print(time.perf_counter() - began, time.process_time() - spent, flush=True)
 sys.stdin.readline()
 print(sum(len(client.get_metric_history(run, f"m{{k}}")) for k in range(keys)), flush=True)
 """
-Times = Counter[str]  # seconds of processor time by what took it
+ProcessTimes = Counter[str]  # seconds of processor time by what took it
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TrackingServer:
 
     url: str
     token: str = ""
-    times: Callable[[], Times] = Counter
+    times: Callable[[], ProcessTimes] = Counter
     answer: Callable[[str], bool] = bool
     processes: Callable[[], list[int]] = list
 
@@ -71,13 +71,13 @@ class TrackingServer:
 
 
 @dataclass
-class Measured:
+class IngestMeasured:
     """Of the sessions with one server and one size of batches; times: milliseconds a batch."""
 
     points_a_s: list[float] = field(default_factory=list)
     server_ms: list[float] = field(default_factory=list)
     client_ms: list[float] = field(default_factory=list)
-    by_process_ms: list[Times] = field(default_factory=list)
+    by_process_ms: list[ProcessTimes] = field(default_factory=list)
 
     def add_session(self, server: TrackingServer, *, n_batches: int, size: int) -> None:
         """Raises RuntimeError when not all points were stored once."""

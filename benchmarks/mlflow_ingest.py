@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.ingest_sessions import START_S, IngestSession, Measured, TrackingServer, answers, own_server
+from benchmarks.ingest_sessions import START_S, IngestMeasured, IngestSession, TrackingServer, answers, own_server
 from benchmarks.instant_tracking import instant_server
 from benchmarks.process_times import platform_times
 from tests.platform import RunningPlatform, running, wait
@@ -33,7 +33,7 @@ IDLE_S = 20.0
 LEAST_MS = 0.1  # of a process in the table
 # What MLHub does in any case, batches or none: rounds, tasks on time, and what these ask of PostgreSQL
 BACKGROUND = ("control", "worker", "beat", "supervisor")
-Found = dict[tuple[str, int], Measured]  # by server and size of batches
+IngestFound = dict[tuple[str, int], IngestMeasured]  # by server and size of batches
 
 PAGE = """# Ingest by the MLflow protocol
 
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 100, 1000], help="points of a batch")
     parser.add_argument("--page", type=Path, help="file to write the results to")
     given = parser.parse_args(arguments)
-    found: Found = {}
+    found: IngestFound = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         place = Path(folder) / "platform"
         place.mkdir()
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
         for _ in range(given.rounds):
             for size in given.sizes:
                 for name, server in servers.items():
-                    measured = found.setdefault((name, size), Measured())
+                    measured = found.setdefault((name, size), IngestMeasured())
                     measured.add_session(server, n_batches=given.batches, size=size)
         idle = idle_ms(platform)
         killed = with_a_kill(platform, mlhub, n_batches=given.batches, size=max(given.sizes))
@@ -124,7 +124,7 @@ def with_a_kill(platform: RunningPlatform, server: TrackingServer, *, n_batches:
     )
 
 
-def page(found: Found, idle: Counter[str], killed: str, *, rounds: int, batches: int) -> str:
+def page(found: IngestFound, idle: Counter[str], killed: str, *, rounds: int, batches: int) -> str:
     size = max(size for _, size in found)
     return PAGE.format(
         when=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -140,7 +140,7 @@ def page(found: Found, idle: Counter[str], killed: str, *, rounds: int, batches:
     )
 
 
-def table(found: Found) -> Iterable[str]:
+def table(found: IngestFound) -> Iterable[str]:
     yield "| points a batch | server | points a second | least and most | processor time of a batch, server | client |"
     yield "|---|---|---|---|---|---|"
     for (name, size), one in sorted(found.items(), key=lambda item: -item[0][1]):
@@ -149,7 +149,7 @@ def table(found: Found) -> Iterable[str]:
         yield f"| {size:,} | {name} | {rates} | {own} | {statistics.median(one.client_ms):.1f} ms |"
 
 
-def by_process(measured: Measured, idle: Counter[str]) -> Iterable[str]:
+def by_process(measured: IngestMeasured, idle: Counter[str]) -> Iterable[str]:
     yield "| process | of a batch, ms | idle, ms a second |"
     yield "|---|---|---|"
     spent = {name: measured.median_of(name) for name in {name for one in measured.by_process_ms for name in one}}
@@ -159,7 +159,7 @@ def by_process(measured: Measured, idle: Counter[str]) -> Iterable[str]:
             yield f"| {name}{background} | {spent[name]:.1f} | {idle[name]:.1f} |"
 
 
-def in_words(found: Found, size: int) -> str:
+def in_words(found: IngestFound, size: int) -> str:
     if (MLFLOW, size) not in found:
         return ""
     rate = {name: statistics.median(found[name, size].points_a_s) for name in (MLHUB, MLFLOW, INSTANT)}
@@ -175,7 +175,7 @@ def in_words(found: Found, size: int) -> str:
     )
 
 
-def ratio(found: Found, size: int) -> float:
+def ratio(found: IngestFound, size: int) -> float:
     """Of MLflow's processor time to MLHub's."""
     return statistics.median(found[MLFLOW, size].server_ms) / statistics.median(found[MLHUB, size].server_ms)
 
