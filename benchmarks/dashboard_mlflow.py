@@ -32,7 +32,8 @@ from typing import Any
 from benchmarks.dashboard import PAINT, PATIENCE_MS, fill, sign_in, stored
 from benchmarks.dashboard_mlflow_page import page_of
 from benchmarks.dashboard_runs import COMPARED, FilledRuns, RunShape, store_in_mlflow
-from benchmarks.mlflow_ingest import own_server, processes_of, stat_of
+from benchmarks.ingest_sessions import own_server
+from benchmarks.process_times import processes_of, stat_of
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
 from tests.platform import RunningPlatform, running
 

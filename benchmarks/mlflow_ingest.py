@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points a second that MLflow's unchanged client logs in batches of 1,000: to MLHub, and to MLflow's own server.
+"""What batches of points that MLflow's unchanged client logs cost: MLHub, and MLflow's own server.
 
-python -m benchmarks.mlflow_ingest [--mlflow PYTHON] [--batches 40] [--rounds 3] [--page FILE]
+python -m benchmarks.mlflow_ingest [--mlflow PYTHON] [--batches 40] [--rounds 3] [--sizes 10 100 1000] [--page FILE]
 
 --mlflow: the Python of an environment with the whole `mlflow`, whose server then runs on SQLite in the same run, in
 turns with MLHub's, and with one that answers at once, which shows what the client alone takes. MLHub's web process is
@@ -15,77 +15,51 @@ import contextlib
 import os
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.ingest_sessions import START_S, IngestMeasured, IngestSession, TrackingServer, answers, own_server
 from benchmarks.instant_tracking import instant_server
-from mlhub.embedded.ports import free_port
+from benchmarks.process_times import platform_times
 from tests.platform import RunningPlatform, running, wait
 
-BATCH, KEYS = 1000, 10
 MLHUB, MLFLOW, INSTANT = "MLHub", "MLflow on SQLite", "answers at once, stores nothing"
-START_S = 300.0
-# What logs: prints the seconds that it took, its own processor time of them, and the points that the server has then.
-CLIENT = f"""
-import sys, time
-from mlflow import MlflowClient
-from mlflow.entities import Metric
-n_batches = int(sys.argv[1])
-client = MlflowClient()
-found = client.get_experiment_by_name("ingest")
-experiment = found.experiment_id if found else client.create_experiment("ingest")
-run = client.create_run(experiment).info.run_id
-per_key = {BATCH} // {KEYS}
-batches = [
-    [
-        Metric(f"m{{k}}", s * 0.5, 1_700_000_000_000 + s, s)
-        for k in range({KEYS}) for s in range(b * per_key, (b + 1) * per_key)
-    ]
-    for b in range(n_batches)
-]
-print("ready", flush=True)
-began, spent = time.perf_counter(), time.process_time()
-for batch in batches:
-    client.log_batch(run, metrics=batch)
-took, spent = time.perf_counter() - began, time.process_time() - spent
-stored = sum(len(client.get_metric_history(run, f"m{{k}}")) for k in range({KEYS}))
-print(took, spent, stored, flush=True)
-"""
+IDLE_S = 20.0
+LEAST_MS = 0.1  # of a process in the table
+# What MLHub does in any case, batches or none: rounds, tasks on time, and what these ask of PostgreSQL
+BACKGROUND = ("control", "worker", "beat", "supervisor")
+IngestFound = dict[tuple[str, int], IngestMeasured]  # by server and size of batches
 
 PAGE = """# Ingest by the MLflow protocol
 
-Written by `python -m benchmarks.mlflow_ingest`: mlflow-skinny's unchanged client, one process, `log_batch` of 1,000
-points of 10 metrics, one batch after the other; the servers take turns, each with one process that
-answers. Points a second are those of the whole session, the client's own work included: a server that answers at once
-and stores nothing is the most that there is to reach. Processor times are of a batch, the servers' with their
-databases: less than wall time they depend on what else the machine does.
+Written by `python -m benchmarks.mlflow_ingest`: mlflow-skinny's unchanged client, one process, `log_batch` of points of
+10 metrics, one batch after the other; the servers take turns, each with one process that answers. Counted is from the
+fourth batch of a session to its last one: neither the client's start nor reading the points back. Points a second have
+the client's own work in them: a server that answers at once and stores nothing is the most that there is to reach.
+Processor times depend less than wall time on what else the machine does; they are a server's with its database and
+Valkey, without MLHub's background processes, which work in any case.
 
-{when}, on {n_processors} processors, at a load of {load}.
+{when}, on {n_processors} processors, at a load of {load}; medians of {rounds} sessions of {batches} batches.
 
 {table}
 
+{words}
+
+## By process
+
+MLHub's processes with {size:,} points a batch, and what each takes of a second in which nobody asks anything.
+
+{by_process}
+
+## When the web process is killed
+
 {killed}
 """
-
-
-@dataclass(frozen=True)
-class TrackingServer:
-    """processes: the ids of those that answer and store."""
-
-    url: str
-    token: str = ""
-    processes: Callable[[], list[int]] = list
-
-    @property
-    def stores(self) -> bool:
-        return bool(self.processes())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,179 +67,117 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mlflow", type=Path, help="Python of an environment with the whole mlflow")
     parser.add_argument("--batches", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10, 100, 1000], help="points of a batch")
     parser.add_argument("--page", type=Path, help="file to write the results to")
     given = parser.parse_args(arguments)
-    rates: dict[str, list[float]] = {}
-    processor_ms: dict[str, list[float]] = {}
-    client_ms: dict[str, list[float]] = {}
+    found: IngestFound = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         place = Path(folder) / "platform"
         place.mkdir()
         platform = stack.enter_context(running(place))
         person = platform.person("bob", organisation="Ingest")
         token = person.post("/tokens", name="mlflow", scopes=["read", "write"])["token"]
-        servers = {MLHUB: TrackingServer(platform.url, token, lambda: processes_of(platform))}
+        mlhub = TrackingServer(platform.url, token, lambda: platform_times(platform), is_of_batches)
+        servers = {MLHUB: mlhub}
         if given.mlflow is not None:
             servers[MLFLOW] = stack.enter_context(own_server(given.mlflow, Path(folder)))
         servers[INSTANT] = TrackingServer(stack.enter_context(instant_server()))
         for _ in range(given.rounds):
-            for name, server in servers.items():
-                before = processor_s(server.processes())
-                points_a_s, of_client_s = rate(server, n_batches=given.batches)
-                rates.setdefault(name, []).append(points_a_s)
-                spent = 1000 * (processor_s(server.processes()) - before) / given.batches
-                processor_ms.setdefault(name, []).append(spent)
-                client_ms.setdefault(name, []).append(1000 * of_client_s / given.batches)
-        killed = with_a_kill(platform, token, n_batches=given.batches)
-    text = page(rates, processor_ms, client_ms, killed)
+            for size in given.sizes:
+                for name, server in servers.items():
+                    measured = found.setdefault((name, size), IngestMeasured())
+                    measured.add_session(server, n_batches=given.batches, size=size)
+        idle = idle_ms(platform)
+        killed = with_a_kill(platform, mlhub, n_batches=given.batches, size=max(given.sizes))
+    text = page(found, idle, killed, rounds=given.rounds, batches=given.batches)
     print(text)
     if given.page is not None:
         given.page.write_text(text)
     return 0
 
 
-def processes_of(platform: RunningPlatform) -> list[int]:
-    """The web server and PostgreSQL, with a process for each connection."""
-    database = int(next(platform.home.glob("*/postmaster.pid")).read_text().split()[0])
-    return [platform.pids()["web"], database, *(pid for pid, parent, _ in found_processes() if parent == database)]
+def is_of_batches(process: str) -> bool:
+    return process.removeprefix("PostgreSQL, for ") not in BACKGROUND
 
 
-def processes_of_session(session: int) -> list[int]:
-    return [pid for pid, _, found in found_processes() if found == session]
+def idle_ms(platform: RunningPlatform) -> Counter[str]:
+    """Milliseconds of processor time in a second without requests, by process."""
+    before = platform_times(platform)
+    time.sleep(IDLE_S)
+    return Counter({name: 1000 * (s - before[name]) / IDLE_S for name, s in platform_times(platform).items()})
 
 
-def found_processes() -> Iterator[tuple[int, int, int]]:
-    """Of each process on this machine its id, its parent's and its session's."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal() and (fields := stat_of(int(folder.name))):
-            yield int(folder.name), int(fields[1]), int(fields[3])
-
-
-def stat_of(pid: int) -> list[str]:
-    """Its fields after the name; none of a process that has ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def processor_s(pids: Iterable[int]) -> float:
-    """What these processes have taken of processors so far."""
-    ticks = sum(int(fields[11]) + int(fields[12]) for pid in pids if (fields := stat_of(pid)))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def rate(server: TrackingServer, *, n_batches: int) -> tuple[float, float]:
-    """Points a second of one session, and the client's processor time of it in seconds.
-
-    Raises RuntimeError when not all points were stored once.
-    """
-    client = start_client(server.url, server.token, n_batches=n_batches)
-    took_s, spent_s, n_stored = end_of(client)
-    if server.stores and n_stored != n_batches * BATCH:
-        raise RuntimeError(f"{n_stored:,} points of {n_batches * BATCH:,} are stored")
-    return n_batches * BATCH / took_s, spent_s
-
-
-def with_a_kill(platform: RunningPlatform, token: str, *, n_batches: int) -> str:
+def with_a_kill(platform: RunningPlatform, server: TrackingServer, *, n_batches: int, size: int) -> str:
     """What is stored of a session in which the web process was killed twice."""
-    client = start_client(platform.url, token, n_batches=n_batches)
+    session = IngestSession(server, n_batches=n_batches, size=size)
+    session.begin()
     n_kills = 0
     for _ in range(2):
         time.sleep(0.3)
         os.kill(platform.pids()["web"], signal.SIGKILL)
         n_kills += 1
         wait(lambda: answers(f"{platform.url}/healthz"), seconds=START_S)
-    *_, n_stored = end_of(client)
+    session.logged()
     return (
-        f"With the web process killed {n_kills} times meanwhile, by the client's retries: {n_stored:,} points are "
-        f"stored of {n_batches * BATCH:,} that were logged."
+        f"Killed {n_kills} times during one more session, by the client's retries: {session.n_stored():,} points are "
+        f"stored of {session.n_points:,} that were logged."
     )
 
 
-def start_client(url: str, token: str, *, n_batches: int) -> subprocess.Popen[str]:
-    """Returns once it is about to log."""
-    variables = {**os.environ, "MLFLOW_TRACKING_URI": url, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "10"}
-    if token:
-        variables["MLFLOW_TRACKING_TOKEN"] = token
-    command = [sys.executable, "-c", CLIENT, str(n_batches)]
-    client = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True)
-    assert client.stdout is not None
-    if client.stdout.readline().strip() != "ready":
-        raise RuntimeError("the client did not start; its output has the reason")
-    return client
+def page(found: IngestFound, idle: Counter[str], killed: str, *, rounds: int, batches: int) -> str:
+    size = max(size for _, size in found)
+    return PAGE.format(
+        when=f"{datetime.now(UTC):%Y-%m-%d}",
+        n_processors=os.cpu_count(),
+        load=f"{os.getloadavg()[0]:.0f}",
+        rounds=rounds,
+        batches=batches,
+        table="\n".join(table(found)),
+        words=in_words(found, size),
+        size=size,
+        by_process="\n".join(by_process(found[MLHUB, size], idle)),
+        killed=killed,
+    )
 
 
-def end_of(client: subprocess.Popen[str]) -> tuple[float, float, int]:
-    """The seconds that it took, its processor time, and the points that are stored."""
-    output, _ = client.communicate()
-    if client.returncode:
-        raise RuntimeError("the client failed; its output has the reason")
-    took_s, spent_s, n_stored = output.split()
-    return float(took_s), float(spent_s), int(n_stored)
+def table(found: IngestFound) -> Iterable[str]:
+    yield "| points a batch | server | points a second | least and most | processor time of a batch, server | client |"
+    yield "|---|---|---|---|---|---|"
+    for (name, size), one in sorted(found.items(), key=lambda item: -item[0][1]):
+        rates = f"{statistics.median(one.points_a_s):,.0f} | {min(one.points_a_s):,.0f} to {max(one.points_a_s):,.0f}"
+        own = f"{statistics.median(one.server_ms):.1f} ms" if name != INSTANT else "-"
+        yield f"| {size:,} | {name} | {rates} | {own} | {statistics.median(one.client_ms):.1f} ms |"
 
 
-@contextlib.contextmanager
-def own_server(python: Path, folder: Path) -> Iterator[TrackingServer]:
-    """MLflow's own server on SQLite, with one process, as MLHub's web server, and without its runner of jobs."""
-    port = free_port()
-    store = [
-        "--backend-store-uri",
-        f"sqlite:///{folder}/mlflow.db",
-        "--default-artifact-root",
-        str(folder / "artifacts"),
+def by_process(measured: IngestMeasured, idle: Counter[str]) -> Iterable[str]:
+    yield "| process | of a batch, ms | idle, ms a second |"
+    yield "|---|---|---|"
+    spent = {name: measured.median_of(name) for name in {name for one in measured.by_process_ms for name in one}}
+    for name in sorted(spent, key=spent.__getitem__, reverse=True):
+        if max(spent[name], idle[name]) >= LEAST_MS:
+            background = "" if is_of_batches(name) else " (background)"
+            yield f"| {name}{background} | {spent[name]:.1f} | {idle[name]:.1f} |"
+
+
+def in_words(found: IngestFound, size: int) -> str:
+    if (MLFLOW, size) not in found:
+        return ""
+    rate = {name: statistics.median(found[name, size].points_a_s) for name in (MLHUB, MLFLOW, INSTANT)}
+    times = [
+        f"**{ratio(found, of):.1f} times** as many in batches of {of:,}"
+        for of in sorted({size for _, size in found}, reverse=True)
     ]
-    command = [str(python), "-m", "mlflow", "server", "--port", str(port), "--workers", "1", *store]
-    variables = {
-        **os.environ,
-        "PATH": f"{python.parent}:{os.environ['PATH']}",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "0",
-    }
-    with (folder / "mlflow.log").open("wb") as log:
-        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, start_new_session=True)
-    try:
-        wait(lambda: answers(f"http://127.0.0.1:{port}/health"), seconds=START_S)
-        own = process.pid
-        yield TrackingServer(
-            f"http://127.0.0.1:{port}",
-            processes=lambda: [pid for pid, _, session in found_processes() if session == own],
-        )
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+    return (
+        f"By points a second, what a client sees, MLHub takes **{rate[MLHUB] / rate[MLFLOW]:.1f} times** as many as "
+        f"MLflow's own server in batches of {size:,}; a server that answers at once takes "
+        f"{rate[INSTANT] / rate[MLFLOW]:.1f} times as many, which bounds every server with this client. By processor "
+        f"time of the server, which is what many clients share, MLHub takes {', '.join(times)}."
+    )
 
 
-def answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # nosec B310 - an address of this machine
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def page(
-    rates: dict[str, list[float]], processor_ms: dict[str, list[float]], client_ms: dict[str, list[float]], killed: str
-) -> str:
-    titles = "| server | points a second, median | least and most | processor time of server, median | of client |"
-    rows = [titles, "|---|---|---|---|---|"]
-    median = {name: statistics.median(found) for name, found in rates.items()}
-    spent = {name: statistics.median(found) for name, found in processor_ms.items()}
-    of_client = {name: statistics.median(found) for name, found in client_ms.items()}
-    for name, found in rates.items():
-        own = f"{spent[name]:.1f} ms" if name != INSTANT else "-"
-        row = f"| {name} | {median[name]:,.0f} | {min(found):,.0f} to {max(found):,.0f} | {own} "
-        rows.append(f"{row}| {of_client[name]:.1f} ms |")
-    if MLFLOW in rates:
-        rows += [
-            "",
-            f"By points a second, what a client sees, MLHub takes **{median[MLHUB] / median[MLFLOW]:.1f} times** as "
-            "many as MLflow's own server; a server that answers at once takes "
-            f"{median[INSTANT] / median[MLFLOW]:.1f} times as many, which bounds every server with this client. By "
-            "processor time of the server, which is what many clients share, MLHub takes "
-            f"**{spent[MLFLOW] / spent[MLHUB]:.1f} times** as many.",
-        ]
-    when, load = f"{datetime.now(UTC):%Y-%m-%d}", f"{os.getloadavg()[0]:.0f}"
-    return PAGE.format(when=when, n_processors=os.cpu_count(), load=load, table="\n".join(rows), killed=killed)
+def ratio(found: IngestFound, size: int) -> float:
+    """Of MLflow's processor time to MLHub's."""
+    return statistics.median(found[MLFLOW, size].server_ms) / statistics.median(found[MLHUB, size].server_ms)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
+from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
@@ -35,6 +36,7 @@ from mlhub.metrics.profiling.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import StagedBytes
+from mlhub.tenants.models import Project
 from mlhub.tenants.sign_in.authentication import hash_token
 from mlhub.wire.exits import Cause
 from mlhub.wire.profiles import PHASE as PROFILE_PHASE
@@ -57,6 +59,12 @@ from mlhub.wire.report import (
     StalenessReport,
 )
 
+ATTEMPT, JOB, PROJECT = ModelColumns(Attempt, "a"), ModelColumns(Job, "j"), ModelColumns(Project, "p")
+ATTEMPT_OF_TOKEN = f"""
+SELECT {ATTEMPT.sql}, {JOB.sql}, {PROJECT.sql}
+FROM jobs_attempt a JOIN jobs_job j ON j.id = a.job_id JOIN tenants_project p ON p.id = j.project_id
+WHERE a.id = %s AND a.token_hash = %s
+"""  # noqa: S608 - names of columns
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
 N_OWN_ARTIFACTS = 10  # weights, metadata, predictions: in addition to what a script left
 
@@ -81,10 +89,13 @@ class ReportingPod:
 
 def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
     """The attempt that the token belongs to; None for a wrong one. Raises GoneError once it is fenced."""
-    attempt = Attempt.objects.filter(pk=attempt_id, token_hash=hash_token(token)).select_related("job__project").first()
-    if attempt is not None and attempt.is_fenced:
+    found = read_first(ATTEMPT_OF_TOKEN, [attempt_id, hash_token(token)], (ATTEMPT, JOB, PROJECT))
+    if found is None:
+        return None
+    attempt, attempt.job, attempt.job.project = found
+    if attempt.is_fenced:
         raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
-    return attempt
+    return cast("Attempt", attempt)
 
 
 def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int, lines: Sequence[Any]) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from mlhub.tenants.models import Project, Team, User
     from mlhub.tenants.querysets import TeamQuerySet
+
+MAX_KNOWN = 1000  # people whose question is kept
 
 
 def teams_above(place: Team | Project) -> list[UUID]:
@@ -30,7 +33,7 @@ def teams_below(teams: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
 
 def organisations_seen_by(user: User) -> QuerySet[Any, Any]:
     """Ids of those that the person sees as a whole: all in which they are members, but no outsiders."""
-    return user.memberships.filter(role__in=SEES_ALL).values("organisation")
+    return _organisations(user.pk)
 
 
 def teams_seen_by(user: User) -> QuerySet[Any, Any]:
@@ -41,9 +44,7 @@ def teams_seen_by(user: User) -> QuerySet[Any, Any]:
 
 def projects_seen_by(user: User) -> QuerySet[Any, Any]:
     """Ids of the projects of these organisations, and of those in which, or in whose team, the person has a role."""
-    bound = _bindings(user).exclude(project=None).values("project")
-    of_whole = Q(organisation__in=organisations_seen_by(user))
-    return _rows("Project").filter(of_whole | Q(pk__in=bound) | Q(team__in=_bound_teams(user))).values("pk")
+    return _projects(user.pk).all()  # the caller's own, in which Django keeps what it reads
 
 
 def projects_of_own_teams(user: User) -> list[UUID]:
@@ -51,12 +52,26 @@ def projects_of_own_teams(user: User) -> list[UUID]:
     return sorted(_rows("Project").filter(team__in=_bound_teams(user)).values_list("pk", flat=True))
 
 
+# A request asks for several kinds of rows, and each asks who sees it. What is kept here is the question alone, which
+# Django takes longer to write than PostgreSQL to answer; it is asked anew each time.
+@lru_cache(maxsize=MAX_KNOWN)
+def _projects(user_id: UUID) -> QuerySet[Any, Any]:
+    bound = _bindings(user_id).exclude(project=None).values("project")
+    of_teams = teams_below(_bindings(user_id).exclude(team=None).values("team"))
+    of_whole = Q(organisation__in=_organisations(user_id))
+    return _rows("Project").filter(of_whole | Q(pk__in=bound) | Q(team__in=of_teams)).values("pk")
+
+
+def _organisations(user_id: UUID) -> QuerySet[Any, Any]:
+    return _rows("Membership").filter(user=user_id, role__in=SEES_ALL).values("organisation")
+
+
 def _bound_teams(user: User) -> QuerySet[Any, Any]:
-    return teams_below(_bindings(user).exclude(team=None).values("team"))
+    return teams_below(_bindings(user.pk).exclude(team=None).values("team"))
 
 
-def _bindings(user: User) -> QuerySet[Any, Any]:
-    return _rows("RoleBinding").filter(membership__user=user)
+def _bindings(user_id: UUID) -> QuerySet[Any, Any]:
+    return _rows("RoleBinding").filter(membership__user=user_id)
 
 
 def _teams() -> TeamQuerySet:

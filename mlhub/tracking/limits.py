@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from mlhub.core.errors import InvalidInputError
@@ -61,7 +62,7 @@ class LogBatch:
                 raise _too_many(name, n, limits[name])
         if (n := sum(counts.values())) > MAX_ENTRIES:
             raise _too_many("metrics, params and tags together", n, MAX_ENTRIES)
-        for key in {point.key for point in self.points}:
+        for key in set(map(itemgetter(0), self.points)):
             check_key(key, field="metrics")
         for field, entries, most in (("params", self.params, MAX_PARAM_VALUE), ("tags", self.tags, MAX_TAG_VALUE)):
             for entry in entries:

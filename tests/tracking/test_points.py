@@ -18,7 +18,7 @@ from mlhub.tenants.models import User
 from mlhub.tracking import actions
 from mlhub.tracking.access import Caller
 from mlhub.tracking.api import bodies
-from mlhub.tracking.limits import LogBatch, LoggedPoint
+from mlhub.tracking.limits import MAX_INTEGER, LogBatch, LoggedPoint
 from mlhub.tracking.models import Run, RunPoint, RunSeries
 from mlhub.tracking.points import lock_series, store_points
 from tests.cast import make_cast
@@ -62,6 +62,14 @@ def test_every_point_is_stored_once_and_the_newest_is_known(run: Run) -> None:
     loss, other = RunSeries.objects.filter(run=run).order_by("key")
     assert (loss.last_step, loss.last_ms, loss.last_value) == (10, 7, 5.0)
     assert (other.last_step, other.last_value) == (-5, -2.5)
+
+
+def test_numbers_are_stored_as_they_were_logged(run: Run) -> None:
+    values = [0.1, -0.0, 5e-324, -1.7976931348623157e308, 1 / 3, 12345678901234567.0]
+    ends = [-MAX_INTEGER, -1, 0, 1, 2**31, MAX_INTEGER]
+    store(run, [LoggedPoint("loss", *row) for row in zip(values, reversed(ends), ends, strict=True)])
+    stored = RunPoint.objects.filter(series__run=run).order_by("step").values_list("value", "at_ms", "step")
+    assert list(map(repr, stored)) == list(map(repr, zip(values, reversed(ends), ends, strict=True)))
 
 
 def test_the_newest_of_a_batch_is_the_highest_step_then_time_then_value(run: Run) -> None:

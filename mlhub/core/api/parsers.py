@@ -103,7 +103,10 @@ def _by_type(values: list[Any]) -> dict[type, list[Any]]:
     kinds = set(map(type, values))
     if len(kinds) == 1:
         return {kinds.pop(): values}
-    return {kind: [value for value in values if type(value) is kind] for kind in kinds}
+    found: dict[type, list[Any]] = {kind: [] for kind in kinds}
+    for value in values:
+        found[type(value)].append(value)
+    return found
 
 
 def _are_plain(kind: type, values: list[Any]) -> bool:
@@ -111,7 +114,7 @@ def _are_plain(kind: type, values: list[Any]) -> bool:
     if not values or kind in (bool, type(None)):
         return True
     if kind is str:
-        text = "".join(values)
+        text = "".join(set(values))  # the same few names come a thousand times
         return text.isascii() and "\x00" not in text
     # no decoder makes NaN, which compares as neither
     return kind in (int, float) and min(values) >= -MAX_INTEGER and max(values) <= MAX_INTEGER

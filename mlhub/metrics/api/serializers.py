@@ -174,6 +174,14 @@ class SpeedsSerializer(serializers.Serializer[Any]):
     )
 
 
+class ParsedField(serializers.JSONField):
+    """Any JSON, of a body that was parsed and checked: DRF's own writes each value as JSON once more to see whether it
+    can be."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+
 class LinesSerializer(StrictSerializer):
     """A batch of one stream of one pod (mlhub/wire/report.py)."""
 
@@ -183,7 +191,7 @@ class LinesSerializer(StrictSerializer):
     stream = serializers.ChoiceField(choices=[REPORTS, LOG, USAGE], help_text="The stream: reports, log or usage.")
     first = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, help_text="The number of the first line.")
     lines = serializers.ListField(
-        child=serializers.JSONField(),
+        child=ParsedField(),
         max_length=MAX_BATCH_LINES,
         help_text="The lines: JSON objects of reports and usage, text of the log.",
     )

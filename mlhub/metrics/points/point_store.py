@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
 
+from mlhub.core.database.arrays import moment_array, number_array
 from mlhub.jobs.limits.ingest_limits import IngestLimit
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import Series, StreamCursor
@@ -31,8 +33,7 @@ UPDATE metrics_series s SET n_points = s.n_points + counted.n FROM counted WHERE
 """
 
 
-@dataclass(frozen=True)
-class NumberedPoint:
+class NumberedPoint(NamedTuple):
     series_id: int
     step: int
     epoch: float
@@ -49,7 +50,8 @@ class PointBatch:
     cursor: StreamCursor
     points: list[NumberedPoint] = field(default_factory=list)
     _series: dict[str, Series | None] = field(default_factory=dict)  # None: the job has too many metrics for this one
-    _n_added: dict[int, int] = field(default_factory=dict)
+    _most_of_job: int = field(default_factory=lambda: settings.MAX_POINTS_PER_JOB)
+    _most_of_metric: int = field(default_factory=lambda: settings.MAX_POINTS_PER_METRIC)
 
     def load_series(self, keys: Iterable[str]) -> None:
         """Reads the series of these metrics and makes those that are missing. Names count once for the job, however
@@ -76,7 +78,8 @@ class PointBatch:
 
     def add(self, report: MetricReport) -> None:
         """Points over a limit are dropped and counted."""
-        self.load_series(report.values)
+        if not report.values.keys() <= self._series.keys():
+            self.load_series(report.values)
         moment = at(report.at)
         for key, value in report.values.items():
             series = self._series[key]
@@ -86,24 +89,23 @@ class PointBatch:
                 continue
             self.cursor.last_seq += 1
             self.cursor.n_points += 1
-            self._n_added[series.pk] = self._n_added.get(series.pk, 0) + 1
+            series.n_points += 1  # of this object: save() counts in the database what is new there
             self.points.append(
-                NumberedPoint(series.pk, report.step, report.epoch, float(value), moment, self.cursor.last_seq)
+                NumberedPoint(series.id, report.step, report.epoch, float(value), moment, self.cursor.last_seq)
             )
 
     def save(self) -> None:
         """Stores what was added; of a step that a series has already, the former value stays."""
         if not self.points:
             return
-        columns = [
-            [getattr(p, name) for p in self.points] for name in ("series_id", "step", "epoch", "value", "at", "seq")
-        ]
+        series, steps, epochs, values, moments, seqs = zip(*self.points, strict=True)
+        numbers = map(number_array, (series, steps, epochs, values))
         with connection.cursor() as cursor:
-            cursor.execute(STORE, columns)
+            cursor.execute(STORE, [*numbers, moment_array(moments), number_array(seqs)])
 
     def _limit_reached(self, series: Series | None) -> IngestLimit | None:
         if series is None:
             return IngestLimit.METRICS_PER_JOB
-        if series.n_points + self._n_added.get(series.pk, 0) >= settings.MAX_POINTS_PER_METRIC:
+        if series.n_points >= self._most_of_metric:
             return IngestLimit.POINTS_PER_METRIC
-        return IngestLimit.POINTS_PER_JOB if self.cursor.n_points >= settings.MAX_POINTS_PER_JOB else None
+        return IngestLimit.POINTS_PER_JOB if self.cursor.n_points >= self._most_of_job else None

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
+from mlhub.core.database.arrays import moment_array, number_array
 from mlhub.core.errors import GoneError
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
@@ -104,7 +105,8 @@ def _stored_at(ids: dict[str, int], points: Sequence[TrackedPoint]) -> dict[tupl
     """Time and value of the points that are stored at these steps, by series and step."""
     known = [(ids[point.key], point.step) for point in points if point.key in ids]
     with connection.cursor() as cursor:
-        cursor.execute(STORED, [[series_id for series_id, _ in known], [step for _, step in known]])
+        series, steps = ([pair[place] for pair in known] for place in (0, 1))
+        cursor.execute(STORED, [number_array(series), number_array(steps)])
         return {(series_id, step): (moment, value) for series_id, step, moment, value in cursor.fetchall()}
 
 
@@ -121,12 +123,12 @@ def _replace(stream: StreamCursor, ids: dict[str, int], points: Sequence[Tracked
         return
     first = stream.last_seq + 1
     stream.last_seq += len(points)
-    columns: list[Any] = [
-        [ids[point.key] for point in points],
-        [point.step for point in points],
-        [point.value for point in points],
-        [at(point.at) for point in points],
-        list(range(first, stream.last_seq + 1)),
+    columns = [
+        number_array(ids[point.key] for point in points),
+        number_array(point.step for point in points),
+        number_array(point.value for point in points),
+        moment_array(at(point.at) for point in points),
+        number_array(range(first, stream.last_seq + 1)),
     ]
     with connection.cursor() as cursor:
         cursor.execute(REPLACE, columns)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -226,7 +227,12 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
     @extend_schema_field(ModelVersionSerializer(allow_null=True))
     def get_latest_version(self, model: Any) -> dict[str, Any] | None:
         newest = model.latest_versions
-        return ModelVersionSerializer(newest[0], context=self.context).data if newest else None
+        return self._of_version.to_representation(newest[0]) if newest else None
+
+    @cached_property
+    def _of_version(self) -> ModelVersionSerializer:
+        """One for all models of a list: to make its fields takes longer than to write a version."""
+        return ModelVersionSerializer(context=self.context)
 
 
 class ModelVersionUploadSerializer(UploadedFileSerializer):
