@@ -85,7 +85,7 @@ it("draws a thousand lines by their own points, each once, on a scale of the low
   expect(paths).toHaveLength(1000);
   expect(paths.every((points) => JSON.stringify(points) === "[[1,0],[2,8]]")).toBe(true);
   const [positions, low, high] = drawn.data[0] ?? [];
-  expect([positions?.length, drawn.data[0]?.length, drawn.options[0]?.series.length]).toEqual([500, 3, 3]);
+  expect([positions.length, drawn.data[0]?.length, drawn.options[0]?.series.length]).toEqual([500, 3, 3]);
   expect([low?.[0], high?.at(-1)]).toEqual([0, 8]);
 });
 
