@@ -53,6 +53,8 @@ export const server = setupServer(
   answers("/api/v1/organisations/{id}/quota", quota()),
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),
+  answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
+  answers("/api/v1/jobs/{id}/events", page([])),
   answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),
   answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }),
   answers("/api/v1/jobs/{id}/usage", { attempt_number: null, resources: [], pods: [], next_pod: null }),

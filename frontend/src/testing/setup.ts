@@ -5,7 +5,7 @@ import "@testing-library/jest-dom/vitest";
 import { i18n } from "@lingui/core";
 import { notifications } from "@mantine/notifications";
 import { cleanup, configure, getConfig } from "@testing-library/react";
-import { afterAll, afterEach, beforeAll, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 
 import { FakeEventSource } from "@/testing/eventsource";
 import { withoutOwnerStacks } from "@/testing/ownerStacks";
@@ -95,6 +95,9 @@ beforeAll(() =>
     },
   }),
 );
+beforeEach(() => {
+  unanswered = []; // a page of the test before may have asked for more while it went
+});
 afterEach(() => {
   cleanup();
   const missed = unanswered;
