@@ -45,6 +45,7 @@ PAGES = {
     "Usage": "/usage",
     "Runs": "/runs",
     "Studies": "/studies",
+    "Compare": "/compare#jobs={compared}",
 }
 OBSERVE = """
 window.longTasks = [];
@@ -53,6 +54,14 @@ new PerformanceObserver((list) => {
 }).observe({ type: "longtask", buffered: true });
 """
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+@dataclass(frozen=True)
+class FilledJobs:
+    """Ids: long is the job of the long metric and log; compared are those of Compare, separated by commas."""
+
+    long: str
+    compared: str
 
 
 @dataclass
@@ -99,11 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def fill(platform: RunningPlatform, size: int, *, share: float, points: int, lines: int) -> str:
-    """Makes an organisation of this size, and its person; returns the id of its job with the long metric and log."""
+def fill(platform: RunningPlatform, size: int, *, share: float, points: int, lines: int) -> FilledJobs:
+    """Makes an organisation of this size, and its person."""
     platform.person(f"person{size}", organisation=f"Size {size}")
     amounts = {"jobs": size, "metrics": size // 10, "points": round(points * share), "lines": round(lines * share)}
-    return stored(platform, "benchmarks.dashboard_data", size, amounts).split()[-1]
+    compared, long = stored(platform, "benchmarks.dashboard_data", size, amounts).splitlines()
+    return FilledJobs(long, compared)
 
 
 def stored(platform: RunningPlatform, module: str, size: int, amounts: Mapping[str, int]) -> str:
@@ -114,21 +124,21 @@ def stored(platform: RunningPlatform, module: str, size: int, amounts: Mapping[s
     return done.stdout
 
 
-def measure(platform: RunningPlatform, jobs: dict[int, str], *, n_rounds: int) -> DashboardVisits:
+def measure(platform: RunningPlatform, jobs: dict[int, FilledJobs], *, n_rounds: int) -> DashboardVisits:
     visits: dict[int, dict[str, Visits]] = {size: {name: Visits() for name in PAGES} for size in jobs}
     with browsers(platform, jobs) as contexts:
         before = resident_bytes(platform.pids()["web"])
         for _ in range(n_rounds):
             for name, address in PAGES.items():
                 for size, job in jobs.items():
-                    visit(contexts[size], address.format(job=job), visits[size][name])
+                    visit(contexts[size], address.format(job=job.long, compared=job.compared), visits[size][name])
                 print(f"{name} was visited", file=sys.stderr)
         after = resident_bytes(platform.pids()["web"])
     return DashboardVisits(visits, (before, after))
 
 
 @contextmanager
-def browsers(platform: RunningPlatform, jobs: dict[int, str]) -> Iterator[dict[int, Any]]:
+def browsers(platform: RunningPlatform, jobs: dict[int, FilledJobs]) -> Iterator[dict[int, Any]]:
     """A browser context for each organisation, signed in."""
     from playwright.sync_api import sync_playwright
 

@@ -3,8 +3,9 @@
 
 python -m benchmarks.dashboard_data --organisation NAME [--jobs 100] [--metrics 0] [--points 0] [--lines 0]
 
-Rows are of the platform's own models, in its own database (DATABASE_URL). It prints the id of a job that has the
-metrics, the points and the lines, which is made even where all are 0.
+Rows are of the platform's own models, in its own database (DATABASE_URL). The newest jobs, as many as can be compared,
+differ in their hyperparameters and have curves. It prints the ids of these jobs, separated by commas, and then the id
+of a job that has the metrics, the points and the lines, which is made even where all are 0.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ import argparse
 import os
 import random
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import django
 
+if TYPE_CHECKING:
+    from mlhub.jobs.models import Job
+
 NAMES = ("digits-cnn", "iris-mlp", "speech-ctc", "wiki-lm", "satellite-unet")
 METRIC_POINTS = 200
+MOST_COMPARED = 1000  # frontend/src/features/compare/queries.ts
 STORE_POINTS = """
 INSERT INTO metrics_metricpoint (series_id, step, epoch, value, at, seq)
 SELECT s.id, g, g / 1000.0, 2.0 / (1 + g / 50.0) + 0.05 * random(), now(), g
@@ -38,7 +44,7 @@ def main() -> None:
     given = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
     django.setup()
-    add_jobs(given.organisation, n=given.jobs)
+    print(",".join(add_jobs(given.organisation, n=given.jobs)))
     print(add_long_job(given.organisation, n_metrics=given.metrics, n_points=given.points, n_lines=given.lines))
 
 
@@ -59,8 +65,8 @@ def _settings(organisation: str) -> dict[str, object]:
     }
 
 
-def add_jobs(organisation: str, *, n: int) -> None:
-    """Adds n jobs that have ended, one a minute, most of them well."""
+def add_jobs(organisation: str, *, n: int) -> list[str]:
+    """Adds n jobs that have ended, one a minute, most of them well; returns the ids of those with curves."""
     from mlhub.jobs.models import Job
     from mlhub.jobs.states import JobState
 
@@ -71,10 +77,48 @@ def add_jobs(organisation: str, *, n: int) -> None:
         state = chance.choices([JobState.SUCCEEDED, JobState.CANCELLED], [9, 1])[0]
         facts = {"result_metrics": {"train/loss": chance.random()}, "gpu_s": chance.random() * 7200, "steps_done": 300}
         times = {"started_at": ended - timedelta(minutes=5), "finished_at": ended}
-        jobs.append(
-            Job(name=f"{chance.choice(NAMES)}-{i}", state=state, preflight="passed", **facts, **times, **common)
-        )
+        asked = {"hyperparameters": hyperparameters(chance), "seed": i} if i < MOST_COMPARED else {}
+        name = f"{chance.choice(NAMES)}-{i}"
+        jobs.append(Job(name=name, state=state, preflight="passed", **asked, **facts, **times, **common))
     Job.objects.bulk_create(jobs, batch_size=500)
+    add_curves(jobs[:MOST_COMPARED])
+    return [str(job.pk) for job in jobs[:MOST_COMPARED]]
+
+
+def hyperparameters(chance: random.Random) -> dict[str, object]:
+    """Of a search: five numbers on several scales and two choices."""
+    return {
+        "learning_rate": 10 ** chance.uniform(-5, -1),
+        "weight_decay": 10 ** chance.uniform(-6, -2),
+        "dropout": round(chance.uniform(0, 0.6), 2),
+        "layers": chance.randint(2, 12),
+        "width": 2 ** chance.randint(5, 10),
+        "optimizer": chance.choice(["adam", "sgd", "lion"]),
+        "activation": chance.choice(["relu", "gelu", "tanh"]),
+    }
+
+
+def add_curves(jobs: list[Job]) -> None:
+    """Gives each of the jobs an attempt with two metrics of METRIC_POINTS points."""
+    from django.db import connection
+
+    from mlhub.jobs.models import Attempt
+    from mlhub.metrics.models import Series
+
+    attempts = Attempt.objects.bulk_create(
+        Attempt(
+            job=job, number=1, mode="allreduce", n_workers=1, token_hash="", started_at=job.started_at,
+            training_at=job.started_at, ended_at=job.finished_at, outcome="succeeded",
+        )
+        for job in jobs
+    )  # fmt: skip
+    series = Series.objects.bulk_create(
+        Series(job=attempt.job, attempt=attempt, key=key, n_points=METRIC_POINTS)
+        for attempt in attempts
+        for key in ("train/loss", "valid/loss")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(STORE_POINTS, [METRIC_POINTS, [each.pk for each in series]])
 
 
 def add_long_job(organisation: str, *, n_metrics: int, n_points: int, n_lines: int) -> str:

@@ -121,7 +121,7 @@ def measure(given: argparse.Namespace) -> ComparedDashboards:
         platform.person("root")  # without an administrator, the page to sign in asks for the first one
         own = stack.enter_context(own_server(given.mlflow, Path(folder)))
         began = time.monotonic()
-        job = fill(platform, given.runs, share=1.0, points=given.points, lines=0)
+        job = fill(platform, given.runs, share=1.0, points=given.points, lines=0).long
         ours = store_runs(platform, given)
         between = time.monotonic()
         theirs = store_in_mlflow(Path(folder) / "mlflow.db", shape, experiment=0)

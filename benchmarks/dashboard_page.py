@@ -18,7 +18,8 @@ PAGE = """# The dashboard with much data
 
 Written by `python -m benchmarks.dashboard`: pages in Chromium (visits of each: {rounds}), of organisations with {sizes}
 jobs, in turns. The largest has {metrics:,} metrics of 200 points, one of {points:,} points, and a log of {lines:,}
-lines of about 470 bytes, all in the job of the row *Job*; the others have their share of it. {when}, on {n_processors}
+lines of about 470 bytes, all in the job of the row *Job*; the others have their share of it. *Compare* has all jobs,
+1,000 at most, with a curve of 200 points each. {when}, on {n_processors}
 processors at a load of {load:.0f}: times are of that machine, so read the ratios to the empty organisation (0 jobs) of
 the same run.
 

@@ -4,8 +4,8 @@ import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 
 import type { JobPreview, Page, WhatIfAnswer } from "@/api/types";
-import { me, organisation, project, signInMethods } from "@/testing/fixtures";
-import { jobPreview, schedulerStatus, whatIfAnswer, why } from "@/testing/schedulingFixtures";
+import { datasetVersion, jobDetail, me, modelVersion, organisation, project, signInMethods } from "@/testing/fixtures";
+import { cluster, jobPreview, quota, schedulerStatus, whatIfAnswer, why } from "@/testing/schedulingFixtures";
 
 /** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
 export function answers<T>(path: string, body: T | (() => T)) {
@@ -29,17 +29,32 @@ export const server = setupServer(
   answers("/api/v1/auth/methods", signInMethods()),
   answers("/api/v1/projects", page([project()])),
   answers("/api/v1/projects/{id}", project()),
+  answers("/api/v1/projects/{id}/roles", page([])),
+  answers("/api/v1/projects/{id}/secrets", page([])),
   answers("/api/v1/teams", page([])),
   answers("/api/v1/organisations", page([organisation()])),
+  answers("/api/v1/organisations/{id}", organisation()),
   answers("/api/v1/job-tags", []),
   answers("/api/v1/jobs", page([])),
+  answers("/api/v1/jobs/{id}", jobDetail()),
   answers("/api/v1/datasets", page([])),
+  answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+  answers("/api/v1/models", page([])),
+  answers("/api/v1/model-versions/{id}", modelVersion()),
+  answers("/api/v1/runs", page([])),
+  answers("/api/v1/tokens", page([])),
+  answers("/api/v1/uploads", page([])),
+  answers("/api/v1/users", page([])),
   answers("/api/v1/organisations/{id}/members", page([])),
   answers("/api/v1/organisations/{id}/service-accounts", page([])),
   answers("/api/v1/invitations", page([])),
   answers("/api/v1/user-quotas/mine", []),
+  answers("/api/v1/cluster", cluster()),
+  answers("/api/v1/organisations/{id}/quota", quota()),
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),
+  answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
+  answers("/api/v1/jobs/{id}/events", page([])),
   answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),
   answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }),
   answers("/api/v1/jobs/{id}/usage", { attempt_number: null, resources: [], pods: [], next_pod: null }),

@@ -5,7 +5,7 @@ import "@testing-library/jest-dom/vitest";
 import { i18n } from "@lingui/core";
 import { notifications } from "@mantine/notifications";
 import { cleanup, configure, getConfig } from "@testing-library/react";
-import { afterAll, afterEach, beforeAll, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 
 import { FakeEventSource } from "@/testing/eventsource";
 import { withoutOwnerStacks } from "@/testing/ownerStacks";
@@ -83,11 +83,28 @@ configure({ asyncUtilTimeout: 60_000, getElementError: withoutDocumentWhileWaiti
 window.scrollTo = () => undefined;
 Element.prototype.scrollIntoView = () => undefined;
 
-beforeAll(() => server.listen({ onUnhandledFrame: "error" }));
+/** What the test's page asked for, and no handler answers. */
+let unanswered: string[] = [];
+
+beforeAll(() =>
+  server.listen({
+    onUnhandledFrame: ({ frame, defaults }) => {
+      const { request } = frame.data as { request?: Request };
+      unanswered.push(request === undefined ? frame.protocol : `${request.method} ${request.url}`);
+      defaults.error();
+    },
+  }),
+);
+beforeEach(() => {
+  unanswered = []; // a page of the test before may have asked for more while it went
+});
 afterEach(() => {
   cleanup();
+  const missed = unanswered;
+  unanswered = [];
   notifications.clean();
   server.resetHandlers();
   FakeEventSource.instances = [];
+  if (missed.length > 0) throw new Error(`No handler answers ${[...new Set(missed)].join(", ")}: the test is to say what the server does.`);
 });
 afterAll(() => server.close());

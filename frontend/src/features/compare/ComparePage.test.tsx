@@ -43,6 +43,7 @@ function compared(all: Job[] = JOBS): Asked[] {
   const asked: Asked[] = [];
   server.use(
     answers("/api/v1/runs", page<Run>([])),
+    answers("/api/v1/jobs/{id}/difference", { settings: [], code: { files: [], n_left_out: 0, note: "" } }),
     http.post("/api/v1/jobs/compare/importance", () => HttpResponse.json(measured)),
     http.get("/api/v1/jobs", ({ request }) => {
       const ids = new URL(request.url).searchParams.get("id")?.split(",") ?? [];

@@ -3,7 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Skeleton, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Suspense, useDeferredValue, useMemo } from "react";
+import { type ReactNode, Suspense, useDeferredValue, useMemo } from "react";
 import { Link } from "react-router";
 
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -30,6 +30,7 @@ const DifferenceSection = lazyComponent(
 
 const PicturesSection = lazyComponent(async () => (await import("./pictures/PicturesSection")).PicturesSection);
 
+const CURVES_HEIGHT = 560;
 const PICTURES_HEIGHT = 900;
 const TABLE_HEIGHT = 420;
 const NO_ROWS: readonly Compared[] = [];
@@ -96,7 +97,9 @@ export function ComparePage() {
                 })}
               </Text>
             )}
-            <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={comparedRuns} isLoading={runs.isPending} baseline={baseline} />
+            <InItsTurn height={CURVES_HEIGHT}>
+              <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={comparedRuns} isLoading={runs.isPending} baseline={baseline} />
+            </InItsTurn>
             <Section title={t`What differs`}>
               {comparedRuns.nLeftOut > 0 && (
                 <Text size="sm" c="dimmed">
@@ -120,6 +123,11 @@ export function ComparePage() {
       </QueryResult>
     </Page>
   );
+}
+
+/** What is rendered after the rest of the page, in small parts between which the page answers. */
+function InItsTurn({ height, children }: { height: number; children: ReactNode }) {
+  return useDeferredValue(true, false) ? children : <Skeleton h={height} />;
 }
 
 /** Without those that were left out of the address since it was read. */

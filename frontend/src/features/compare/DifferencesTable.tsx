@@ -2,7 +2,7 @@
 // What jobs and runs were asked to do and what they reached: a row each, a column for each thing in which they differ.
 // One of them may be pinned as the baseline: it stays on top, and the others show how far they are from it.
 import { t } from "@lingui/core/macro";
-import { ActionIcon, Anchor, Button, Group, Switch, Text } from "@mantine/core";
+import { Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type ReactNode, type RefObject, memo, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
@@ -46,6 +46,7 @@ export const DifferencesTable = memo(function DifferencesTable({ compared, basel
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 10,
+    useFlushSync: false, // rows may come a frame after the scrolling, which they must not hold up
   });
   const column_px = pinned === undefined ? COLUMN_PX : COMPARED_COLUMN_PX;
   const tracks = useMemo(
@@ -133,6 +134,7 @@ function useColumnsInView(box: RefObject<HTMLDivElement | null>, n: number, colu
     estimateSize: () => column_px,
     paddingStart: NAME_PX + STATE_PX,
     overscan: 3,
+    useFlushSync: false,
   });
   const items = virtualizer.getVirtualItems();
   const [first, end] = isMany ? [items[0]?.index ?? 0, (items.at(-1)?.index ?? -1) + 1] : [0, n];
@@ -165,26 +167,19 @@ interface RowProps {
   tracks: CSSProperties;
 }
 
-/** While one scrolls, rows that stay in view are not made again. */
+/** While one scrolls, rows that stay in view are not made again; the others are of plain elements. */
 const Row = memo(function Row({ row, place, values, columns, inView, baseline, isPinned, onBaseline, rowIndex, dataIndex, start, tracks }: RowProps) {
   const style: CSSProperties = start === undefined ? tracks : { position: "absolute", transform: `translateY(${start}px)`, ...tracks };
   return (
     <div role="row" aria-rowindex={rowIndex} data-index={dataIndex} data-pinned={isPinned || undefined} className={classes.row} style={style}>
       <div role="rowheader" className={classes.cell} data-name title={row.name}>
-        <ActionIcon
-          size="sm"
-          variant={isPinned ? "light" : "subtle"}
-          color={isPinned ? undefined : "gray"}
-          aria-label={t`Baseline: ${row.name}`}
-          aria-pressed={isPinned}
-          onClick={() => onBaseline(isPinned ? "" : row.id)}
-        >
+        <button type="button" className={classes.pin} aria-label={t`Baseline: ${row.name}`} aria-pressed={isPinned} onClick={() => onBaseline(isPinned ? "" : row.id)}>
           <Icon name="pin" size={14} />
-        </ActionIcon>
+        </button>
         <Swatch place={place} isEmphasised={isPinned} />
-        <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600} className={classes.name} dir="auto">
+        <Link to={`/${row.kind}s/${row.id}`} className={classes.name} dir="auto">
           {row.name}
-        </Anchor>
+        </Link>
       </div>
       <div role="cell" className={classes.cell}>
         {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}

@@ -23,10 +23,27 @@ export function rowOfJob(job: ComparedJob): Compared {
   return { kind: "job", id, name, state, settings: settingsOf(job), results: resultsOf(job) };
 }
 
+/** What jobs have, by name. Looked up once: a thousand jobs would ask the catalogue a thousand times each. */
+const NAMES = {
+  epochs: t`Epochs`,
+  batchSize: t`Batch size`,
+  seed: t`Seed`,
+  mode: t`Mode`,
+  fewest: t`Fewest workers`,
+  most: t`Most workers`,
+  priority: t`Priority`,
+  data: t`Data`,
+  code: t`Code`,
+  gpuHours: t`GPU-hours`,
+  trained: t`Training (s)`,
+};
+const NO_DATASET = t`No dataset`;
+/** Parameters of runs that are settings of jobs. */
+const SAME: Readonly<Record<string, string>> = { epochs: NAMES.epochs, batch_size: NAMES.batchSize, seed: NAMES.seed };
+
 /** A parameter with the name of a setting of jobs is that setting; what is written as a number is one. */
 export function rowOfRun({ id, name, status, params, metrics }: ComparedRun): Compared {
-  const same: Readonly<Record<string, string>> = { epochs: t`Epochs`, batch_size: t`Batch size`, seed: t`Seed` };
-  const settings = Object.entries(params).map(([key, value]): [string, Value] => [same[key] ?? key, valueOf(value)]);
+  const settings = Object.entries(params).map(([key, value]): [string, Value] => [SAME[key] ?? key, valueOf(value)]);
   return { kind: "run", id, name, state: status, settings: new Map(settings), results: new Map(Object.entries(metrics)) };
 }
 
@@ -40,17 +57,17 @@ export function settingsOf(job: ComparedJob): Settings {
   const { dataset_version: data, model_version: model } = job;
   return new Map<string, Value>([
     ...nested("", job.hyperparameters),
-    [t`Epochs`, job.epochs],
-    [t`Batch size`, job.batch_size],
-    [t`Seed`, job.seed],
-    [t`Mode`, modeLabel(job.mode)],
+    [NAMES.epochs, job.epochs],
+    [NAMES.batchSize, job.batch_size],
+    [NAMES.seed, job.seed],
+    [NAMES.mode, modeLabel(job.mode)],
     ...nested("strategy.", job.strategy),
-    [t`Fewest workers`, job.min_workers],
-    [t`Most workers`, job.max_workers],
+    [NAMES.fewest, job.min_workers],
+    [NAMES.most, job.max_workers],
     ...nested("resources.", job.resources),
-    [t`Priority`, job.priority],
-    [t`Data`, data === null ? t`No dataset` : `${data.dataset.name} v${data.number}`],
-    [t`Code`, `${model.model.name} v${model.number}`],
+    [NAMES.priority, job.priority],
+    [NAMES.data, data === null ? NO_DATASET : `${data.dataset.name} v${data.number}`],
+    [NAMES.code, `${model.model.name} v${model.number}`],
   ]);
 }
 
@@ -58,8 +75,8 @@ export function settingsOf(job: ComparedJob): Settings {
 function resultsOf(job: ComparedJob): Settings {
   return new Map<string, Value>([
     ...nested("", job.result_metrics),
-    [t`GPU-hours`, job.gpu_hours],
-    [t`Training (s)`, job.trained_s],
+    [NAMES.gpuHours, job.gpu_hours],
+    [NAMES.trained, job.trained_s],
   ]);
 }
 

@@ -17,7 +17,7 @@ import { draftOf, EMPTY } from "@/features/studies/draft";
 import { studyQuery } from "@/features/studies/queries";
 import { lazyComponent } from "@/lib/chunk";
 
-const NewStudyForm = lazyComponent(async () => (await import("./NewStudyForm")).NewStudyForm);
+const NewStudyForm = lazyComponent(async () => (await import("./new/NewStudyForm")).NewStudyForm);
 
 export function NewStudyPage() {
   const [search] = useSearchParams();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
 
-import { aligned, interpolated, smoothed } from "./smoothing";
+import { aligned, envelope, interpolated, smoothed } from "./smoothing";
 
 it("smooths without pulling the start towards zero, and leaves gaps", () => {
   expect(smoothed([4, 4, 4], 0.9).map((value) => value?.toFixed(9))).toEqual(["4.000000000", "4.000000000", "4.000000000"]);
@@ -22,4 +22,15 @@ it("keeps every point of few lines, and puts many on one grid", () => {
 
 it("reads between points, and not beyond the ends", () => {
   expect(interpolated({ x: [0, 10], y: [0, 5] }, [-1, 0, 4, 10, 11])).toEqual([null, 0, 2, 5, null]);
+});
+
+it("has the lowest and the highest value of many lines wherever one of them is", () => {
+  const many = Array.from({ length: 30 }, (_, n) => ({ x: [0, 10 + n], y: [n, n] }));
+  const [grid, low, high] = envelope([...many, { x: [5, 6], y: [null, 99] }]);
+  const columns = aligned([...many, { x: [5, 6], y: [null, 99] }]).slice(1);
+  const there = grid.map((_, place) => columns.flatMap((column) => column[place] ?? []));
+  expect(grid).toEqual(aligned(many)[0]);
+  expect(low).toEqual(there.map((values) => Math.min(...values)));
+  expect(high).toEqual(there.map((values) => Math.max(...values)));
+  expect(envelope([{ x: [], y: [] }])).toEqual([[], [], []]);
 });

@@ -34,25 +34,58 @@ export function aligned(lines: readonly Line[]): [number[], ...(number | null)[]
     });
     return [positions, ...columns];
   }
+  const grid = gridOf(lines);
+  return [grid, ...lines.map((line) => interpolated(line, grid))];
+}
+
+/** What the scales of a chart need of hundreds of lines: positions, and the lowest and the highest value of all lines there. */
+export function envelope(lines: readonly Line[]): [number[], (number | null)[], (number | null)[]] {
+  const grid = gridOf(lines);
+  const low: (number | null)[] = grid.map(() => null);
+  const high: (number | null)[] = grid.map(() => null);
+  for (const line of lines) {
+    between(line, grid, (value, place) => {
+      if (value === null) return;
+      const [least, most] = [low[place] ?? null, high[place] ?? null];
+      if (least === null || value < least) low[place] = value;
+      if (most === null || value > most) high[place] = value;
+    });
+  }
+  return [grid, low, high];
+}
+
+/** Positions from the first point of all lines to the last one. */
+function gridOf(lines: readonly Line[]): number[] {
   let [low, high] = [Infinity, -Infinity];
   for (const { x } of lines) {
     low = Math.min(low, x[0] ?? Infinity);
     high = Math.max(high, x.at(-1) ?? -Infinity);
   }
-  if (low > high) return [[], ...lines.map(() => [])];
-  const grid = Array.from({ length: GRID }, (_, n) => low + ((high - low) * n) / (GRID - 1));
-  return [grid, ...lines.map((line) => interpolated(line, grid))];
+  if (low > high) return [];
+  return Array.from({ length: GRID }, (_, n) => low + ((high - low) * n) / (GRID - 1));
 }
 
 /** The line's values at rising positions, between its points; null before its first and behind its last. */
-export function interpolated({ x, y }: Line, positions: readonly number[]): (number | null)[] {
+export function interpolated(line: Line, positions: readonly number[]): (number | null)[] {
+  const values: (number | null)[] = [];
+  between(line, positions, (value) => values.push(value));
+  return values;
+}
+
+function between({ x, y }: Line, positions: readonly number[], found: (value: number | null, place: number) => void): void {
   let next = 0;
-  return positions.map((at) => {
+  for (let place = 0; place < positions.length; place += 1) {
+    const at = positions[place] ?? NaN;
     while (next < x.length && (x[next] ?? Infinity) < at) next += 1;
-    const [right, left] = [x[next], x[next - 1]];
-    if (right === at) return y[next] ?? null;
-    const [before, after] = [y[next - 1], y[next]];
-    if (right === undefined || left === undefined || before == null || after == null) return null;
-    return before + ((after - before) * (at - left)) / (right - left);
-  });
+    const right = x[next];
+    if (right === at) {
+      found(y[next] ?? null, place);
+      continue;
+    }
+    const left = x[next - 1];
+    const before = y[next - 1];
+    const after = y[next];
+    if (right === undefined || left === undefined || before == null || after == null) found(null, place);
+    else found(before + ((after - before) * (at - left)) / (right - left), place);
+  }
 }

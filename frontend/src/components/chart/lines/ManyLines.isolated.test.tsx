@@ -64,10 +64,29 @@ it("leaves a gap where a logarithmic scale has no place for a value", () => {
   expect(drawn.options[0]?.scales?.["y"]).toMatchObject({ distr: 3 });
 });
 
-it("draws a thousand lines on one grid of positions, each once", () => {
-  shown(1000, 0.5, false);
-  expect(drawn.data[0]).toHaveLength(1001);
-  expect(drawn.data[0]?.[0]).toHaveLength(500);
+it("draws a thousand lines by their own points, each once, on a scale of the lowest and the highest", () => {
+  vi.useFakeTimers({ toFake: ["requestAnimationFrame", "cancelAnimationFrame"] });
+  const paths: [number, number][][] = [];
+  class RecordedPath {
+    points: [number, number][] = [];
+    lineTo(x: number, y: number) {
+      this.points.push([x, y]);
+    }
+  }
+  vi.stubGlobal("Path2D", RecordedPath);
+  shown(1000, 0, false);
+  const nothing = () => undefined;
+  const stroke = ({ points }: RecordedPath) => paths.push(points);
+  const ctx = { save: nothing, restore: nothing, beginPath: nothing, rect: nothing, clip: nothing, stroke };
+  const [draw] = drawn.options[0]?.hooks?.draw ?? [];
+  draw?.({ ctx, bbox: {}, valToPos: (value: number) => value } as never);
+  vi.runAllTimers();
+  vi.useRealTimers();
+  expect(paths).toHaveLength(1000);
+  expect(paths.every((points) => JSON.stringify(points) === "[[1,0],[2,8]]")).toBe(true);
+  const [positions, low, high] = drawn.data[0] ?? [];
+  expect([positions.length, drawn.data[0]?.length, drawn.options[0]?.series.length]).toEqual([500, 3, 3]);
+  expect([low?.[0], high?.at(-1)]).toEqual([0, 8]);
 });
 
 it("draws the emphasised line on top, in the colour of its place, and leaves out what a logarithmic x axis has no place for", () => {

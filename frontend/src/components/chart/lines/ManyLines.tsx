@@ -7,7 +7,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { number } from "@/lib/quantities";
-import { type Line, aligned, smoothed } from "@/lib/curves/smoothing";
+import { type Line, aligned, envelope, interpolated, smoothed } from "@/lib/curves/smoothing";
 
 import { colourOf } from "../colours";
 import classes from "../CurveChart.module.css";
@@ -56,7 +56,8 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
   const scheme = useComputedColorScheme("light");
   const [near, setNear] = useState("");
   const lines = useMemo(() => drawingOrder(given, isLogX), [given, isLogX]);
-  const data = useMemo(() => columnsOf(lines, smoothing, isLog), [lines, smoothing, isLog]);
+  const drawnLines = useMemo(() => lines.map((line) => ({ ...line, y: shownOf(smoothed(line.y, smoothing), isLog) })), [lines, smoothing, isLog]);
+  const data = useMemo(() => dataOf(lines, drawnLines, smoothing, isLog), [lines, drawnLines, smoothing, isLog]);
 
   useEffect(() => {
     canvas.current = onCanvas;
@@ -76,9 +77,11 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       width: line.isEmphasised ? 3.5 : lines.length > 50 ? 1 : 1.6,
       spanGaps: true,
       points: { show: false },
-      ...(!isFew && { paths: NOT_DRAWN }),
     });
-    const parts = linesInParts(isFew ? [] : lines.map(({ place, isEmphasised }) => ({ colour: colourOf(place, scheme), width: isEmphasised ? 3.5 : 1 })));
+    const edge: uPlot.Series = { points: { show: false }, paths: NOT_DRAWN };
+    const parts = linesInParts(
+      isFew ? [] : drawnLines.map(({ x, y, place, isEmphasised }) => ({ x, y, colour: colourOf(place, scheme), width: isEmphasised ? 3.5 : 1 })),
+    );
     const shown: { highlight?: ReturnType<typeof lineHighlight> } = {}; // from when the chart is made
     const created = new uPlot(
       {
@@ -98,16 +101,16 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
         cursor: { ...(isFew && { focus: { prox: NEAR_PX } }), points: { show: false } },
         series: [
           { label: xLabel },
-          ...lines.map((line) => named(line, 1)),
+          ...(isFew ? lines.map((line) => named(line, 1)) : [edge, edge]),
           ...(isFaint ? lines.map((line) => named(line, 0.25)) : []),
         ],
         hooks: {
           setCursor: [
             (drawn) => {
-              const index = nearest(drawn, lines.length, data);
-              const line = index === null ? undefined : lines[index];
-              setNear(line === undefined || index === null ? "" : nearText(drawn, line, data[index + 1], xText, yText));
-              if (!isFew) shown.highlight?.(index === null ? null : index + 1, { line: colourOf(line?.place ?? 0, scheme), halo: page });
+              const found = nearest(drawn, valuesAt(drawn.cursor.idx, drawnLines, data));
+              const line = found === null ? undefined : drawnLines[found.index];
+              setNear(line === undefined || found === null ? "" : nearText(drawn, line, found.value, xText, yText));
+              if (!isFew) shown.highlight?.(line ?? null, { line: colourOf(line?.place ?? 0, scheme), halo: page });
             },
           ],
           setScale: [() => shown.highlight?.(null, { line: "", halo: "" })],
@@ -127,7 +130,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       created.destroy();
       canvas.current?.(null);
     };
-  }, [data, lines, scheme, isLog, isLogX, smoothing, xLabel, xText, yText, height, isSmall]);
+  }, [data, lines, drawnLines, scheme, isLog, isLogX, smoothing, xLabel, xText, yText, height, isSmall]);
 
   return (
     <div>
@@ -152,26 +155,37 @@ function drawingOrder(lines: readonly NamedLine[], isLogX: boolean): PlacedLine[
   return [...placed.filter(({ isEmphasised }) => !isEmphasised), ...placed.filter(({ isEmphasised }) => isEmphasised)];
 }
 
-/** Smoothed lines, and behind these, where there are few, the lines as they are. */
-function columnsOf(lines: readonly NamedLine[], smoothing: number, isLog: boolean): uPlot.AlignedData {
-  const shown = (y: Line["y"]) => (isLog ? y.map((value) => (value !== null && value > 0 ? value : null)) : y);
-  const drawn = lines.map(({ x, y }) => ({ x, y: shown(smoothed(y, smoothing)) }));
-  const raw = smoothing > 0 && lines.length <= MOST_FAINT ? lines.map(({ x, y }) => ({ x, y: shown(y) })) : [];
-  if (raw.length === 0) return aligned(drawn);
-  const [positions, ...columns] = aligned(drawn);
-  return [positions, ...columns, ...aligned(raw).slice(1)] as uPlot.AlignedData;
+/** What has no place on a logarithmic scale is a gap. */
+function shownOf(y: Line["y"], isLog: boolean): Line["y"] {
+  return isLog ? y.map((value) => (value !== null && value > 0 ? value : null)) : y;
 }
 
-/** The line that is nearest to the pointer; null where none is near. */
-function nearest(drawn: uPlot, nLines: number, data: uPlot.AlignedData): number | null {
-  const { idx, top } = drawn.cursor;
-  if (idx == null || top == null) return null;
-  let [best, distance]: [number | null, number] = [null, NEAR_PX];
-  for (let index = 0; index < nLines; index += 1) {
-    const value = data[index + 1]?.[idx];
-    if (value == null) continue;
+/** A column a smoothed line, and behind these, where there are few, the lines as they are; of hundreds only what scales need. */
+function dataOf(lines: readonly Line[], drawn: readonly Line[], smoothing: number, isLog: boolean): uPlot.AlignedData {
+  if (lines.length > MOST_AT_ONCE) return envelope(drawn);
+  const columns = aligned(drawn);
+  if (smoothing === 0 || lines.length > MOST_FAINT) return columns;
+  const raw = aligned(lines.map(({ x, y }) => ({ x, y: shownOf(y, isLog) })));
+  return [...columns, ...raw.slice(1)] as uPlot.AlignedData;
+}
+
+/** The values of all lines at that place of the chart's positions. */
+function valuesAt(idx: number | null | undefined, lines: readonly Line[], data: uPlot.AlignedData): (number | null)[] {
+  if (idx == null) return [];
+  const at = data[0][idx];
+  if (lines.length <= MOST_AT_ONCE) return lines.map((_, index) => data[index + 1]?.[idx] ?? null);
+  return lines.map((line) => (at === undefined ? null : (interpolated(line, [at])[0] ?? null)));
+}
+
+/** The line that is nearest to the pointer, and its value there; null where none is near. */
+function nearest(drawn: uPlot, values: readonly (number | null)[]): { index: number; value: number } | null {
+  const { top } = drawn.cursor;
+  if (top == null) return null;
+  let [best, distance]: [{ index: number; value: number } | null, number] = [null, NEAR_PX];
+  for (const [index, value] of values.entries()) {
+    if (value === null) continue;
     const away = Math.abs(drawn.valToPos(value, "y") - top);
-    if (away < distance) [best, distance] = [index, away];
+    if (away < distance) [best, distance] = [{ index, value }, away];
   }
   return best;
 }
@@ -180,12 +194,12 @@ function nearest(drawn: uPlot, nLines: number, data: uPlot.AlignedData): number 
 function nearText(
   drawn: uPlot,
   line: PlacedLine,
-  values: uPlot.AlignedData[number] | undefined,
+  value: number,
   xText: (x: number) => string = number,
   yText: (y: number) => string = number,
 ): string {
   const { idx } = drawn.cursor;
   if (idx == null) return "";
-  const [value, place] = [values?.[idx] ?? NaN, drawn.data[0][idx] ?? NaN];
+  const place = drawn.data[0][idx] ?? NaN;
   return t`${line.label}: ${yText(value)} at ${xText(place)}`;
 }

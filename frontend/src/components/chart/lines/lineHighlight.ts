@@ -3,6 +3,10 @@
 // long where there are hundreds of lines.
 import type uPlot from "uplot";
 
+import type { Line } from "@/lib/curves/smoothing";
+
+import { pathOf } from "./linesInParts";
+
 const WIDTH_PX = 3;
 const HALO_PX = 7;
 
@@ -13,39 +17,29 @@ interface Ink {
   halo: string;
 }
 
-/** Shows the line of this column of the data; null: none. */
-type Highlight = (column: number | null, ink: Ink) => void;
+/** Shows this line; null: none. */
+type Highlight = (line: Line | null, ink: Ink) => void;
 
 export function lineHighlight(plot: uPlot): Highlight {
   const canvas = document.createElement("canvas");
   canvas.style.cssText = "position:absolute;inset:0;width:100%;height:100%;pointer-events:none";
-  let shown: number | null = null;
-  return (column, ink) => {
-    if (column === null && shown === null) return;
-    shown = column;
+  let isShown = false;
+  return (line, ink) => {
+    if (line === null && !isShown) return;
+    isShown = line !== null;
     if (!canvas.isConnected) plot.over.append(canvas);
     const ratio = window.devicePixelRatio || 1;
     canvas.width = plot.over.clientWidth * ratio; // clears it
     canvas.height = plot.over.clientHeight * ratio;
     const context = canvas.getContext("2d");
-    if (column === null || context === null) return;
+    if (line === null || context === null) return;
     context.scale(ratio, ratio);
     context.lineJoin = "round";
-    const path = pathOf(plot, column);
+    const path = pathOf(plot, line, false);
     for (const [colour, width] of [[ink.halo, HALO_PX], [ink.line, WIDTH_PX]] as const) {
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.stroke(path);
     }
   };
-}
-
-/** Over gaps, as the chart draws it. */
-function pathOf(plot: uPlot, column: number): Path2D {
-  const path = new Path2D();
-  for (const [place, x] of plot.data[0].entries()) {
-    const y = plot.data[column]?.[place];
-    if (y != null) path.lineTo(plot.valToPos(x, "x"), plot.valToPos(y, "y"));
-  }
-  return path;
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { linesInParts } from "./linesInParts";
 
-const COLOURS = Array.from({ length: 100 }, (_, n) => ({ colour: `c${String(n)}`, width: 1 }));
+const LINES = Array.from({ length: 100 }, (_, n) => ({ colour: `c${String(n)}`, width: 1, x: [1, 2, 3], y: [n, null, n + 1] }));
 let stroked: { colour: string; points: [number, number][] }[] = [];
 
 class RecordedPath {
@@ -36,21 +36,20 @@ function plot(): uPlot {
     clip: () => undefined,
     stroke: ({ points }: RecordedPath) => stroked.push({ colour: ctx.strokeStyle, points }),
   };
-  const data = [[1, 2, 3], ...COLOURS.map((_, n) => [n, null, n + 1])];
-  return { ctx, data, bbox: {}, valToPos: (value: number, scale: string) => (scale === "x" ? 10 * value : -value) } as never;
+  return { ctx, bbox: {}, valToPos: (value: number, scale: string) => (scale === "x" ? 10 * value : -value) } as never;
 }
 
 it("draws some lines in each frame until all are there, each over its gaps", () => {
-  linesInParts(COLOURS).draw(plot());
+  linesInParts(LINES).draw(plot());
   expect(stroked.length).toBeGreaterThan(0);
   expect(stroked.length).toBeLessThan(100);
   vi.runAllTimers();
-  expect(stroked.map(({ colour }) => colour)).toEqual(COLOURS.map(({ colour }) => colour));
+  expect(stroked.map(({ colour }) => colour)).toEqual(LINES.map(({ colour }) => colour));
   expect(stroked[7]?.points).toEqual([[10, -7], [30, -8]]);
 });
 
 it("begins again when the chart is drawn again, and draws no more once it is gone", () => {
-  const parts = linesInParts(COLOURS);
+  const parts = linesInParts(LINES);
   const drawn = plot();
   parts.draw(drawn);
   parts.draw(drawn);

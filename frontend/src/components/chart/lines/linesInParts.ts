@@ -2,10 +2,12 @@
 // Hundreds of lines of a chart, drawn some at a time: in between the page answers to who uses it.
 import type uPlot from "uplot";
 
+import type { Line } from "@/lib/curves/smoothing";
+
 const AT_ONCE = 40; // lines of one frame: some milliseconds, also where the processor draws
 
-/** What a line is drawn with. */
-interface Ink {
+/** Its points, and what it is drawn with. */
+interface DrawnLine extends Line {
   colour: string;
   width: number;
 }
@@ -17,13 +19,12 @@ export interface LinesInParts {
   stop: () => void;
 }
 
-/** For a chart whose own series draw nothing. inks: of the columns of its data behind the positions. */
-export function linesInParts(inks: readonly Ink[]): LinesInParts {
+/** For a chart whose own series draw nothing: each line by its own points, which are far fewer than the chart's positions. */
+export function linesInParts(lines: readonly DrawnLine[]): LinesInParts {
   let frame = 0;
   const stop = () => cancelAnimationFrame(frame);
   function draw(plot: uPlot) {
     stop();
-    const places = Array.from(plot.data[0], (x) => plot.valToPos(x, "x", true));
     let next = 0;
     const go = () => {
       const { ctx, bbox } = plot;
@@ -32,27 +33,26 @@ export function linesInParts(inks: readonly Ink[]): LinesInParts {
       ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
       ctx.clip();
       ctx.lineJoin = "round";
-      for (const { colour, width } of inks.slice(next, next + AT_ONCE)) {
-        next += 1;
+      for (const { colour, width, ...line } of lines.slice(next, next + AT_ONCE)) {
         ctx.strokeStyle = colour;
         ctx.lineWidth = width * (window.devicePixelRatio || 1);
-        ctx.stroke(pathOf(plot, next, places));
+        ctx.stroke(pathOf(plot, line, true));
       }
+      next += AT_ONCE;
       ctx.restore();
-      if (next < inks.length) frame = requestAnimationFrame(go);
+      if (next < lines.length) frame = requestAnimationFrame(go);
     };
     go();
   }
   return { draw, stop };
 }
 
-/** Over gaps, in the canvas's pixels. */
-function pathOf(plot: uPlot, column: number, places: readonly number[]): Path2D {
+/** Over gaps, as a chart draws it; in the canvas's pixels, or in the page's. */
+export function pathOf(plot: uPlot, { x, y }: Line, inCanvas: boolean): Path2D {
   const path = new Path2D();
-  const values = plot.data[column] ?? [];
-  for (const [index, place] of places.entries()) {
-    const value = values[index];
-    if (value != null) path.lineTo(place, plot.valToPos(value, "y", true));
+  for (const [index, at] of x.entries()) {
+    const value = y[index];
+    if (value != null) path.lineTo(plot.valToPos(at, "x", inCanvas), plot.valToPos(value, "y", inCanvas));
   }
   return path;
 }

@@ -33,16 +33,17 @@ interface Props<T> extends Omit<SelectProps, "data" | "value" | "onChange" | "se
 }
 
 export function SearchSelect<T>({ source, textOf, groupOf, isOffered = () => true, extra = [], current, value, onChange, ...field }: Props<T>) {
-  const chosen = useChosen(source, value, current ?? undefined);
+  const own = extra.find((one) => one.value === value); // no item of the list: the API knows nothing of it
+  const chosen = useChosen(source, own === undefined ? value : "", current ?? undefined);
   const [wasFocused, setWasFocused] = useState(false);
-  const choices = useChoices(source, chosen === undefined ? extra.find((one) => one.value === value)?.label : textOf(chosen));
+  const choices = useChoices(source, chosen === undefined ? own?.label : textOf(chosen));
   const option = (item: T): Option => ({ value: source.idOf(item), label: textOf(item) });
   const offered = choices.items.filter(isOffered);
   const isMissing = chosen !== undefined && !offered.some((item) => source.idOf(item) === value);
   const items = isMissing && isOffered(chosen) ? [chosen, ...offered] : offered;
-  const known = extra.some((one) => one.value === value) || items.some((item) => source.idOf(item) === value);
+  const known = own !== undefined || items.some((item) => source.idOf(item) === value);
   const { label, description, size, w, maw, miw, "aria-label": name } = field;
-  const shown = known ? (extra.find((one) => one.value === value)?.label ?? (chosen && textOf(chosen)) ?? "") : "";
+  const shown = known ? (own?.label ?? (chosen && textOf(chosen)) ?? "") : "";
   const offers = () => [...extra, ...(groupOf === undefined ? items.map(option) : grouped(items, groupOf, option))];
   return (
     <Suspense fallback={<TextInput {...{ label, description, size, w, maw, miw }} aria-label={name} value={shown} disabled />}>

@@ -5,6 +5,7 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { Timeline } from "@/api/types";
+import { job } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, server } from "@/testing/server";
 
@@ -47,6 +48,7 @@ describe("The timeline of the cluster", () => {
   });
 
   it("goes from bar to bar by arrow keys and opens the job by Enter", async () => {
+    server.use(answers("/api/v1/jobs/{id}", job()));
     const { user, router } = renderPage("/cluster/timeline");
     (await screen.findByRole("application")).focus();
     await user.keyboard("{ArrowRight}");

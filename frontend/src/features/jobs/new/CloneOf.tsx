@@ -10,7 +10,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { podSettings } from "@/domain/pods/podSetting";
 import { jobQuery } from "@/features/jobs/queries";
 
-import type { Clone } from "./NewJobForm";
+import type { Clone } from "./basics/useNewJob";
 import { type Draft, emptyDraft, NO_DATASET, requestOf } from "./draft";
 
 export function CloneOf({ id, children }: { id: string; children: (clone: Clone) => ReactNode }) {

@@ -264,6 +264,27 @@ it("says before it is submitted when it is expected to start and end", async () 
   expect(asked).toMatchObject({ dataset: dataset().id, model: builtin.id });
 });
 
+it("says while the scheduler is asked again that the plan is of the settings before", async () => {
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  server.use(
+    http.post("/api/v1/jobs/preview", async ({ request }) => {
+      const { epochs } = (await request.json()) as JobSubmit;
+      if (epochs === 7) await answered;
+      return HttpResponse.json<JobPreview>(jobPreview());
+    }),
+  );
+  const { user } = renderPage(preselected);
+  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  expect(preview).not.toHaveTextContent("settings before");
+  await user.type(screen.getByRole("textbox", { name: "Epochs" }), "7");
+  expect(await screen.findByText(/is for the settings before/)).toBeVisible();
+  answer();
+  await expect.poll(() => preview.textContent).not.toContain("settings before");
+});
+
 it("names no start of a job that nothing is known to make room for", async () => {
   const after = {
     decision: "wait" as const,

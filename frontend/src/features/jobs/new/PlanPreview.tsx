@@ -38,16 +38,22 @@ export function PlanPreview({ request }: { request: JobSubmit | null }) {
   // what is wrong with the request is shown when it is submitted
   if (request === null) return <Waiting />;
   if (answer.data === undefined || answer.error !== null) return null;
-  return <Plan preview={answer.data} />;
+  return <Plan preview={answer.data} isOld={answer.isPlaceholderData} />;
 }
 
-function Plan({ preview }: { preview: JobPreview }) {
+/** isOld: it is the plan of the settings before, until the scheduler has answered. */
+function Plan({ preview, isOld }: { preview: JobPreview; isOld: boolean }) {
   const { plan, as_of, alternatives } = preview;
   return (
-    <Paper withBorder p="md" component="section" role="status" aria-label={TITLE}>
+    <Paper withBorder p="md" component="section" role="status" aria-label={TITLE} aria-busy={isOld}>
       <Title order={2} size="h5" mb="xs">
         {TITLE}
       </Title>
+      {isOld && (
+        <Text size="xs" c="dimmed" mb={4}>
+          {t`This is for the settings before: the scheduler is being asked again.`}
+        </Text>
+      )}
       <PlanBars preview={preview} />
       <Text size="sm" fw={500}>
         {startText(plan, as_of)} {finishText(plan, as_of)}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each job needs: data and a model, and for how long it trains.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+import { Group, NumberInput } from "@mantine/core";
+
+import { TextLink } from "@/components/display/TextLink";
+import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
+import { ModelSelect } from "@/components/form/choice/ModelSelect";
+import { isReady } from "@/features/jobs/queries";
+
+import { NO_DATASET } from "../draft";
+import { type JobFields, isTrainable } from "./useNewJob";
+
+/** Of a field with its longest placeholder; where two are wider than the form, they stand below each other. */
+const WHOLE_PLACEHOLDER_PX = 220;
+
+interface ChoiceProps extends Omit<JobFields, "draft"> {
+  /** Of those that are there, "": none. */
+  dataset: string;
+  model: string;
+  /** Whether the model is a script, which needs no dataset. */
+  mayDoWithout: boolean;
+  isNothingReady: boolean;
+}
+
+export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, errors, onChange }: ChoiceProps) {
+  return (
+    <>
+      <DatasetSelect
+        label={t`Dataset`}
+        placeholder={t`Choose a dataset`}
+        required
+        isOffered={isTrainable}
+        extra={mayDoWithout ? [{ value: NO_DATASET, label: t`No dataset` }] : []}
+        value={dataset}
+        onChange={(id) => onChange({ dataset: id })}
+        error={errors.dataset}
+        disabled={isNothingReady && !mayDoWithout}
+        description={isNothingReady ? <NothingReady /> : undefined}
+      />
+      <ModelSelect
+        label={t`Model`}
+        placeholder={t`Choose a model`}
+        required
+        isOffered={isReady}
+        value={model}
+        onChange={(id) => onChange({ model: id })}
+        error={errors.model}
+      />
+    </>
+  );
+}
+
+export function LengthFields({ draft, errors, onChange }: JobFields) {
+  return (
+    <Group grow align="start" preventGrowOverflow={false}>
+      <NumberInput
+        label={t`Epochs`}
+        miw={WHOLE_PLACEHOLDER_PX}
+        description={t`Passes over the examples`}
+        placeholder={t`By the size of the dataset`}
+        min={1}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        allowDecimal={false}
+        value={draft.epochs}
+        onChange={(epochs) => onChange({ epochs })}
+        error={errors.epochs}
+      />
+      <NumberInput
+        label={t`Batch size`}
+        miw={WHOLE_PLACEHOLDER_PX}
+        description={t`Over all workers together`}
+        placeholder={t`By the size of the dataset`}
+        min={1}
+        allowDecimal={false}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        value={draft.batch_size}
+        onChange={(batch_size) => onChange({ batch_size })}
+        error={errors.batch_size}
+      />
+    </Group>
+  );
+}
+
+function NothingReady() {
+  return (
+    <>
+      <Trans>
+        No dataset is ready yet.{" "}
+        <TextLink to="/datasets">Upload one</TextLink>
+        , or wait until it has been inspected.
+      </Trans>
+    </>
+  );
+}

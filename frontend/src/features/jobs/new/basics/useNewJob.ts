@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is chosen and typed for a new job, what of it is wrong, and how it is sent.
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+import { useNavigate, useSearchParams } from "react-router";
+
+import { choicesQuery, datasetChoices, modelChoices, useChosen } from "@/api/choices";
+import { Problem } from "@/api/client";
+import type { Dataset, Job, Model } from "@/api/types";
+import { hasTargets, isReady, isScript } from "@/features/jobs/queries";
+import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+
+import { type Draft, type Errors, NO_DATASET, check, emptyDraft, errorsAt, isAdvanced, requestOf } from "../draft";
+
+/** How long nothing is typed before the scheduler is asked what would become of it. */
+const SETTLED_MS = 600;
+
+/** A job whose settings the form begins with, and which it is sent as a clone of. */
+export interface Clone {
+  id: string;
+  name: string;
+  draft: Draft;
+  /** Starts a job with the settings of the form, of the same versions of data and model. */
+  send: (draft: Draft) => Promise<Job>;
+}
+
+/** What the parts of the form work on. */
+export interface JobFields {
+  draft: Draft;
+  errors: Errors;
+  onChange: (part: Partial<Draft>) => void;
+}
+
+/** What of the draft is there, and may be trained. */
+function useChoice(draft: Draft) {
+  const offered = useQuery(choicesQuery(datasetChoices)).data;
+  const isNothingReady = offered !== undefined && !offered.next && !offered.results.some(isTrainable);
+  const model = readyOne(useChosen(modelChoices, draft.model));
+  const dataset = useChosen(datasetChoices, draft.dataset === NO_DATASET ? "" : draft.dataset);
+  const mayDoWithout = model !== undefined && isScript(model);
+  const chosen = mayDoWithout && draft.dataset === NO_DATASET ? NO_DATASET : dataset && isTrainable(dataset) ? dataset.id : undefined;
+  const project = (chosen === dataset?.id ? dataset?.project : undefined) ?? model?.project;
+  return { isNothingReady, mayDoWithout, dataset: chosen ?? "", model: model?.id ?? "", project };
+}
+
+/** What a job of this draft would be, once nothing more is typed; null: it is not complete. */
+function useSettledRequest(complete: Draft, projectId: string | undefined) {
+  const [settled] = useDebouncedValue(complete, SETTLED_MS);
+  return Object.keys(check(settled)).length === 0 ? requestOf(settled, projectId) : null;
+}
+
+export function useNewJob(clone: Clone | undefined) {
+  const [search] = useSearchParams();
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState(() => clone?.draft ?? emptyDraft(search.get("dataset") ?? "", search.get("model") ?? ""));
+  const [errors, setErrors] = useState<Errors>({});
+  const [isOpen, advanced] = useDisclosure(clone !== undefined);
+  const isClone =
+    clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
+  const submit = useSubmitJob(isClone ? () => clone.send(draft) : undefined);
+  const choice = useChoice(draft);
+  const complete = { ...draft, dataset: choice.dataset, model: choice.model };
+  const asked = useSettledRequest(complete, choice.project?.id);
+  const onChange = (part: Partial<Draft>) => {
+    setDraft((known) => ({ ...known, ...part }));
+    setErrors((known) => Object.fromEntries(Object.entries(known).filter(([field]) => !(field in part))));
+  };
+  const show = (found: Errors) => {
+    setErrors(found);
+    if ((Object.keys(found) as (keyof Draft)[]).some(isAdvanced)) advanced.open();
+  };
+  const send = (event: SubmitEvent) => {
+    event.preventDefault();
+    const found = check(complete);
+    show(found);
+    if (Object.keys(found).length > 0) return;
+    submit.mutate(requestOf(complete, choice.project?.id), {
+      onSuccess: (job) => void navigate(`/jobs/${job.id}`),
+      onError: (error) => show(error instanceof Problem ? errorsAt(error.errors) : {}),
+    });
+  };
+  const fields: JobFields = { draft, errors, onChange };
+  return { fields, choice, isClone, asked, send, submit, advanced: { isOpen, toggle: advanced.toggle } };
+}
+
+export function isTrainable(dataset: Dataset): boolean {
+  return isReady(dataset) && hasTargets(dataset);
+}
+
+function readyOne(model: Model | undefined): Model | undefined {
+  return model !== undefined && isReady(model) ? model : undefined;
+}
