@@ -162,6 +162,54 @@ it("does one thing to all selected jobs, once it has said what that means, and n
   expect(sent).toEqual([{ action: "cancel", jobs: ["a", "b"], tag: "" }]);
 });
 
+it.each([
+  { act: "Pause", sent: { action: "pause", tag: "" }, done: "Paused: 2 jobs.", back: { action: "resume", jobs: ["a", "c"], tag: "" } },
+  { act: "Resume", sent: { action: "resume", tag: "" }, done: "Resumed: 1 job.", back: { action: "pause", jobs: ["b"], tag: "" } },
+  { act: "Tag", sent: { action: "tag", tag: "paper" }, done: "Tagged paper: 2 jobs.", back: { action: "untag", jobs: ["b", "c"], tag: "paper" } },
+  { act: "Remove tag", sent: { action: "untag", tag: "paper" }, done: "No longer tagged paper: 1 job.", back: { action: "tag", jobs: ["a"], tag: "paper" } },
+])("takes $act back where it changed something", async ({ act: name, sent: first, done, back }) => {
+  jobs(() => [
+    job({ id: "a", name: "first", tags: ["paper"] }),
+    job({ id: "b", name: "second", state: "paused", current_attempt: null }),
+    job({ id: "c", name: "third", state: "queued", current_attempt: null }),
+  ]);
+  const sent: unknown[] = [];
+  server.use(
+    http.post("/api/v1/jobs/bulk", async ({ request }) => {
+      const body = (await request.json()) as { jobs: string[] };
+      sent.push(body);
+      return HttpResponse.json({ outcomes: body.jobs.map((id) => ({ id, name: id, refusal: "", remedy: "" })) });
+    }),
+  );
+  const { user } = renderPage("/jobs");
+  for (const row of [/first/, /second/, /third/]) await user.click(within(await jobRow(row)).getByRole("checkbox"));
+  const bar = within(screen.getByRole("region", { name: "Selected jobs" }));
+  await user.click(bar.getByRole("button", { name }));
+  const dialog = within(await screen.findByRole("dialog"));
+  if (first.tag !== "") await user.type(dialog.getByLabelText("Tag"), first.tag);
+  await user.click(dialog.getByRole("button", { name: `${name} 3 jobs` }));
+  expect(await screen.findByText(done)).toBeInTheDocument();
+  await user.click(bar.getByRole("button", { name: "Clear selection" })); // what was done can be taken back still
+  await user.click(within(screen.getByRole("region", { name: "What was done" })).getByRole("button", { name: "Undo" }));
+  await expect.poll(() => screen.queryByRole("region", { name: "What was done" })).toBeNull();
+  expect(sent).toEqual([{ ...first, jobs: ["a", "b", "c"] }, back]);
+});
+
+it("names the jobs that could not be taken back", async () => {
+  jobs(() => [job({ id: "a", name: "first" })]);
+  let refusal = "";
+  server.use(http.post("/api/v1/jobs/bulk", () => HttpResponse.json({ outcomes: [{ id: "a", name: "first", refusal, remedy: "" }] })));
+  const { user } = renderPage("/jobs");
+  await user.click(within(await jobRow(/first/)).getByRole("checkbox"));
+  await user.click(screen.getByRole("button", { name: "Pause" }));
+  await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Pause 1 job" }));
+  await screen.findByText("Paused: 1 job.");
+  refusal = "The job has ended: it was cancelled.";
+  await user.click(screen.getByRole("button", { name: "Undo" }));
+  expect(await screen.findByText("first: The job has ended: it was cancelled.")).toBeInTheDocument();
+  expect(screen.queryByRole("button", { name: "Undo" })).not.toBeInTheDocument();
+});
+
 it("walks and selects rows by the keyboard", async () => {
   jobs(() => [job({ id: "a", name: "one" }), job({ id: "b", name: "two" })]);
   const { user, router } = renderPage("/jobs");

@@ -10,7 +10,9 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
 import { compareAddress } from "@/domain/compareAddress";
 
-import { type BulkAction, type Outcome, act, consequences } from "./bulk";
+import { RefusedJobs } from "./RefusedJobs";
+import { UndoBar } from "./UndoBar";
+import { type BulkAction, type Undo, act, consequences, undoOf } from "./bulk";
 import type { JobRow } from "./tableRows";
 import { tagsQuery } from "./tags";
 
@@ -34,7 +36,8 @@ interface Props {
 
 export function SelectionBar({ jobs, onClear, onDone }: Props) {
   const [action, setAction] = useState<BulkAction | null>(null);
-  if (jobs.length === 0) return null;
+  const [undo, setUndo] = useState<Undo | null>(null);
+  if (jobs.length === 0) return undo === null ? null : <UndoBar key={undo.ids.join()} undo={undo} onClose={() => setUndo(null)} onDone={onDone} />;
   return (
     <Paper withBorder p="xs" role="region" aria-label={t`Selected jobs`} pos="sticky" bottom={8} style={{ zIndex: 10 }}>
       <Group gap="xs">
@@ -65,25 +68,33 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
         </Button>
       </Group>
       {action !== null && (
-        <Confirm action={action} jobs={jobs} onClose={() => setAction(null)} onDone={onDone} />
+        <Confirm action={action} jobs={jobs} onClose={() => setAction(null)} onDone={onDone} onUndo={setUndo} />
       )}
+      {undo !== null && action === null && <UndoBar key={undo.ids.join()} undo={undo} onClose={() => setUndo(null)} onDone={onDone} />}
     </Paper>
   );
 }
 
-function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { action: BulkAction; onClose: () => void }) {
+interface ConfirmProps extends Omit<Props, "onClear"> {
+  action: BulkAction;
+  onClose: () => void;
+  onUndo: (undo: Undo | null) => void;
+}
+
+function Confirm({ action, jobs, onClose, onDone, onUndo }: ConfirmProps) {
   const queries = useQueryClient();
   const [tag, setTag] = useState("");
   const [nDone, setDone] = useState(0);
   const needsTag = action === "tag" || action === "untag";
   const run = useMutation({
-    mutationFn: () => act(action, jobs.map(({ id }) => id), needsTag ? tag.trim() : "", setDone),
+    mutationFn: ({ asked, word }: { asked: readonly JobRow[]; word: string }) => act(action, asked.map(({ id }) => id), word, setDone),
     onSettled: () => {
       onDone(jobs.map(({ id }) => id));
       void queries.invalidateQueries({ queryKey: ["jobs"] });
       void queries.invalidateQueries({ queryKey: tagsQuery.queryKey });
     },
-    onSuccess: (outcomes) => {
+    onSuccess: (outcomes, { asked, word }) => {
+      onUndo(undoOf(action, asked, word, outcomes));
       if (outcomes.every(({ refusal }) => refusal === "")) onClose();
     },
   });
@@ -95,7 +106,7 @@ function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { a
       title={`${LABELS[action]} ${plural(jobs.length, { one: "# job", other: "# jobs" })}?`}
     >
       <Stack gap="sm">
-        {run.data === undefined ? <Before action={action} jobs={jobs} /> : <Refused outcomes={run.data} />}
+        {run.data === undefined ? <Before action={action} jobs={jobs} /> : <RefusedJobs outcomes={run.data} />}
         {needsTag && run.data === undefined && (
           <TextInput label={t`Tag`} data-autofocus maxLength={50} value={tag} onChange={(event) => setTag(event.currentTarget.value)} />
         )}
@@ -109,7 +120,7 @@ function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { a
               {...(isDangerous ? { color: "red" } : {})}
               loading={run.isPending}
               disabled={needsTag && tag.trim() === ""}
-              onClick={() => run.mutate()}
+              onClick={() => run.mutate({ asked: jobs, word: needsTag ? tag.trim() : "" })}
             >
               {LABELS[action]} {plural(jobs.length, { one: "# job", other: "# jobs" })}
             </Button>
@@ -129,23 +140,6 @@ function Before({ action, jobs }: { action: BulkAction; jobs: readonly JobRow[] 
           {sentence}
         </Text>
       ))}
-    </Stack>
-  );
-}
-
-function Refused({ outcomes }: { outcomes: readonly Outcome[] }) {
-  const refused = outcomes.filter(({ refusal }) => refusal !== "");
-  return (
-    <Stack gap={4} role="alert">
-      <Text size="sm">
-        {t`${plural(outcomes.length - refused.length, { one: "# job", other: "# jobs" })} done; ${refused.length} refused:`}
-      </Text>
-      {refused.slice(0, 20).map(({ id, name, refusal, remedy }) => (
-        <Text key={id} size="sm">
-          {[`${name || id}:`, refusal, remedy].filter(Boolean).join(" ")}
-        </Text>
-      ))}
-      {refused.length > 20 && <Text size="sm">{t`and ${refused.length - 20} more.`}</Text>}
     </Stack>
   );
 }

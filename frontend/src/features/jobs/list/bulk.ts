@@ -66,6 +66,35 @@ export async function act(
   return outcomes;
 }
 
+/** An act that takes another one back, on the jobs that the other one changed. */
+export interface Undo {
+  action: "pause" | "resume" | "tag" | "untag";
+  ids: readonly string[];
+  tag: string;
+}
+
+/** What takes the act back; null where nothing does, or where it changed nothing. jobs: as they were before it. */
+export function undoOf(action: BulkAction, jobs: readonly JobRow[], tag: string, outcomes: readonly Outcome[]): Undo | null {
+  const refused = new Set(outcomes.flatMap(({ id, refusal }) => (refusal === "" ? [] : [id])));
+  const isPaused = ({ state, intent }: JobRow) => state === "paused" || intent === "pause";
+  const undo = (back: Undo["action"], isChanged: (job: JobRow) => boolean): Undo | null => {
+    const ids = jobs.filter((job) => !refused.has(job.id) && isChanged(job)).map(({ id }) => id);
+    return ids.length > 0 ? { action: back, ids, tag } : null;
+  };
+  switch (action) {
+    case "pause":
+      return undo("resume", (job) => !isOver(job) && !isPaused(job));
+    case "resume": // a failed job that goes on would only stop again: it is cancelled, not paused
+      return undo("pause", isPaused);
+    case "tag":
+      return undo("untag", ({ tags }) => !tags.includes(tag));
+    case "untag":
+      return undo("tag", ({ tags }) => tags.includes(tag));
+    default:
+      return null;
+  }
+}
+
 function gpusOf(jobs: readonly JobRow[]): string {
   const n = jobs.reduce((sum, { current_attempt }) => sum + (current_attempt?.n_workers ?? 0), 0);
   return plural(n, { one: "# GPU", other: "# GPUs" });
