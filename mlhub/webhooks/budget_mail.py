@@ -74,9 +74,13 @@ def _message(event: Event, whose: str, lines: list[str], **fields: Any) -> Email
 
 def _place(event: Event) -> TenantNode:
     """Whose budget it is; its organisation where the team or project was deleted meanwhile."""
-    model = PLACES.get(event.subject_kind)
-    found = model and model._default_manager.select_related("organisation").filter(pk=event.subject_id).first()
     assert event.organisation is not None  # of events of budgets
+    model = PLACES.get(event.subject_kind)
+    if model is None:
+        return event.organisation
+    found: Team | Project | None = (
+        model._default_manager.select_related("organisation").filter(pk=event.subject_id).first()
+    )
     return found or event.organisation
 
 
