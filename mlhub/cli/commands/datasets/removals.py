@@ -63,7 +63,8 @@ def rm(
         if goes["refusal"]:
             raise CommandError(goes["refusal"], remedy=goes["remedy"])
         stored = (goes["checkpoint_bytes"] or 0) + goes["result_bytes"]
-        session.output.note(f"{job['name']} ({short_id(job)}): {counted(goes['n_attempts'], 'attempt')}, {size(stored)}.")
+        goes_with_it = f"{counted(goes['n_attempts'], 'attempt')}, {size(stored)}"
+        session.output.note(f"{job['name']} ({short_id(job)}): {goes_with_it}.")
     require_yes("Delete it for good?" if len(chosen) == 1 else f"Delete these {len(chosen)} jobs for good?", yes=yes)
     for job in chosen:
         session.api.delete(f"/jobs/{job['id']}")

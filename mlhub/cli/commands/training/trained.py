@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.exports import fetch, rows_of, run_program
 from mlhub.cli.confirmation import Yes, require_yes
+from mlhub.cli.exports import fetch, rows_of, run_program
 from mlhub.cli.failures import CommandError
 from mlhub.cli.model_names import EXAMPLES, model_named, parts_of, version_path
 from mlhub.cli.session import Session, session_of
