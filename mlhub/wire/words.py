@@ -6,3 +6,27 @@ from __future__ import annotations
 
 def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def counted_words(n: int, plural: str) -> str:
+    """As counted(), from the noun in the plural: 1 study, 2 studies, 1 logged model."""
+    if n != 1:
+        return f"{n:,} {plural}"
+    return f"1 {plural[:-3]}y" if plural.endswith("ies") else f"1 {plural.removesuffix('s')}"
+
+
+def hours_text(hours: float) -> str:
+    """GPU-hours as people read them: 1,234,567.89, 10, 0.0042. Never 1e+06."""
+    digits = 2 if abs(hours) >= 1 or hours == 0 else 4
+    text = f"{hours:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def too_many(n: int) -> str:
+    """What is above a limit, in a sentence: 1 is too many, 2 are too many."""
+    return f"{n:,} {'is' if n == 1 else 'are'} too many"
+
+
+def of_them(n: int) -> str:
+    """A part of what a sentence names, with its verb: 1 of them is, 2 of them are."""
+    return f"{n:,} of them {'is' if n == 1 else 'are'}"

@@ -34,7 +34,7 @@ def test_checkpoints_are_listed_pinned_downloaded_forked_and_deleted(
     assert listed(capsys) == [20, 15, 10]
     assert main(["checkpoint", "pin", "job", "10"]) == CommandStatus.OK
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["10", "resume", "yes"]
-    assert main(["checkpoint", "rm", "job", "10"]) == CommandStatus.REFUSED
+    assert main(["checkpoint", "rm", "job", "10", "--yes"]) == CommandStatus.REFUSED
     assert "Unpin it first" in capsys.readouterr().err
     assert main(["checkpoint", "unpin", "job", "10"]) == CommandStatus.OK
     assert main(["checkpoint", "pull", "job", "best", "--to", str(tmp_path / "best.safetensors")]) == CommandStatus.OK
@@ -44,7 +44,7 @@ def test_checkpoints_are_listed_pinned_downloaded_forked_and_deleted(
     fork = Job.objects.get(pk=capsys.readouterr().out.strip())
     assert fork.name == "further"
     assert (fork.cloned_from, fork.epochs, fork.model_version.metadata["checkpoint"]["step"]) == (found, 9, 20)
-    assert main(["checkpoint", "rm", "job", "10", "15"]) == CommandStatus.OK
+    assert main(["checkpoint", "rm", "job", "10", "15", "--yes"]) == CommandStatus.OK
     capsys.readouterr()
     assert listed(capsys) == [20]
 
@@ -56,7 +56,7 @@ def test_a_step_without_a_checkpoint_is_refused_with_those_that_there_are(
     trained(bob)
     assert main(["checkpoint", "pin", "job", "11"]) != CommandStatus.OK
     assert "20, 15, 10" in capsys.readouterr().err
-    assert main(["checkpoint", "rm", "job", "10", "15", "20"]) == CommandStatus.OK
+    assert main(["checkpoint", "rm", "job", "10", "15", "20", "--yes"]) == CommandStatus.OK
     capsys.readouterr()
     assert main(["checkpoint", "fork", "job", "best"]) == CommandStatus.USAGE
     assert "has no checkpoints" in capsys.readouterr().err

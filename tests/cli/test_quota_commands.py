@@ -211,8 +211,8 @@ def test_limits_of_users_are_set_listed_and_removed(
     assert "0 B of 1.5 GiB" in table
     assert main(["quota", "users", "set", "vision", "bob", "--gpus", "many"]) != CommandStatus.OK
     assert main(["quota", "users", "set", "vision", "bob"]) != CommandStatus.OK
-    assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.OK
-    assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.REFUSED
+    assert main(["quota", "users", "rm", "vision", "bob", "--yes"]) == CommandStatus.OK
+    assert main(["quota", "users", "rm", "vision", "bob", "--yes"]) == CommandStatus.REFUSED
 
 
 def test_a_quota_is_previewed_and_set_by_name(
@@ -318,6 +318,8 @@ def test_budgets_are_set_one_by_one_and_shown_with_what_is_used(
         ("month", "no period"),
         ("month=5,stop", "stop_new"),
         ("day=x", "no GPU-hours"),
+        ("day=nan", "no GPU-hours"),
+        ("day=inf", "no GPU-hours"),
     ):
         assert main([*change, wrong]) == CommandStatus.USAGE
         assert word in " ".join(capsys.readouterr().err.split()), wrong

@@ -48,7 +48,7 @@ def test_a_secret_is_set_listed_given_to_a_job_and_deleted(
     assert main(["show", str(job.pk), "--as-file"]) == CommandStatus.OK
     file = yaml.safe_load(capsys.readouterr().out)
     assert (file["environment"], file["secrets"]) == (job.environment, ["HF_TOKEN"])
-    assert main(["secret", "rm", "HF_TOKEN"]) == CommandStatus.OK
+    assert main(["secret", "rm", "HF_TOKEN", "--yes"]) == CommandStatus.OK
     assert not ProjectSecret.objects.exists()
 
 
@@ -56,7 +56,7 @@ def test_a_secret_is_set_listed_given_to_a_job_and_deleted(
     ("argv", "message"),
     [
         (["secret", "set", "1X", "--file", "-"], "no name of an environment variable"),
-        (["secret", "rm", "ABSENT"], "ABSENT"),
+        (["secret", "rm", "ABSENT", "--yes"], "ABSENT"),
         (["secret", "set", "A", "--file", "absent.txt"], "cannot be read"),
         (["run", "--env", "NOT_SET_ANYWHERE"], "Write --env NOT_SET_ANYWHERE=VALUE"),
         (["run", "--set", "environment.DEBUG=no"], "`environment.DEBUG` must be text"),

@@ -61,7 +61,7 @@ def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     assert main(["study", "ls"]) == CommandStatus.OK
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["study", "stop", "search"]) == CommandStatus.REFUSED
-    assert main(["study", "rm", "search"]) == CommandStatus.OK
+    assert main(["study", "rm", "search", "--yes"]) == CommandStatus.OK
     capsys.readouterr()
     assert main(["study", "show", "search"]) == CommandStatus.REFUSED
     assert "There is no study search" in capsys.readouterr().err

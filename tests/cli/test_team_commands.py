@@ -44,10 +44,10 @@ def test_teams_are_made_moved_renamed_and_removed_by_name(
     assert "research / sight" in run("team", "ls").out
     assert main(["team", "move", "research", "sight"]) == CommandStatus.REFUSED
     assert "research cannot be moved below sight, which is below it." in capsys.readouterr().err
-    assert main(["team", "rm", "research"]) == CommandStatus.REFUSED
+    assert main(["team", "rm", "research", "--yes"]) == CommandStatus.REFUSED
     assert "research holds 1 team." in capsys.readouterr().err
     assert "sight is below A now" in run("team", "move", "sight", "none").err
     run("team", "rename", "sight", "images")
-    run("team", "rm", "research")
+    run("team", "rm", "research", "--yes")
     assert [one.name for one in Team.objects.all()] == ["images"]
     assert json.loads(run("-o", "json", "usage", "--team", "images").out) == []

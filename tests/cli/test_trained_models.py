@@ -112,7 +112,7 @@ def test_an_exported_model_is_unpacked_and_serves(
     dataset = version.dataset_version.dataset.name
     assert main(["run", "--dataset", dataset, "--model", "houses@best", "-d"]) == CommandStatus.OK
     assert Job.objects.get().model_version_id == version.pk, "it begins with those weights"
-    assert main(["model", "alias", "rm", "houses@best"]) == CommandStatus.OK
+    assert main(["model", "alias", "rm", "houses@best", "--yes"]) == CommandStatus.OK
     with PredictionServer(ExportedModel(folder), "127.0.0.1", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}/predict"

@@ -149,6 +149,7 @@ def test_what_a_deleted_user_made_passes_to_the_heir_and_the_audit_keeps_the_nam
     assert root.get(f"{address}/deletion").json() == {"remains": [{"kind": "datasets", "n": 1}], "sole_owner_of": []}
     refused = root.delete(address)
     assert (refused.status_code, refused.json()["code"]) == (409, "heir_needed")
+    assert refused.json()["detail"] == "bob made 1 dataset."
     stranger = root.delete(f"{address}?reassign_to={cast.charlie.id}")
     assert (stranger.status_code, stranger.json()["errors"][0]["field"]) == (422, "reassign_to")
     assert root.delete(f"{address}?reassign_to={cast.alice.id}").status_code == 204

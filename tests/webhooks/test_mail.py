@@ -17,7 +17,8 @@ from mlhub.jobs.attempts import record_stop
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Trigger
-from mlhub.tenants.models import Membership, User
+from mlhub.tenants.actions import create_team
+from mlhub.tenants.models import Membership, RoleBinding, User
 from mlhub.webhooks import mail
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job as submitted
@@ -165,3 +166,27 @@ def test_admins_who_chose_it_are_notified_of_a_budget_that_is_reached(cast: Cast
     )  # fmt: skip
     assert mail.send_notices() == 1
     assert "No job starts until the budget is raised." in outgoing.outbox[1].body
+
+
+def test_a_message_about_a_budget_says_whose_it_is_until_when_and_what_happens_when_it_is_used_up(cast: Cast) -> None:
+    team = create_team(cast.a, name="seeing", actor=cast.alice)
+    RoleBinding.objects.create(membership=cast.a.memberships.get(user=cast.bob), team=team, role="admin")
+    for person in (cast.alice, cast.bob, cast.victor, cast.charlie):
+        choose(cast, person, "budget.reached")
+    facts = {"name": "seeing", "period": "week", "gpu_type": "A100", "ends_at": "2026-11-30T00:00:00Z"}
+    of_team = {"organisation": cast.a, "subject_kind": "team", "subject_id": team.pk, **facts}
+    append("budget.reached", percent=80, gpu_hours=1e6, used_gpu_hours=812345.678, on_exhausted="stop_new", **of_team)
+    append("budget.reached", percent=100, gpu_hours=0.005, used_gpu_hours=0.0051, on_exhausted="stop_all", **of_team)
+    append("budget.reached", percent=100, gpu_hours=2.0, used_gpu_hours=2.0, on_exhausted="alert", **of_team)
+    assert mail.send_notices() == 3
+    nearly, used_up, only_notified = outgoing.outbox
+    assert nearly.bcc == ["alice@example.org", "bob@example.org"]  # the organisation's admin, and the team's own
+    assert nearly.message()["To"] == "undisclosed-recipients:;"
+    assert nearly.subject == "A / seeing: 80 % of the GPU-hours are used"
+    used = "812,345.68 of its 1,000,000 GPU-hours on A100 (week, until 2026-11-30 00:00 UTC)"
+    assert f"The team seeing of A has used {used}." in nearly.body
+    stops = "no job starts on A100 until the next period, or until the budget is raised."
+    assert f"When all of it is used, {stops}" in nearly.body
+    assert "has used 0.0051 of its 0.005 GPU-hours" in used_up.body
+    assert "Running jobs on A100 save a checkpoint and wait until the next period" in used_up.body
+    assert "Jobs go on: this budget only notifies." in only_notified.body

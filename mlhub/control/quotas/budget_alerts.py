@@ -107,7 +107,7 @@ def _append(owner: Owner, budget: GpuHourBudget, percent: int, *, now: datetime,
         name=owner.name,
         percent=percent,
         gpu_hours=budget.gpu_hours,
-        used_gpu_hours=round(budget.used_gpu_hours, 2),
+        used_gpu_hours=round(budget.used_gpu_hours, 4),  # a budget may be a part of an hour
         period=budget.period,
         gpu_type=budget.gpu_type,
         on_exhausted=budget.on_exhausted,

@@ -19,7 +19,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
 from mlhub.tenants.models import Organisation, Quota, QuotaBoost, QuotaRules
-from mlhub.wire.words import counted
+from mlhub.wire.words import counted, too_many
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import Account
 
@@ -98,7 +98,7 @@ def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, 
         left, is_extra = max(0, there[gpu_type] - others), field != "guarantee_by_type"
         most = f"Add at most {max(0, left - before[gpu_type])}" if is_extra else f"Guarantee at most {left}"
         raise InvalidInputError(
-            f"The cluster has {counted(there[gpu_type], 'GPU')} of type {gpu_type}{taken}; {n} are too many.",
+            f"The cluster has {counted(there[gpu_type], 'GPU')} of type {gpu_type}{taken}; {too_many(n)}.",
             field=field,
             remedy=f"{most} of type {gpu_type}.",
         )

@@ -126,6 +126,23 @@ def test_a_request_is_answered_once(cast: Cast) -> None:
     assert quota_of(cast.project_a).guarantee is None
 
 
+def test_the_second_of_two_admins_gets_both_answers(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=8, actor=cast.root)
+    asked = ask(cast, cast.bob, extra_guarantee=1)
+    answer(cast, cast.alice, asked, "refuse", note="Promised to speech.")
+    late = answer(cast, cast.root, asked, "approve", status=409, note="yes")
+    assert late["detail"] == "This request was refused already by alice: Promised to speech."
+    present = {name: late["present"][name] for name in ("state", "note", "answered_by", "extra_guarantee")}
+    assert present == {
+        "state": "refused",
+        "note": "Promised to speech.",
+        "answered_by": "alice",
+        "extra_guarantee": 1,
+    }
+    assert late["yours"] == {"state": "approved", "note": "yes"}
+    assert quota_of(cast.project_a).guarantee is None
+
+
 def test_only_members_ask_and_only_who_asked_withdraws(cast: Cast) -> None:
     ask(cast, cast.charlie, extra_guarantee=1, status=404)
     ask(cast, cast.victor, extra_guarantee=1, status=403)
@@ -177,5 +194,7 @@ def test_admins_learn_of_a_request_by_mail_and_who_asked_of_the_answer(
     with django_capture_on_commit_callbacks(execute=True):
         answer(cast, cast.alice, asked, "refuse", note="next month")
     assert [message.to for message in mail.outbox] == [["alice@example.org"], ["bob@example.org"]]
+    assert "bob requests quota for the project vision of A." in mail.outbox[0].body
     assert REASON in mail.outbox[0].body
+    assert "Your request for the project vision of A was refused by alice." in mail.outbox[1].body
     assert "next month" in mail.outbox[1].body

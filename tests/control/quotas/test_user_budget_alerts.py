@@ -131,7 +131,7 @@ def test_the_user_is_written_to_and_nobody_else_and_webhooks_are_notified_once(w
     (message,) = outgoing.outbox
     assert (message.to, message.bcc) == (["bob@example.org"], [])
     assert message.subject == "A: 100 % of your GPU-hours are used"
-    assert "You have used 12 of your 10 GPU-hours (day) in A." in message.body
+    assert "You have used 12 of your 10 GPU-hours (day, until 2026-01-02 00:00 UTC) in A." in message.body
     assert "No job of yours starts until the next period, or until an admin of A raises it." in message.body
     assert (delivery.make_deliveries(), delivery.make_deliveries()) == (1, 0)
     body = json.loads(Delivery.objects.get(webhook=hook).body)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes an account; the dialogue says what the user made, and asks who becomes its maker.
-import { plural, t } from "@lingui/core/macro";
+import { t } from "@lingui/core/macro";
 import { Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import type { User, UserDeletion } from "@/api/types";
+import type { User } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { remainderText } from "@/domain/remainder";
 import { userDeletionQuery } from "@/features/users/queries";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -58,7 +59,7 @@ function Consequences({ user, heir, onHeir }: Props) {
         <Suspense fallback={<Loading />}>
           <HeirSelect
             userId={user.id}
-            label={t`What stays (${data.remains.map(remainder).join(", ")}) passes to`}
+            label={t`What stays (${data.remains.map(remainderText).join(", ")}) passes to`}
             value={heir}
             onChange={onHeir}
           />
@@ -66,26 +67,4 @@ function Consequences({ user, heir, onHeir }: Props) {
       )}
     </Stack>
   );
-}
-
-/** "1 dataset": of what accounts make, by the API's words for it. */
-function remainder({ kind, n }: UserDeletion["remains"][number]): string {
-  switch (kind) {
-    case "datasets":
-      return plural(n, { one: "# dataset", other: "# datasets" });
-    case "dataset versions":
-      return plural(n, { one: "# dataset version", other: "# dataset versions" });
-    case "models":
-      return plural(n, { one: "# model", other: "# models" });
-    case "model versions":
-      return plural(n, { one: "# model version", other: "# model versions" });
-    case "jobs":
-      return plural(n, { one: "# job", other: "# jobs" });
-    case "studies":
-      return plural(n, { one: "# study", other: "# studies" });
-    case "runs":
-      return plural(n, { one: "# run", other: "# runs" });
-    default:
-      return `${n} ${kind}`;
-  }
 }

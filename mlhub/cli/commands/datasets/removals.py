@@ -13,6 +13,7 @@ from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import size
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
+from mlhub.wire.words import counted
 
 
 def remove_dataset(
@@ -62,7 +63,8 @@ def rm(
         if goes["refusal"]:
             raise CommandError(goes["refusal"], remedy=goes["remedy"])
         stored = (goes["checkpoint_bytes"] or 0) + goes["result_bytes"]
-        session.output.note(f"{job['name']} ({short_id(job)}): {goes['n_attempts']} attempts, {size(stored)}.")
+        goes_with_it = f"{counted(goes['n_attempts'], 'attempt')}, {size(stored)}"
+        session.output.note(f"{job['name']} ({short_id(job)}): {goes_with_it}.")
     require_yes("Delete it for good?" if len(chosen) == 1 else f"Delete these {len(chosen)} jobs for good?", yes=yes)
     for job in chosen:
         session.api.delete(f"/jobs/{job['id']}")

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlhub.cli.failures import CommandError
+from mlhub.wire.words import hours_text
 
 PERIODS = ("day", "week", "month", "once")
 ON_EXHAUSTED = ("alert", "stop_new", "stop_all")
@@ -45,9 +47,10 @@ def budgets_in_words(budgets: Sequence[BudgetRow], used: Sequence[float] | None)
 
 
 def _in_words(one: BudgetRow, used: float | None) -> str:
-    now = "" if used is None else f"{used:.1f} of "
+    is_small = one["gpu_hours"] < 10
+    now = "" if used is None else f"{hours_text(used) if is_small else f'{used:,.1f}'} of "
     period = "once" if one["period"] == "once" else f"a {one['period']}"
-    return f"{now}{one['gpu_hours']:g} {period} {one['gpu_type']}".strip()
+    return f"{now}{hours_text(one['gpu_hours'])} {period} {one['gpu_type']}".strip()
 
 
 def _read(change: str) -> tuple[tuple[str, str], str]:
@@ -61,6 +64,9 @@ def _read(change: str) -> tuple[tuple[str, str], str]:
 
 def _hours(text: str, change: str) -> float:
     try:
-        return float(text)
+        hours = float(text)
+        if not math.isfinite(hours):
+            raise ValueError
+        return hours
     except ValueError:
         raise CommandError(f"{change} names no GPU-hours.", remedy=REMEDY) from None

@@ -174,7 +174,9 @@ def make_request(
         session.output.data(made)
     else:
         session.output.line(made["id"])
-        session.output.note(f"The request for {owner['name']} waits for an answer.")
+        session.output.note(
+            f"The request for {owner['name']} waits for an answer; `mlhub quota requests --all` shows it."
+        )
 
 
 @quota.command("requests")
@@ -194,9 +196,13 @@ def list_requests(
         "UNTIL": lambda row: "for good" if row["ends_at"] is None else until(row["ends_at"]),
         "BY": lambda row: row["requested_by"],
         "STATE": lambda row: row["state"],
-        "REASON": lambda row: row["note"] or row["reason"],
+        "REASON": lambda row: row["reason"],
+        "ANSWER": lambda row: ": ".join(part for part in (row["answered_by"], row["note"]) if part),
     }
-    session.output.rows(list(found), columns)
+    rows = list(found)
+    if not rows and not all and session.output.form is Format.TABLE:
+        session.output.note("No request waits; `mlhub quota requests --all` also lists those that were answered.")
+    session.output.rows(rows, columns)
 
 
 RequestId = Annotated[str, typer.Argument(help="Id of the request.")]
@@ -241,7 +247,9 @@ def approve(
 
 @quota.command()
 def refuse(
-    context: typer.Context, id: RequestId, note: Annotated[str, typer.Option(help="Why, to who asked.")]
+    context: typer.Context,
+    id: RequestId,
+    note: Annotated[str, typer.Option("--note", "--reason", help="Why, to who asked.")],
 ) -> None:
     """Refuse a request, with a reason."""
     session = session_of(context)

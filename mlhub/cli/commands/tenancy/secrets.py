@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import project_id
 from mlhub.cli.output import until
@@ -45,10 +46,12 @@ def set_secret(
 
 
 @secret.command("rm")
-def delete_secret(context: typer.Context, name: NameArgument) -> None:
+def delete_secret(context: typer.Context, name: NameArgument, yes: Yes = False) -> None:
     """Delete a secret; pods that run keep it."""
     session = session_of(context)
-    session.api.delete(f"{_path(session)}/{name}")
+    path = _path(session)
+    require_yes(f"Delete the secret {name} for good?", yes=yes)
+    session.api.delete(f"{path}/{name}")
     session.output.note(f"Deleted: {name}.")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.names import found, organisation_named
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
@@ -80,10 +81,11 @@ def rename(
 
 
 @team.command("rm")
-def remove(context: typer.Context, name: TeamName) -> None:
-    """Delete a team that has no projects and no teams below it; for admins."""
+def remove(context: typer.Context, name: TeamName, yes: Yes = False) -> None:
+    """Delete a team that has no projects and no teams below it for good; for admins."""
     session = session_of(context)
     gone = found(session.api, "teams", name)
+    require_yes(f"Delete the team {gone['name']} of {gone['organisation']['name']} for good?", yes=yes)
     session.api.delete(f"/teams/{gone['id']}")
     session.output.note(f"{gone['name']} is deleted.")
 

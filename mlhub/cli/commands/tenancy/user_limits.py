@@ -9,6 +9,7 @@ import typer
 
 from mlhub.cli.commands.tenancy.budgets import budgets_in_words, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import session_of
@@ -83,7 +84,7 @@ def set_limits(
 
 
 @users.command("rm")
-def remove_limits(context: typer.Context, name: OwnerName, person: PersonName) -> None:
+def remove_limits(context: typer.Context, name: OwnerName, person: PersonName, yes: Yes = False) -> None:
     """Remove a person's own limits, after which those of everyone hold; or those of everyone."""
     session = session_of(context)
     owner = owner_of(session, name)
@@ -96,6 +97,7 @@ def remove_limits(context: typer.Context, name: OwnerName, person: PersonName) -
             remedy=f"mlhub quota users ls {owner['name']} lists them.",
             code=CommandStatus.REFUSED,
         )
+    require_yes(f"Remove the limits of {person} in {owner['name']}?", yes=yes)
     session.api.delete(f"/user-quotas/{found['id']}?version={found['version']}")
     session.output.note(f"The limits of {person} in {owner['name']} are removed.")
 

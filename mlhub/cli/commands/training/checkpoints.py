@@ -11,10 +11,12 @@ import typer
 
 from mlhub.cli import following, job_file
 from mlhub.cli.commands.training.jobs import JobArgument, submitted
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found
 from mlhub.cli.output import metrics_text, size, until
 from mlhub.cli.session import Session, session_of
+from mlhub.wire.words import counted
 
 checkpoint = typer.Typer(help="Checkpoints of a job.", no_args_is_help=True)
 STEP = "Step of a checkpoint; or latest: the newest to resume from; or best: the newest best weights."
@@ -91,11 +93,13 @@ def delete_checkpoints(
     context: typer.Context,
     job: JobArgument,
     steps: Annotated[list[str], typer.Argument(help="Steps of the checkpoints, or ranges such as 100-900.")],
+    yes: Yes = False,
 ) -> None:
     """Delete checkpoints of a job for good, all of these or none."""
     session = session_of(context)
     job_id = _id(session, job)
     ids = _chosen(_all(session, job_id), steps)
+    require_yes(f"Delete {counted(len(ids), 'checkpoint')} of {job} for good?", yes=yes)
     session.api.post(f"/jobs/{job_id}/checkpoints/delete", checkpoints=ids)
     session.output.note(f"Deleted: {len(ids)}.")
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import with_changes
 from mlhub.cli.names import found, project_id
@@ -124,10 +125,11 @@ def stop_study(context: typer.Context, name: StudyArgument) -> None:
 
 
 @study.command("rm")
-def delete_study(context: typer.Context, name: StudyArgument) -> None:
-    """Delete a study that has ended; its jobs stay."""
+def delete_study(context: typer.Context, name: StudyArgument, yes: Yes = False) -> None:
+    """Delete a study that has ended for good; its jobs stay."""
     session = session_of(context)
     one = _one(session, name)
+    require_yes(f"Delete the study {one['name']} ({one['project']['name']}) for good?", yes=yes)
     session.api.delete(f"/studies/{one['id']}")
     session.output.note(f"Deleted: {one['name']}.")
 

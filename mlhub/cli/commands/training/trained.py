@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.exports import fetch, rows_of, run_program
 from mlhub.cli.failures import CommandError
 from mlhub.cli.model_names import EXAMPLES, model_named, parts_of, version_path
@@ -97,11 +98,15 @@ def set_alias(
 
 @alias.command("rm")
 def delete_alias(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="NAME@ALIAS, such as iris@best.")]
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="NAME@ALIAS, such as iris@best.")],
+    yes: Yes = False,
 ) -> None:
     """Delete a name; the version stays."""
     session = session_of(context)
-    session.api.delete(_alias_path(session, name))
+    path = _alias_path(session, name)
+    require_yes(f"Delete the name {name}?", yes=yes)
+    session.api.delete(path)
     session.output.note(f"Deleted: {name}.")
 
 

@@ -16,6 +16,7 @@ from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.roles import Role
+from mlhub.wire.words import counted_words
 
 CHANGEABLE = ("email", "is_active", "is_staff")
 
@@ -124,7 +125,7 @@ def _record_removal(membership: Membership, actor: User) -> None:
 
 def _hand_over(user: User, heir: User | None, remains: list[Remainder]) -> None:
     if heir is None:
-        words = ", ".join(f"{each.n} {each.kind}" for each in remains)
+        words = ", ".join(counted_words(each.n, each.kind) for each in remains)
         raise ConflictError(
             f"{user.username} made {words}.",
             code="heir_needed",

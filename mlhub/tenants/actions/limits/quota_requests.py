@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
-from mlhub.tenants.access_control.assignments import above, holders
+from mlhub.tenants.access_control.assignments import above, described, holders
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.limits.boosts import boost_quota, check_end, checked_amounts, require_limits
 from mlhub.tenants.actions.limits.quotas import Owner, quota_of, require_quota_right, set_quota
@@ -25,6 +25,7 @@ from mlhub.wire.words import counted
 
 MOST_WAITING = 5  # of one user in one organisation
 MOST_MAILED = 10  # admins who are notified of a request
+AMOUNTS = ("extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type")
 
 
 def request_quota(
@@ -74,7 +75,7 @@ def request_quota(
         )
         _record("quota.requested", made, actor)
         for admin in _deciders(owner)[:MOST_MAILED]:
-            _mail(admin, made, f"{actor.username} requests quota for {owner.name}", made.reason)
+            _mail(admin, made, f"{actor.username} requests quota for {described(owner)}", made.reason)
     return made
 
 
@@ -95,7 +96,7 @@ def approve_request(
     """
     require_quota_right(asked.owner, actor)
     with transaction.atomic():
-        asked = _waiting(asked)
+        asked = _waiting(asked, yours={"state": "approved", "note": note.strip()})
         given = checked_amounts(
             asked.extra_guarantee if extra_guarantee is None else extra_guarantee,
             asked.extra_max_gpus if extra_max_gpus is None else extra_max_gpus,
@@ -126,7 +127,7 @@ def refuse_request(asked: QuotaRequest, *, note: str, actor: User) -> QuotaReque
     if not note.strip():
         raise InvalidInputError("A refusal needs a reason.", field="note", remedy="Say why, to who asked.")
     with transaction.atomic():
-        return _answered(_waiting(asked), "refused", note, actor)
+        return _answered(_waiting(asked, yours={"state": "refused", "note": note.strip()}), "refused", note, actor)
 
 
 def withdraw_request(asked: QuotaRequest, *, actor: User) -> QuotaRequest:
@@ -136,7 +137,7 @@ def withdraw_request(asked: QuotaRequest, *, actor: User) -> QuotaRequest:
             "Only who made a request may withdraw it.", remedy="Refuse it, if you may change the quota."
         )
     with transaction.atomic():
-        return _answered(_waiting(asked), "withdrawn", "", actor)
+        return _answered(_waiting(asked, yours={"state": "withdrawn", "note": ""}), "withdrawn", "", actor)
 
 
 def _add_for_good(owner: Owner, given: BoostAmounts, actor: User) -> None:
@@ -157,16 +158,26 @@ def _add_for_good(owner: Owner, given: BoostAmounts, actor: User) -> None:
     set_quota(owner, actor=actor, **changes)
 
 
-def _waiting(asked: QuotaRequest) -> QuotaRequest:
-    """The request, locked."""
+def _waiting(asked: QuotaRequest, *, yours: Mapping[str, str]) -> QuotaRequest:
+    """The request, locked. yours: the answer that the caller gives. Raises ConflictError with both answers."""
     found: QuotaRequest = QuotaRequest.objects.select_for_update().get(pk=asked.pk)
-    if found.answer:
-        raise ConflictError(
-            f"This request was {found.answer} already.",
-            code="request_answered",
-            remedy="There is nothing left to decide; a new request may be made.",
-        )
-    return found
+    if not found.answer:
+        return found
+    by = found.answered_by.username if found.answered_by else ""
+    said = found.note.rstrip(".")
+    raise ConflictError(
+        f"This request was {found.answer} already{f' by {by}' if by else ''}{f': {said}' if said else ''}.",
+        code="request_answered",
+        remedy="There is nothing left to decide; a new request may be made.",
+        present={
+            "state": found.answer,
+            "note": found.note,
+            "answered_by": by,
+            "answered_at": found.answered_at,
+            **{name: getattr(found, name) for name in AMOUNTS},
+        },
+        yours=dict(yours),
+    )
 
 
 def _answered(asked: QuotaRequest, answer: str, note: str, actor: User) -> QuotaRequest:
@@ -174,7 +185,8 @@ def _answered(asked: QuotaRequest, answer: str, note: str, actor: User) -> Quota
     asked.save()
     _record(f"quota.request_{answer}", asked, actor)
     if actor.pk != asked.requested_by_id:
-        _mail(asked.requested_by, asked, f"Your request for {asked.owner.name} was {answer}", asked.note)
+        by = f"Your request for {described(asked.owner)} was {answer} by {actor.username}"
+        _mail(asked.requested_by, asked, by, asked.note)
     return asked
 
 

@@ -18,7 +18,7 @@ from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, Quo
 from mlhub.tenants.quota_terms.boosts import rest_of
 from mlhub.tenants.quota_terms.budgets import checked_budgets
 from mlhub.tenants.roles import Role
-from mlhub.wire.words import counted
+from mlhub.wire.words import counted, of_them, too_many
 
 Owner = Organisation | Team | Project
 LIMITS = (
@@ -284,8 +284,8 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
             continue
         if others + n > there:
             raise InvalidInputError(
-                f"{parent.name} is guaranteed {counted(there, 'GPU')} of type {gpu_type}, and {others} of them are "
-                f"shared out; {n} are too many.",
+                f"{parent.name} is guaranteed {counted(there, 'GPU')} of type {gpu_type}, and {of_them(others)} "
+                f"shared out; {too_many(n)}.",
                 field=field,
                 remedy=remedy
                 or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} by type raised.",
@@ -294,7 +294,7 @@ def require_types_above(owner: Owner, quota: QuotaRules, *, field: str, remedy: 
     if n and others + n > there and any(q.guarantee_by_type for q in (quota, there_are, *siblings)):
         raise InvalidInputError(
             f"{parent.name} is guaranteed {counted(there, 'GPU')} of any type besides those of single types, and "
-            f"{others} of them are shared out; {n} are too many.",
+            f"{of_them(others)} shared out; {too_many(n)}.",
             field=field,
             remedy=remedy or f"Give at most {max(0, there - others)} of any type, or name types that it has left.",
         )
@@ -312,8 +312,8 @@ def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str 
     there = quota_of(parent).guarantee or 0
     if others + guarantee > there:
         raise InvalidInputError(
-            f"{parent.name} is guaranteed {counted(there, 'GPU')}, and {others} of them are shared out; "
-            f"{guarantee} are too many.",
+            f"{parent.name} is guaranteed {counted(there, 'GPU')}, and {of_them(others)} shared out; "
+            f"{too_many(guarantee)}.",
             field=field,
             remedy=remedy or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
         )

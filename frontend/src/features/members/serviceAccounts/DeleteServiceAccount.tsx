@@ -9,6 +9,7 @@ import { api, unwrap } from "@/api/client";
 import type { Organisation, ServiceAccount } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { remainderText } from "@/domain/remainder";
 import { serviceAccountDeletionQuery } from "@/features/members/queries";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -51,7 +52,7 @@ function Consequences({ account, organisation, heir, onHeir }: Props & { heir: s
         <Suspense fallback={<Loading />}>
           <HeirSelect
             organisationId={organisation.id}
-            label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+            label={t`What stays (${remains.map(remainderText).join(", ")}) passes to`}
             value={heir}
             onChange={onHeir}
           />

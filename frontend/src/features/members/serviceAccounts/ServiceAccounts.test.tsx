@@ -65,7 +65,7 @@ it("lets an admin make a service account and a token that is shown once", async 
 it("asks which member becomes the maker of what a deleted account made", async () => {
   const asked: (string | null)[] = [];
   server.use(
-    answers("/api/v1/service-accounts/{id}/deletion", { remains: [{ kind: "jobs", n: 3 }], sole_owner_of: [] }),
+    answers("/api/v1/service-accounts/{id}/deletion", { remains: [{ kind: "jobs", n: 3 }, { kind: "logged models", n: 1 }], sole_owner_of: [] }),
     http.delete("/api/v1/service-accounts/:id", ({ request }) => {
       asked.push(new URL(request.url).searchParams.get("reassign_to"));
       return new HttpResponse(null, { status: 204 });
@@ -77,7 +77,7 @@ it("asks which member becomes the maker of what a deleted account made", async (
   );
   await user.click(await screen.findByRole("button", { name: "Delete ci@acme.service" }));
   const dialog = within(await screen.findByRole("dialog"));
-  await user.click(await dialog.findByRole("combobox", { name: "What stays (3 jobs) passes to" }));
+  await user.click(await dialog.findByRole("combobox", { name: "What stays (3 jobs, 1 logged model) passes to" }));
   await user.click(await screen.findByRole("option", { name: "bob" }));
   await user.click(dialog.getByRole("button", { name: "Delete" }));
   expect(await screen.findByText("None yet: make the first one below.")).toBeVisible();
