@@ -31,8 +31,9 @@ FOREIGN = {
         delete_experiment start_run""",
     "docs/guides/rest-api.md": "metadataForPartialUploads",
     "docs/guides/scripts.md": """
-        BatchInc HOROVOD_AUTOTUNE HfArgumentParser ImageFolder KERAS_BACKEND MV_Barrier SyncBatchNorm disable_tqdm log_with
-        max_iters output_dir per_device_train_batch_size resume_from_checkpoint set_updater store_path train_file val_loss""",
+        BatchInc HOROVOD_AUTOTUNE HfArgumentParser ImageFolder KERAS_BACKEND MV_Barrier SyncBatchNorm disable_tqdm
+        log_with max_iters output_dir per_device_train_batch_size resume_from_checkpoint set_updater store_path
+        train_file val_loss""",
     "docs/guides/single-sign-on.md": """
         entryUUID idAttr ipaUniqueID objectClass objectGUID preferredUsernameAttr sAMAccountName""",
     "docs/guides/strategies.md": "distributed_after",
