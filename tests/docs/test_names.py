@@ -12,7 +12,7 @@ import pytest
 import mlhub.client
 from mlhub.client import AsyncClient, Client
 from mlhub.core.rate_limits.limits import DEFAULTS, setting_of
-from tests.docs.pages import PAGES, ROOT, files, inline_code, prose_of, text_of
+from tests.docs.pages import PAGES, ROOT, blocks, files, inline_code, prose_of, text_of
 
 PRODUCT = ("mlhub/", "scheduler/", "deploy/", "benchmarks/", "frontend/openapi.yaml", "frontend/src/")
 BINARY = {".pb", ".gz", ".zip", ".png", ".svg", ".md", ".po", ".csv"}
@@ -49,6 +49,7 @@ NOT_OF_THE_DASHBOARD = {
     "docs/guides/notebooks.md": "File > Shut Down",
     "docs/guides/quota.md": "Vision|Speech",
 }
+CODE = re.compile(r"`([^`]+)`")
 CATALOGUE = (ROOT / "frontend/src/locales/zh-CN.po").read_text()
 
 
@@ -111,9 +112,9 @@ def messages() -> dict[str, set[str]]:
     return found
 
 
-def marked(page: str) -> tuple[set[str], set[str]]:
-    """What a page has in bold, and in italics."""
-    prose = re.sub(r"`[^`]*`", "", prose_of(page))
+def marked(text: str) -> tuple[set[str], set[str]]:
+    """What a text has in bold, and in italics."""
+    prose = re.sub(r"`[^`]*`", "", text)
     bold = re.findall(r"\*\*(.+?)\*\*", prose, re.DOTALL)
     italics = re.findall(r"(?<![\w*])\*([^\s*][^*]*?)\*(?!\*)", re.sub(r"\*\*.+?\*\*", "", prose, flags=re.DOTALL))
     return {" ".join(text.split()) for text in bold}, {" ".join(text.split()) for text in italics}
@@ -123,15 +124,28 @@ def marked(page: str) -> tuple[set[str], set[str]]:
 def test_pages_and_buttons_in_italics_are_called_so_by_the_dashboard(page: str) -> None:
     if page in ("docs/guides/single-sign-on.md", "docs/glossary.md"):  # of providers; of journals
         return
-    named = {text for text in marked(page)[1] if text[0].isupper()}
+    named = {text for text in marked(prose_of(page))[1] if text[0].isupper()}
     assert named - messages().keys() - set(NOT_OF_THE_DASHBOARD.get(page, "").split("|")) == set()
 
 
 @pytest.mark.parametrize("page", [page for page in GUIDES if page.startswith("docs/zh/") and "README" not in page])
 def test_the_english_page_names_the_same_pages_and_buttons_as_the_chinese_one(page: str) -> None:
     """In Chinese what is bold is a name of the dashboard; in English it is bold or in italics."""
-    bold, italics = marked(page.replace("docs/zh/", "docs/guides/"))
+    bold, italics = marked(prose_of(page.replace("docs/zh/", "docs/guides/")))
     english = {text.lower() for text in bold | italics}
-    for name in marked(page)[0]:
+    for name in marked(prose_of(page))[0]:
         originals = {text.lower() for text, translations in messages().items() if name in translations}
         assert originals & english, f"{name}: none of {sorted(originals)} is marked in the English page"
+
+
+@pytest.mark.parametrize("page", [page for page in GUIDES if page.startswith("docs/zh/") and "README" not in page])
+def test_each_paragraph_in_chinese_has_the_code_the_links_and_the_names_of_its_english_one(page: str) -> None:
+    """A sentence that one language lacks is seen by that."""
+    english, chinese = blocks(page.replace("docs/zh/", "docs/guides/")), blocks(page)
+    assert len(english) == len(chinese)
+    for original, translated in zip(english, chinese, strict=True):
+        assert set(CODE.findall(original)) == set(CODE.findall(translated)), original
+        assert original.count("](") == translated.count("]("), original
+        shown = marked(translated)[0]
+        named = {text for text in marked(original)[1] if text[0].isupper() and text in messages()}
+        assert {text for text in named if not messages()[text] & shown} == set(), original
