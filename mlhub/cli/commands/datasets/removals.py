@@ -62,7 +62,8 @@ def rm(
         if goes["refusal"]:
             raise CommandError(goes["refusal"], remedy=goes["remedy"])
         stored = (goes["checkpoint_bytes"] or 0) + goes["result_bytes"]
-        session.output.note(f"{job['name']} ({short_id(job)}): {goes['n_attempts']} attempts, {size(stored)}.")
+        attempts = "1 attempt" if goes["n_attempts"] == 1 else f"{goes['n_attempts']} attempts"
+        session.output.note(f"{job['name']} ({short_id(job)}): {attempts}, {size(stored)}.")
     require_yes("Delete it for good?" if len(chosen) == 1 else f"Delete these {len(chosen)} jobs for good?", yes=yes)
     for job in chosen:
         session.api.delete(f"/jobs/{job['id']}")
