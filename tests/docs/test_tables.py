@@ -136,3 +136,9 @@ def test_the_tour_names_every_tab_of_a_job_s_page() -> None:
     tour = " ".join(text_of("README.md").partition("## A tour")[2].partition("\n## ")[0].split())
     assert len(labels) > 8
     assert [label for label in labels if f"*{label}*" not in tour] == []
+
+
+def test_the_pictures_of_the_first_job_are_those_that_its_test_takes() -> None:
+    taken = set(re.findall(r'picture\(page, "([\w-]+)"\)', (ROOT / "tests/e2e/test_first_job.py").read_text()))
+    shown = set(re.findall(r"images/first-job/([\w-]+)\.png", text_of("docs/guides/first-job.md")))
+    assert taken == shown == {path.stem for path in (ROOT / "docs/images/first-job").iterdir()}
