@@ -185,8 +185,9 @@ frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 visual: setup frontend browser  ## All pages of the dashboard look as their references do (ARGS=pattern of pages)
 	@time python -m tests.e2e.visual $(ARGS)
 
-pictures: setup frontend browser  ## The README's pictures of the dashboard
+pictures: setup frontend browser  ## The pictures of the README and of the first job, from the dashboard as it is
 	@python -m tests.e2e.showcase
+	@MLHUB_SCREENSHOTS=docs/images/first-job python -m pytest -m "e2e and slow" tests/e2e/test_first_job.py
 
 visual-renew: setup frontend browser  ## Take the pages as they are for references (ARGS=pattern of pages)
 	@time python -m tests.e2e.visual --renew $(ARGS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,16 +44,32 @@ def fetch(session: Session, path: str, into: Path) -> Path:
 
 
 def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
-    """Runs a script of the export with this Python. Raises CommandError when it fails, or torch is not there."""
+    """Runs a script of the export with this Python; SIGTERM to this process ends the script too.
+
+    Raises CommandError when it fails, or torch is not there.
+    """
     torch_is_there = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False)
     if torch_is_there.returncode:
         raise CommandError(
             f"{script} needs torch, which this Python does not have.",
             remedy=f"Run: {sys.executable} -m pip install -r {folder / 'requirements.txt'}",
         )
-    ended = subprocess.run([sys.executable, str(folder / script), *arguments], check=False)
-    if ended.returncode:
-        raise CommandError(f"{script} ended with the status {ended.returncode}.", remedy="Its message is above.")
+    asked_to_end = []
+    with subprocess.Popen([sys.executable, str(folder / script), *arguments]) as program:
+
+        def pass_on(number: int, _: Any) -> None:
+            asked_to_end.append(number)
+            program.terminate()
+
+        before = signal.signal(signal.SIGTERM, pass_on)
+        try:
+            status = program.wait()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    if asked_to_end:
+        raise SystemExit(128 + asked_to_end[0])
+    if status:
+        raise CommandError(f"{script} ended with the status {status}.", remedy="Its message is above.")
 
 
 def rows_of(file: Path) -> list[Any]:

@@ -50,9 +50,10 @@ class Estimator:
     progress: Progress | None = field(default=None, repr=False)
 
     def fit(self, data: Any, y: Any = None) -> TrainedModel:
-        """data: a table with the label, or an array x with y.
+        """Uploads the data, trains, waits until the job has succeeded, and returns the trained model.
 
-        Raises Refused for what the platform does not take, ValueError and TypeError for what is no such data.
+        data: a table with the label, or an array x with y. Raises Refused for what the platform does not take, and
+        ValueError and TypeError for data that cannot be used.
         """
         classes = None
         if is_array(data):
@@ -85,7 +86,7 @@ class Estimator:
         return TrainedModel(api, asked, progress=self.progress)
 
     def config(self) -> dict[str, Any]:
-        """All that was asked for, without the token."""
+        """All arguments but the token and progress."""
         chosen = {name: value for name, value in asdict(self).items() if name not in ("token", "progress")}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
 

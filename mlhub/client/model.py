@@ -39,33 +39,46 @@ class Asked:
 
 
 class TrainedModel:
-    """metrics: on the examples that training held out. classes: in the order of the probabilities' columns."""
+    """A trained model, which predicts on the platform that trained it. Predictions come in the order of the rows.
+
+    metrics: on the examples that training held out. classes: in the order of the columns of probabilities().
+    """
 
     def __init__(self, api: Api, asked: Asked, *, progress: Progress | None = None) -> None:
         self._api, self.asked, self.progress = api, asked, progress
         self.job, self.metrics, self.classes, self.config = asked.job, asked.metrics, asked.classes, asked.config
 
     def predict(self, data: Any) -> AnswerArray:
-        """Shape (rows,): a class by its name, or a number. Of a model without a task, its outputs (rows, ...).
+        """The prediction for each row, of shape (rows,): the name of a class, or a number.
 
-        Raises Refused, and as fit() for what is no such data.
+        A model without a task gives its outputs, of shape (rows, ...). Raises Refused, and TypeError and ValueError as
+        Estimator.fit() does for data that cannot be used.
         """
         return self._answers(data)[0]
 
     def probabilities(self, data: Any) -> AnswerArray:
-        """Shape (rows, classes). Raises ValueError when the model knows no classes, else as predict()."""
+        """The probability of each class, of shape (rows, classes).
+
+        Raises ValueError when the model knows no classes, otherwise as predict().
+        """
         _, found = self._answers(data)
         if found is None:
             raise ValueError("The model knows no classes, so there are no probabilities.")
         return found
 
     def features(self, data: Any, layers: Sequence[str]) -> dict[str, AnswerArray]:
-        """The named layers' outputs, (rows, ...) each. Raises as predict(), Refused for a layer that is not there."""
+        """The outputs of layers by their names, each of shape (rows, ...).
+
+        Raises Refused for a layer that does not exist, otherwise as predict().
+        """
         found = self._asked_for(data, output="npz", features=list(layers))
         return {name: found[name] for name in layers}
 
     def evaluate(self, data: Any, y: Any = None) -> dict[str, float]:
-        """The metrics of training, on these examples; data with targets, as fit() takes them. Raises as predict()."""
+        """The metrics of the training, computed on these examples. The data have targets, as those for Estimator.fit().
+
+        Raises as predict().
+        """
         if is_array(data):
             if y is None:
                 raise ValueError("Of an array x the targets y are needed: evaluate(x, y).")
@@ -76,7 +89,7 @@ class TrainedModel:
         return metrics
 
     def save(self, path: str | Path) -> None:
-        """Into a folder: the weights, and all that fit() was asked for. The token is not written down."""
+        """Writes a folder with the weights and all arguments of the Estimator; the token is not written."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         self._api.download(f"/model-versions/{self.asked.model_version}/download", folder / WEIGHTS, what="weights")
@@ -87,7 +100,10 @@ class TrainedModel:
     def load(
         cls, path: str | Path, *, token: str, url: str | None = None, progress: Progress | None = None
     ) -> TrainedModel:
-        """What save() left; it answers on the platform that trained it. Raises OSError, ValueError for another file."""
+        """Reads a folder that save() wrote; the model predicts on the platform that trained it.
+
+        Raises OSError, and ValueError for a file of another kind.
+        """
         stored = json.loads((Path(path) / CONFIG).read_text())
         if stored.pop("version", None) != VERSION:
             raise ValueError(f"{Path(path) / CONFIG} is not of a model that this client saved.")

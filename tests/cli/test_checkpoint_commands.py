@@ -56,7 +56,11 @@ def test_a_step_without_a_checkpoint_is_refused_with_those_that_there_are(
     trained(bob)
     assert main(["checkpoint", "pin", "job", "11"]) != CommandStatus.OK
     assert "20, 15, 10" in capsys.readouterr().err
-    assert main(["checkpoint", "rm", "job", "10", "15", "20", "--yes"]) == CommandStatus.OK
+    assert main(["checkpoint", "rm", "job", "15", "--yes"]) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["checkpoint", "fork", "job", "best"]) == CommandStatus.USAGE
+    assert "where the hyperparameter monitor names a metric" in " ".join(capsys.readouterr().err.split())
+    assert main(["checkpoint", "rm", "job", "10", "20", "--yes"]) == CommandStatus.OK
     capsys.readouterr()
     assert main(["checkpoint", "fork", "job", "best"]) == CommandStatus.USAGE
     assert "has no checkpoints" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from django.utils import timezone
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.datasets.models import Dataset
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Model
 from mlhub.tenants.actions import create_token
 from mlhub.tenants.models import Membership, Organisation, Project
@@ -79,11 +79,12 @@ def test_jobs_and_models_are_deleted_and_refused_with_the_remedy(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     live, over = job(bob.project_a, bob.bob, name="live"), job(bob.project_a, bob.bob, name="over")
+    Attempt.objects.create(job=over, number=1, mode="all_reduce", n_workers=1)
     Job.objects.filter(pk=over.pk).update(state="succeeded", finished_at=timezone.now())
     assert main(["rm", "over", "live", "--yes"]) == CommandStatus.USAGE
     assert "Cancel it" in capsys.readouterr().err
     assert main(["rm", "over", "--yes"]) == CommandStatus.OK
-    assert "over (" in capsys.readouterr().err
+    assert "): 1 attempt, 0 B." in capsys.readouterr().err
     assert list(Job.objects.all()) == [live]
     assert main(["dataset", "rm", live.dataset_version.dataset.name, "--yes"]) == CommandStatus.REFUSED
     assert "1 job uses" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from mlhub.cli.failures import CommandStatus
 from mlhub.jobs.models import Job
 from mlhub.registry.predictors.pool import predictor_pool
 from mlhub.runtime.exported_model.model import ExportedModel
-from mlhub.runtime.exported_model.serving import PredictionServer
+from mlhub.runtime.exported_model.serving import PredictionServer, serve
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
 from tests.registry import exported
@@ -125,4 +125,7 @@ def test_an_exported_model_is_unpacked_and_serves(
         status, found = posted(address, b'{"rows": [{"rooms": "many", "area": 1}]}')
         assert (status, found["field"]) == (422, "rooms")
         assert posted(address, b"[]")[0] == 400
+        capsys.readouterr()
+        assert serve(folder, ["--port", str(server.server_address[1])]) == 1, "the port is taken"
+        assert "Give another one with --host or --port" in capsys.readouterr().err
         server.shutdown()

@@ -34,6 +34,23 @@ def inline_code(page: str) -> list[str]:
 
 
 @cache
+def blocks(page: str) -> tuple[str, ...]:
+    """The headings, paragraphs, items and rows of tables, each on one line."""
+    found: list[str] = []
+    is_new = True
+    for line in prose_of(page).splitlines():
+        is_new = is_new or re.match(r"#|\| |- |\d+\. ", line) is not None
+        if not line:
+            is_new = True
+        elif is_new:
+            found.append(line)
+            is_new = line.startswith("#")
+        else:
+            found[-1] += f" {line.strip()}"
+    return tuple(found)
+
+
+@cache
 def commands(page: str) -> tuple[list[str], ...]:
     """The words of every command line: of fenced blocks without a language, and of code within sentences.
 

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from mlhub.control.monitoring import exporter
+from mlhub.core.rate_limits.limits import DEFAULTS
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.runtime.model.hyperparameters import NAMES
 from mlhub.runtime.strategies.catalogue.schema import AUTO, PRESETS, STRATEGIES
+from mlhub.webhooks.topics import TOPICS
 from mlhub.wire.exits import Cause
 from scheduler.policies.registry import POLICIES, parameters_of
 from tests.docs.pages import ROOT, text_of
@@ -109,3 +111,34 @@ def test_the_metrics_that_a_guide_alerts_on_are_exported(page: str) -> None:
     named = re.findall(r"\bmlhub_[a-z_]+", text_of(page))
     assert named
     assert [name for name in named if name not in source and name.removesuffix("_seconds") not in source] == []
+
+
+def test_the_table_of_topics_lists_all_of_webhooks() -> None:
+    listed = {topic for row in rows("docs/guides/webhooks.md", "topic | when") for topic in code(row[0])}
+    assert listed == TOPICS.keys()
+
+
+def test_the_table_of_rate_limits_has_every_budget_with_its_limits() -> None:
+    listed = {row[0]: row[2].partition(";")[0] for row in rows("docs/guides/rest-api.md", "budget | requests")}
+    assert {budget: re.sub(r" (\d)", r"=\1", limits.replace(", ", ";")).replace(",", "").replace(";", ",")
+            for budget, limits in listed.items()} == DEFAULTS  # fmt: skip
+
+
+def test_the_map_of_the_architecture_has_every_part() -> None:
+    listed = {name for row in rows("ARCHITECTURE.md", "component | what") for name in code(row[0])}
+    parts = {f"mlhub/{path.parent.name}/" for path in (ROOT / "mlhub").glob("*/__init__.py")}
+    assert listed == {"scheduler/", "frontend/", *parts}
+
+
+def test_the_tour_names_every_tab_of_a_job_s_page() -> None:
+    source = (ROOT / "frontend/src/features/jobs/detail/tabs/tabs.ts").read_text()
+    labels = re.findall(r"t`(.+?)`", source[source.index("TAB_LABELS") : source.index("};")])
+    tour = " ".join(text_of("README.md").partition("## A tour")[2].partition("\n## ")[0].split())
+    assert len(labels) > 8
+    assert [label for label in labels if f"*{label}*" not in tour] == []
+
+
+def test_the_pictures_of_the_first_job_are_those_that_its_test_takes() -> None:
+    taken = set(re.findall(r'picture\(page, "([\w-]+)"\)', (ROOT / "tests/e2e/test_first_job.py").read_text()))
+    shown = set(re.findall(r"images/first-job/([\w-]+)\.png", text_of("docs/guides/first-job.md")))
+    assert taken == shown == {path.stem for path in (ROOT / "docs/images/first-job").iterdir()}

@@ -87,6 +87,12 @@ def test_a_page_in_chinese_links_to_the_chinese_page_where_there_is_one(name: st
     assert [other for other in english if other in TRANSLATED and other != name] == []
 
 
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_no_page_that_there_is_in_chinese_is_said_to_be_in_english(name: str) -> None:
+    of_chinese_pages = r"\]\((?!\.\./|https?:)[^)]*\)[（，]英文"
+    assert re.findall(of_chinese_pages, prose_of(f"docs/zh/{name}")) == []
+
+
 def test_the_index_in_chinese_lists_every_page() -> None:
     assert {name for name in TRANSLATED if f"]({name})" not in text_of("docs/zh/README.md")} == set()
 

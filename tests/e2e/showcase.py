@@ -17,9 +17,18 @@ COLOURS = 128  # of a picture's palette: a page has few
 SHOWN = {"job.png": f"/jobs/{ID}", "cluster.png": "/cluster", "new-job.png": f"/jobs/new?dataset={ID}&model={ID}",
          "timeline.png": "/cluster/timeline"}  # fmt: skip
 
+# A stream of events that stays open: the pages of the pictures are live.
+OPEN_STREAM = """
+window.EventSource = class extends EventTarget {
+  constructor() { super(); setTimeout(() => this.onopen?.(new Event("open"))); }
+  close() {}
+};
+"""
+
 
 def main(folder: Path = FOLDER) -> None:
     with opened("usual") as (page, _):
+        page.add_init_script(OPEN_STREAM)
         for name, address in SHOWN.items():
             show(page, address)
             page.set_viewport_size(SIZE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first job of docs/guides/first-job.md: an ordinary table, a trained model, a prediction for one row.
 
-With MLHUB_SCREENSHOTS=FOLDER the pictures of the guide are written there.
+With MLHUB_SCREENSHOTS=FOLDER the pictures of the guide are written there (`make pictures`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
+from tests.e2e.showcase import COLOURS
 from tests.platform import PASSWORD, RunningPlatform
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -58,7 +60,8 @@ def page(platform: RunningPlatform) -> Iterator[Any]:
 def picture(page: Any, name: str) -> None:
     """Writes a picture of what is seen, where they are wanted."""
     if folder := os.environ.get("MLHUB_SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
+        drawn = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+        drawn.quantize(COLOURS).save(Path(folder) / f"{name}.png", optimize=True)
 
 
 def test_an_ordinary_table_becomes_a_model_that_predicts_one_row(platform: RunningPlatform, page: Any) -> None:

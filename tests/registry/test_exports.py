@@ -175,6 +175,8 @@ def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_ou
     statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
     assert statuses == [0, 0, 0, 0, 0, 1], errors
     assert "convert.py: The model cannot be converted to torch_export: " in errors
+    assert "torchvision" not in errors, "warnings that say nothing of the model"
+    assert "FutureWarning" not in errors
     assert not (refused / "m.pt2").exists()
     assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)
     session = onnxruntime.InferenceSession(folders[0] / "model.onnx")

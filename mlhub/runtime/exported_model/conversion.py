@@ -6,7 +6,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import logging
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,8 @@ def _onnx(module: nn.Module, given: Tensor, file: Path) -> RunConverted:
     missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
     if missing:
         raise NotConvertibleError(f"{', '.join(missing)} must be there: pip install -r requirements-onnx.txt")
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of operators of packages that are not there
+    warnings.filterwarnings("ignore", category=FutureWarning)  # of torch to its own exporter
     sizes = ({0: torch.export.Dim("examples")},)
     torch.onnx.export(
         module, (given,), file, input_names=["inputs"], output_names=["outputs"], dynamic_shapes=sizes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import traceback
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -78,12 +79,19 @@ class PredictionHandler(BaseHTTPRequestHandler):
 
 
 def serve(folder: Path, argv: Sequence[str] | None = None) -> int:
-    """Serves until it is interrupted."""
+    """Serves until it is interrupted; 1 when it cannot listen at the address."""
     parser = argparse.ArgumentParser(prog="serve.py", description="Serve an exported model over HTTP.")
     parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST}: this machine only)")
     parser.add_argument("--port", type=int, default=PORT, help=f"0 takes a free one (default {PORT})")
     asked = parser.parse_args(argv)
-    with PredictionServer(ExportedModel(folder), asked.host, asked.port) as server:
+    model = ExportedModel(folder)
+    try:
+        listening = PredictionServer(model, asked.host, asked.port)
+    except (OSError, OverflowError) as error:
+        remedy = "Give another one with --host or --port; --port 0 takes a free port."
+        print(f"It cannot listen at {asked.host}:{asked.port}: {error}. {remedy}", file=sys.stderr)
+        return 1
+    with listening as server:
         print(f"Serving at http://{asked.host}:{server.server_address[1]} (POST /predict)", flush=True)
         try:
             server.serve_forever()

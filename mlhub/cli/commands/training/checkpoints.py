@@ -157,5 +157,6 @@ def _of_step(listed: list[dict[str, Any]], step: str) -> dict[str, Any]:
         )
     if not chosen:
         steps = ", ".join([*dict.fromkeys(str(row["step"]) for row in listed)][:MOST_NAMED])
-        raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.")
+        why = " Best weights are saved where the hyperparameter monitor names a metric." if step == "best" else ""
+        raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.{why}")
     return min(chosen, key=lambda row: not row["is_best"])

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of an exported model that a command runs: they end when the command is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROGRAM = """
+import os, pathlib, time
+pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+print("ready", flush=True)
+time.sleep(600)
+"""
+COMMAND = """
+import pathlib, sys
+from mlhub.cli.exports import run_program
+run_program(pathlib.Path(sys.argv[1]), "serve.py", [])
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_command_that_is_ended_ends_its_program(tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text(PROGRAM)
+    (tmp_path / "torch.py").write_text("")  # the real one takes seconds to import
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, str(tmp_path)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "ready\n"
+        program = int((tmp_path / "pid").read_text())
+        command.terminate()
+        assert command.wait(timeout=120) == 128 + signal.SIGTERM
+    until = time.monotonic() + 60
+    while is_running(program) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not is_running(program)
