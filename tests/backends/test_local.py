@@ -224,7 +224,8 @@ def test_a_node_that_goes_down_takes_its_gangs_and_leaves_the_inventory(local: L
 def test_output_can_be_read(local: LocalBackend) -> None:
     spec = gang()
     local.launch(spec)
-    assert wait(lambda: list(local.logs(spec.attempt_id, role=PodRole.WORKER, index=0))) == ["pod worker 0 runs"]
+    # the pod writes its line in pieces
+    assert wait(lambda: list(local.logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == ["pod worker 0 runs"])
 
 
 @pytest.mark.parametrize(
