@@ -19,8 +19,8 @@ from mlhub.cli.commands.tenancy import members, organisations, projects, quotas,
 from mlhub.cli.commands.training import checkpoints, differences, jobs, notebooks, profiles, studies, trained
 from mlhub.cli.commands.training.run import run
 from mlhub.cli.credentials import TOKEN, URL
-from mlhub.cli.empty_names import refuse_empty_names
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.given_values import refuse_unusable_values
 from mlhub.cli.global_options import moved_to_front
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session
@@ -82,7 +82,7 @@ app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
 def program() -> TyperGroup:
     """All commands with their options, made once a process: it takes longer than most commands."""
     root = cast("TyperGroup", typer.main.get_command(app))
-    refuse_empty_names(root)
+    refuse_unusable_values(root)
     return root
 
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlhub.cli.failures import CommandError
+from mlhub.cli.given_values import finite
 from mlhub.wire.words import hours_text
 
 PERIODS = ("day", "week", "month", "once")
@@ -64,9 +64,6 @@ def _read(change: str) -> tuple[tuple[str, str], str]:
 
 def _hours(text: str, change: str) -> float:
     try:
-        hours = float(text)
-        if not math.isfinite(hours):
-            raise ValueError
-        return hours
+        return finite(text)
     except ValueError:
         raise CommandError(f"{change} names no GPU-hours.", remedy=REMEDY) from None

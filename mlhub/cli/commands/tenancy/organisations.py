@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError
+from mlhub.cli.given_values import finite
 from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import Session, session_of
@@ -168,7 +169,7 @@ def _bound(text: str) -> tuple[str, str, float | None]:
     kind, _, bound = name.partition(".")
     try:
         if mark and kind and bound in FIELDS:
-            return kind, FIELDS[bound], None if days == "none" else float(days)
+            return kind, FIELDS[bound], None if days == "none" else finite(days)
     except ValueError:
         pass
     raise CommandError(f"{text!r} is no bound.", remedy="As in logs.most=90, logs.default=0 or logs.least=none.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.failures import CommandError
+from mlhub.cli.given_values import finite
 from mlhub.cli.names import project_id
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import session_of
@@ -70,7 +71,7 @@ def _rule(text: str) -> tuple[str, float | None]:
     kind, mark, days = text.partition("=")
     try:
         if mark and kind:
-            return kind, None if days == "usual" else float(days)
+            return kind, None if days == "usual" else finite(days)
     except ValueError:
         pass
     raise CommandError(f"{text!r} is no kind with days.", remedy="Give it as in logs=30, logs=0 or logs=usual.")
