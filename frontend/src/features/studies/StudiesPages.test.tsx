@@ -113,7 +113,7 @@ it("shows the trials with the best first, their rungs, coordinates and what matt
   expect(within(table).getByText("It ran out of memory.")).toBeVisible();
   expect(within(table).getByRole("link", { name: "Job of trial 1" })).toHaveAttribute("href", `/jobs/${JOB}`);
   expect(screen.getByRole("img", { name: /2 trials at 1 epoch, 1 trial at 3 epochs/ })).toBeVisible();
-  expect(screen.getByRole("img", { name: "2 trials over learning_rate, activation, eval/accuracy." })).toBeVisible();
+  expect(screen.getByRole("img", { name: "2 trials over learning_rate, activation, eval/accuracy (first rung), eval/accuracy (last)." })).toBeVisible();
   expect(await screen.findByText("62 %")).toBeVisible();
   expect(screen.getByText("eval/accuracy 0.9, after 3 epochs")).toBeVisible();
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel coordinates of a study: an axis for each hyperparameter and one for the metric, a line for each trial, the better the clearer.
+// Parallel coordinates of a study: an axis for each hyperparameter and for what was reached, a line for each trial, the better the clearer.
 import { plural, t } from "@lingui/core/macro";
 import { Text, useComputedColorScheme } from "@mantine/core";
 import { useState } from "react";
@@ -8,7 +8,7 @@ import type { Study, Trial } from "@/api/types";
 import { colourOf } from "@/components/chart/colours";
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
 import type { Ranges } from "@/components/chart/parallel/ranges";
-import { axesOf } from "@/features/studies/values";
+import { axesOf, ranked } from "@/features/studies/values";
 
 const FAINTEST = 0.15;
 const CLEAREST = 0.9;
@@ -19,8 +19,7 @@ export function TrialCoordinates({ study, trials }: { study: Study; trials: read
   const measured = trials.filter(({ results }) => results.length > 0);
   if (measured.length === 0) return <Text size="sm" c="dimmed">{t`No trial has a result yet.`}</Text>;
   const axes = axesOf(study, measured);
-  const sign = study.direction === "maximize" ? 1 : -1;
-  const worstFirst = [...measured].sort((a, b) => sign * ((a.results[0]?.value ?? 0) - (b.results[0]?.value ?? 0)));
+  const worstFirst = ranked(study, measured).toReversed();
   const lines = worstFirst.map((trial, index) => {
     const isBest = trial.id === study.best?.id;
     return {

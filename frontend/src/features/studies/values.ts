@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trials in numbers: what they reached, who is the best, and where a value lies on an axis.
+import { t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import type { Study, Trial } from "@/api/types";
 import { type Scale, scaleOf } from "@/components/chart/scale";
@@ -40,12 +42,15 @@ export interface Axis {
   valueOf: (trial: Trial) => number | null;
 }
 
-/** An axis for each hyperparameter of the space, and one for the metric at the first rung. */
+/** An axis for each hyperparameter of the space, and for what trials reached: at the first rung, where all can be compared, and last. */
 export function axesOf(study: Study, trials: readonly Trial[]): Axis[] {
   const own = Object.entries(study.space).map(([name, values]) => axisOf(name, isRecord(values) ? values : {}));
-  const valueOf = (trial: Trial) => trial.results[0]?.value ?? null;
-  const metric = { name: study.metric, scale: scaleOf(trials.map(valueOf), false), valueOf };
-  return trials.some(({ results }) => results.length > 0) ? [...own, metric] : own;
+  if (trials.every(({ results }) => results.length === 0)) return own;
+  const measured = (name: string, valueOf: Axis["valueOf"]): Axis => ({ name, scale: scaleOf(trials.map(valueOf), false), valueOf });
+  const last = (trial: Trial) => lastValue(trial) ?? null;
+  if (study.rungs.length < 2) return [...own, measured(study.metric, last)];
+  const first = (trial: Trial) => trial.results[0]?.value ?? null;
+  return [...own, measured(t`${study.metric} (first rung)`, first), measured(t`${study.metric} (last)`, last)];
 }
 
 function axisOf(name: string, values: Record<string, unknown>): Axis {

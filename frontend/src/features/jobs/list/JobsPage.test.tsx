@@ -10,7 +10,7 @@ import { FakeEventSource } from "@/testing/eventsource";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
-import { consequences } from "./bulk";
+import { consequences } from "./selection/bulk";
 
 const table = async () => within(await screen.findByRole("table", { name: "Jobs" }));
 const jobRow = async (name: RegExp | string) => (await table()).findByRole("row", { name });

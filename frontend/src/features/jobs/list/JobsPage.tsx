@@ -18,7 +18,7 @@ import { FilterBar } from "./FilterBar";
 import { JobTable } from "./JobTable";
 import type { Choice } from "./useRowKeys";
 import { type JobTableRows, type TableView, useJobTable } from "./tableRows";
-import { SelectionBar } from "./SelectionBar";
+import { SelectionBar } from "./selection/SelectionBar";
 import { useChosenJob } from "./workbench/useChosenJob";
 import { Workbench } from "./workbench/Workbench";
 

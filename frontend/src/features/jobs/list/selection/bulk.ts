@@ -6,7 +6,7 @@ import { api, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
 import { isOver } from "@/domain/states/jobState";
 
-import type { JobRow } from "./tableRows";
+import type { JobRow } from "../tableRows";
 
 export type BulkAction = components["schemas"]["BulkRequestRequest"]["action"];
 export type Outcome = components["schemas"]["JobOutcome"];

@@ -8,7 +8,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 import { RefusedJobs } from "./RefusedJobs";
 import { type Undo, act } from "./bulk";
-import { tagsQuery } from "./tags";
+import { tagsQuery } from "../tags";
 
 interface Props {
   undo: Undo;

@@ -13,8 +13,8 @@ import { compareAddress } from "@/domain/compareAddress";
 import { RefusedJobs } from "./RefusedJobs";
 import { UndoBar } from "./UndoBar";
 import { type BulkAction, type Undo, act, consequences, undoOf } from "./bulk";
-import type { JobRow } from "./tableRows";
-import { tagsQuery } from "./tags";
+import type { JobRow } from "../tableRows";
+import { tagsQuery } from "../tags";
 
 const LABELS: Record<BulkAction, string> = {
   pause: t`Pause`,
