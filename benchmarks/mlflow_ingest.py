@@ -52,7 +52,7 @@ Valkey, without MLHub's background processes, which work in any case.
 
 ## By process
 
-MLHub's processes with {size:,} points a batch, and what each takes of a second in which nobody asks anything.
+MLHub's processes with {size:,} points a batch, and what each takes of a second without requests.
 
 {by_process}
 
