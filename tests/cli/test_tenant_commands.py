@@ -84,7 +84,9 @@ def test_jobs_and_models_are_deleted_and_refused_with_the_remedy(
     assert main(["rm", "over", "live", "--yes"]) == CommandStatus.USAGE
     assert "Cancel it" in capsys.readouterr().err
     assert main(["rm", "over", "--yes"]) == CommandStatus.OK
-    assert "): 1 attempt, 0 B." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "over (" in said
+    assert "): 1 attempt, 0 B." in said
     assert list(Job.objects.all()) == [live]
     assert main(["dataset", "rm", live.dataset_version.dataset.name, "--yes"]) == CommandStatus.REFUSED
     assert "1 job uses" in capsys.readouterr().err
