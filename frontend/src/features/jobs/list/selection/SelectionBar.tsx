@@ -37,41 +37,51 @@ interface Props {
 export function SelectionBar({ jobs, onClear, onDone }: Props) {
   const [action, setAction] = useState<BulkAction | null>(null);
   const [undo, setUndo] = useState<Undo | null>(null);
-  if (jobs.length === 0) return undo === null ? null : <UndoBar key={undo.ids.join()} undo={undo} onClose={() => setUndo(null)} onDone={onDone} />;
+  if (jobs.length === 0 && undo === null) return null;
   return (
-    <Paper withBorder p="xs" role="region" aria-label={t`Selected jobs`} pos="sticky" bottom={8} style={{ zIndex: 10 }}>
-      <Group gap="xs">
-        <Text size="sm" fw={600} role="status">
-          {t`${plural(jobs.length, { one: "# job", other: "# jobs" })} selected`}
-        </Text>
-        <Button
-          size="xs"
-          component={Link}
-          to={compareAddress("jobs", jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
-          disabled={jobs.length > MOST_COMPARED}
-        >
-          {t`Compare`}
-        </Button>
-        {ACTIONS.map((name) => (
-          <Button
-            key={name}
-            size="xs"
-            variant={name === "cancel" || name === "delete" ? "light" : "default"}
-            {...(name === "cancel" || name === "delete" ? { color: "red" } : {})}
-            onClick={() => setAction(name)}
-          >
-            {LABELS[name]}
-          </Button>
-        ))}
-        <Button size="xs" variant="subtle" onClick={onClear}>
-          {t`Clear selection`}
-        </Button>
-      </Group>
-      {action !== null && (
-        <Confirm action={action} jobs={jobs} onClose={() => setAction(null)} onDone={onDone} onUndo={setUndo} />
+    <Stack gap="xs" pos="sticky" bottom={8} style={{ zIndex: 10 }}>
+      {jobs.length > 0 && (
+        <Paper withBorder p="xs" role="region" aria-label={t`Selected jobs`}>
+          <Acts jobs={jobs} onAct={setAction} onClear={onClear} />
+          {action !== null && (
+            <Confirm action={action} jobs={jobs} onClose={() => setAction(null)} onDone={onDone} onUndo={setUndo} />
+          )}
+        </Paper>
       )}
-      {undo !== null && action === null && <UndoBar key={undo.ids.join()} undo={undo} onClose={() => setUndo(null)} onDone={onDone} />}
-    </Paper>
+      {undo !== null && action === null && <UndoBar undo={undo} onClose={() => setUndo(null)} onDone={onDone} />}
+    </Stack>
+  );
+}
+
+function Acts({ jobs, onAct, onClear }: Omit<Props, "onDone"> & { onAct: (action: BulkAction) => void }) {
+  return (
+    <Group gap="xs">
+      <Text size="sm" fw={600} role="status">
+        {t`${plural(jobs.length, { one: "# job", other: "# jobs" })} selected`}
+      </Text>
+      <Button
+        size="xs"
+        component={Link}
+        to={compareAddress("jobs", jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
+        disabled={jobs.length > MOST_COMPARED}
+      >
+        {t`Compare`}
+      </Button>
+      {ACTIONS.map((name) => (
+        <Button
+          key={name}
+          size="xs"
+          variant={name === "cancel" || name === "delete" ? "light" : "default"}
+          {...(name === "cancel" || name === "delete" ? { color: "red" } : {})}
+          onClick={() => onAct(name)}
+        >
+          {LABELS[name]}
+        </Button>
+      ))}
+      <Button size="xs" variant="subtle" onClick={onClear}>
+        {t`Clear selection`}
+      </Button>
+    </Group>
   );
 }
 

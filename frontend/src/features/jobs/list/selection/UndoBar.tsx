@@ -31,7 +31,7 @@ export function UndoBar({ undo, onClose, onDone }: Props) {
     },
   });
   return (
-    <Paper withBorder p="xs" mt="xs" role="region" aria-label={t`What was done`} pos="sticky" bottom={8} style={{ zIndex: 10 }}>
+    <Paper withBorder p="xs" role="region" aria-label={t`What was done`}>
       <Group gap="xs">
         <Text size="sm" role="status">
           {doneText(undo)}
