@@ -107,7 +107,7 @@ def add_curves(jobs: list[Job]) -> None:
 
     attempts = Attempt.objects.bulk_create(
         Attempt(
-            job=job, number=1, mode="allreduce", n_workers=1, token_hash="", started_at=job.started_at,
+            job=job, number=1, mode="all_reduce", n_workers=1, token_hash="", started_at=job.started_at,
             training_at=job.started_at, ended_at=job.finished_at, outcome="succeeded",
         )
         for job in jobs
@@ -134,7 +134,7 @@ def add_long_job(organisation: str, *, n_metrics: int, n_points: int, n_lines: i
     ended = {"state": JobState.SUCCEEDED, "started_at": now, "finished_at": now, "steps_done": 300}
     job = Job.objects.create(name="long-job", preflight="passed", **ended, **_settings(organisation))
     over = {"started_at": now, "training_at": now, "ended_at": now, "outcome": "succeeded"}
-    attempt = Attempt.objects.create(job=job, number=1, mode="allreduce", n_workers=1, token_hash="", **over)
+    attempt = Attempt.objects.create(job=job, number=1, mode="all_reduce", n_workers=1, token_hash="", **over)
     many = [Series(job=job, attempt=attempt, key=f"layer/{i:04}", n_points=METRIC_POINTS) for i in range(n_metrics)]
     many = Series.objects.bulk_create(many)
     long = Series.objects.create(job=job, attempt=attempt, key="train/loss", n_points=n_points)
