@@ -21,15 +21,22 @@ const LEAST_RUNG_PX = 56; // of its words below
 /** More trials than these are drawn fainter, so that it shows where most of them are, and without their points. */
 const WHOLE_TRIALS = 40;
 
-function lengthText({ unit }: Study, length: number): string {
+/** In words, and in few letters below the chart; of a script that reports neither epochs nor steps, a rung is its end. */
+function lengthText({ unit }: Study, length: number, hasLengths: boolean): string {
+  if (!hasLengths) return t`the end`;
   return unit === "steps" ? plural(length, { one: "# step", other: "# steps" }) : plural(length, { one: "# epoch", other: "# epochs" });
+}
+
+function shortText({ unit }: Study, length: number, n: number, hasLengths: boolean): string {
+  if (!hasLengths) return t`end · ${n}`;
+  return unit === "steps" ? t`${length} st · ${n}` : t`${length} ep · ${n}`;
 }
 
 export function RungChart({ study, trials }: { study: Study; trials: readonly Trial[] }) {
   const { ref: frame, width: measured } = useElementSize<HTMLDivElement>();
   const least = Math.max(LEAST_WIDTH, LEFT + study.rungs.length * LEAST_RUNG_PX);
   const width = Math.max(least, measured > 0 ? Math.min(measured, MOST_WIDTH) : USUAL_WIDTH);
-  const isSteps = study.unit === "steps";
+  const hasLengths = trials.some(({ results }) => results.some(({ epochs }) => epochs > 0));
   const values = trials.flatMap(({ results }) => results.map(({ value }) => value));
   if (values.length === 0) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -41,7 +48,7 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
   const opacity = Math.max(0.08, Math.min(1, WHOLE_TRIALS / trials.length));
   const reached = study.rungs.map((_, rung) => trials.filter(({ results }) => results.length > rung).length);
   const label = t`${study.metric} at each rung: ${study.rungs
-    .map((length, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${lengthText(study, length)}`)
+    .map((length, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${lengthText(study, length, hasLengths)}`)
     .join(", ")}.`;
   return (
     <div ref={frame} className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
@@ -55,7 +62,7 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
           <g key={epochs}>
             <line x1={x(rung)} x2={x(rung)} y1={TOP} y2={HEIGHT - BOTTOM} className={classes.axis} />
             <text x={x(rung)} y={HEIGHT - 8} textAnchor="middle">
-              {isSteps ? t`${epochs} st · ${reached[rung] ?? 0}` : t`${epochs} ep · ${reached[rung] ?? 0}`}
+              {shortText(study, epochs, reached[rung] ?? 0, hasLengths)}
             </text>
           </g>
         ))}

@@ -174,11 +174,12 @@ it("creates a study by keyboard, and shows what is wrong with its space at the f
 it("says nothing of the length of trials that a script reports without epochs or steps", async () => {
   const without = (one: Trial) => ({ ...one, epochs: 0, results: one.results.map((result) => ({ ...result, epochs: 0 })) });
   const trials = [trial(0, [0.5]), trial(1, [0.9])].map(without);
-  serve({ algorithm: "random", rungs: [], best: trials[1] ?? null });
+  serve({ algorithm: "random", rungs: [60], best: trials[1] ?? null });
   server.use(answers("/api/v1/studies/{id}/trials", trials));
   renderPage(`/studies/${ID}`);
   expect(await screen.findByText("eval/accuracy 0.9")).toBeVisible();
   expect(await screen.findByText(/The newest improvement: trial 1 with 0.9\b(?!, after)/)).toBeVisible();
+  expect(screen.getByRole("img", { name: /2 trials at the end/ })).toHaveTextContent("end · 2");
 });
 
 it("draws the best so far with the trial that brought it, over trials and over GPU-hours", async () => {
