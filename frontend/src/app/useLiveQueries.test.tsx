@@ -4,7 +4,9 @@ import { act, screen, waitFor } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it, vi } from "vitest";
 
+import type { Model } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
+import { dataset, model } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -37,6 +39,28 @@ describe("The stream of everything", () => {
     act(() => stream.emit("changed", { kinds: ["delivery"] }));
     act(() => stream.emit("changed", { kinds: ["run"] }));
     await waitFor(() => expect(reads).toHaveBeenCalledTimes(2));
+  });
+
+  it("reads again what was being inspected before the stream was there, and nothing else", async () => {
+    let state = "inspecting";
+    const reads = { models: vi.fn(), datasets: vi.fn() };
+    server.use(
+      answers("/api/v1/models", () => {
+        reads.models();
+        return page([model({ name: "little-net", latest_version: { ...model().latest_version, state } as Model["latest_version"] })]);
+      }),
+      answers("/api/v1/datasets", () => {
+        reads.datasets();
+        return page([dataset()]);
+      }),
+    );
+    const { user } = renderPage("/jobs/new");
+    await user.click(await screen.findByRole("combobox", { name: "Model" }));
+    expect(screen.queryByRole("option", { name: "little-net" })).not.toBeInTheDocument();
+    state = "ready";
+    act(() => FakeEventSource.of("/api/v1/stream").open());
+    expect(await screen.findByRole("option", { name: "little-net" })).toBeInTheDocument();
+    expect([reads.models.mock.calls.length, reads.datasets.mock.calls.length]).toEqual([2, 1]);
   });
 
   it("reads again what may have changed while the stream was interrupted", async () => {

@@ -3,7 +3,7 @@
 import { type Query, type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 
-import { CHANGE_KINDS, changeKindsOf, publishChange, settled } from "@/api/live/changes";
+import { CHANGE_KINDS, type ChangeKind, changeKindsOf, publishChange, settled } from "@/api/live/changes";
 import { isRecord } from "@/api/client";
 import { publishJobChange } from "@/api/live/jobChanges";
 import { type StreamState, useStream } from "@/api/live/stream";
@@ -25,17 +25,20 @@ export function useLiveQueries(): StreamState {
     // Rights have changed: asking for everything anew shows what may be seen now, or the page to sign in.
     end: () => void queries.invalidateQueries(),
   });
-  useReopened(stream.isConnected, () => CHANGE_KINDS.forEach((kind) => readers[kind].ask()));
+  useOpened(stream.isConnected, (isFirst) => (isFirst ? BEFORE_FIRST : CHANGE_KINDS).forEach((kind) => readers[kind].ask()));
   return stream;
 }
 
-/** Events that came meanwhile are sent again, changes are not: they may have been missed. */
-function useReopened(isConnected: boolean, handle: () => void) {
+/** A page is read while its stream is opened: what an inspection found in between is no news of that stream. */
+const BEFORE_FIRST: readonly ChangeKind[] = ["queued_work"];
+
+/** Events that came while it was interrupted are sent again, changes are not: they may have been missed. */
+function useOpened(isConnected: boolean, handle: (isFirst: boolean) => void) {
   const wasConnected = useRef(false);
   const run = useEffectEvent(handle);
   useEffect(() => {
     if (!isConnected) return;
-    if (wasConnected.current) run();
+    run(!wasConnected.current);
     wasConnected.current = true;
   }, [isConnected]);
 }
