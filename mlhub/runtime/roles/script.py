@@ -62,6 +62,8 @@ def _run(pod: Pod) -> int:
     found = framework_env.variables(pod.spec, has_accelerator=has_accelerator)
     os.environ.update({name: value for name, value in found.items() if name not in pod.spec.variables})
     os.environ.update(show_datasets(pod))
+    if not has_accelerator:
+        gang_formation.use_gloo_for_nccl(pod.code)
     sys.meta_path.append(HorovodFinder())
     os.chdir(pod.code)
     entry = pod.spec.model.entry

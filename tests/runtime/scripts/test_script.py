@@ -149,6 +149,26 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
     assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_given": 2.0}
 
 
+NAMES_NCCL = """
+import torch
+import torch.distributed as dist
+from torch.distributed import init_process_group
+init_process_group(backend="nccl")
+pair = dist.new_group(range(2), None, "nccl")
+total = torch.ones(1)
+dist.all_reduce(total, group=pair)
+print("backends", dist.get_backend(), dist.get_backend(pair), "total", int(total))
+"""
+
+
+def test_a_script_that_names_nccl_trains_on_processors_with_gloo(tmp_path: Path) -> None:
+    found = gang(tmp_path, NAMES_NCCL)
+    found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert "backends gloo gloo total 2" in found.logs()
+    assert "mlhub: this pod has no GPU, so its process group has the backend gloo in place of nccl" in found.logs()
+
+
 def test_workers_that_trained_each_for_itself_are_reported_in_the_log(tmp_path: Path) -> None:
     found = gang(tmp_path, "import os, torch\nprint(os.environ['ACCELERATE_USE_CPU'])")
     found.start(n_workers=2)
