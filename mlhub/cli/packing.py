@@ -39,13 +39,15 @@ class Packed:
 @dataclass(frozen=True)
 class Code:
     """kind: package or script. entry: its module or script, "" for the platform's default. name: of its model;
-    file_name: of the file without .py, where it is named by its folder all the same."""
+    file_name: of the file without .py, where it is named by its folder all the same. left_out: files of a single
+    script's folder that do not travel with it, since they are neither code nor text."""
 
     files: list[tuple[Path, str]]
     kind: str
     entry: str
     name: str
     file_name: str = ""
+    left_out: tuple[Path, ...] = ()
 
 
 @contextmanager
@@ -91,15 +93,16 @@ def code(path: Path, entry: str) -> Code:
             raise CommandError(
                 f"{path} has neither model.py, train.py nor main.py.", remedy="Name the script: --entry."
             )
+        left_out: tuple[Path, ...] = ()
     else:
-        files, first = _script_files(path), path.name
+        (files, left_out), first = _script_files(path), path.name
     script = path / first if path.is_dir() else path
     if not script.is_file():
         raise CommandError(f"There is no file {script}.")
     kind = "package" if _has_build_model(script) else "script"
     module = first.removesuffix(".py").replace("/", ".")
     name, file_name = _names(path)
-    return Code(files, kind, module if kind == "package" else first, name, file_name)
+    return Code(files, kind, module if kind == "package" else first, name, file_name, left_out)
 
 
 def _names(path: Path) -> tuple[str, str]:
@@ -112,20 +115,19 @@ def _names(path: Path) -> tuple[str, str]:
     return full.stem[:100], ""
 
 
-def _script_files(path: Path) -> list[tuple[Path, str]]:
+def _script_files(path: Path) -> tuple[list[tuple[Path, str]], tuple[Path, ...]]:
+    """Those that travel with a script, itself among them, and the others of its folder."""
     if not path.is_file():
         raise CommandError(f"There is no file or folder {path}.")
-    neighbours = [
-        (file, name)
-        for file, name in files_in(path.parent)
-        if file.suffix in PYTHON and file.resolve() != path.resolve()
-    ]
+    others = [(file, name) for file, name in files_in(path.parent) if file.resolve() != path.resolve()]
+    neighbours = [(file, name) for file, name in others if file.suffix in PYTHON]
     if sum(file.stat().st_size for file, _ in neighbours) > MAX_SCRIPT_FOLDER_BYTES:
         raise CommandError(
             f"{path.resolve().parent} has more than {MAX_SCRIPT_FOLDER_BYTES // 2**20} MiB of code and text.",
             remedy="Move the script with what it imports into a folder, and name that folder and --entry.",
         )
-    return [(path, path.name), *neighbours]
+    left_out = tuple(file for file, _ in others if file.suffix not in PYTHON)
+    return [(path, path.name), *neighbours], left_out
 
 
 def files_in(folder: Path) -> Iterator[tuple[Path, str]]:

@@ -15,12 +15,14 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import size
-from mlhub.cli.packing import Packed
+from mlhub.cli.packing import Code, Packed, zipped
 from mlhub.cli.session import Session
 from mlhub.client.api import Refused
 from mlhub.client.synchronous.resumable import FROM_BYTES, ResumableFile
+from mlhub.wire.words import counted
 
 POLL_S = 0.3
+MOST_NAMED = 3  # of the files that are left out
 COLUMNS = (
     TextColumn("{task.description}"),
     BarColumn(),
@@ -49,6 +51,25 @@ def uploaded(
     version = accepted(session, collection, (made if there else made["latest_version"])["id"])
     _remember(key, version["id"])
     return version
+
+
+def uploaded_code(session: Session, code: Code, *, name: str, project: str, data: Path | None = None) -> dict[str, Any]:
+    """The ready version of a model whose code this is. Says which files of a single script's folder stay here.
+
+    data: what is uploaded as the dataset, which may lie in that folder.
+    """
+    of_data = data.resolve() if data is not None else None
+    left = [path for path in code.left_out if of_data is None or not path.resolve().is_relative_to(of_data)]
+    if left:
+        named = [os.path.relpath(path) for path in left[:MOST_NAMED]] + ["..."] * (len(left) > MOST_NAMED)
+        verb = "is" if len(left) == 1 else "are"
+        session.output.note(
+            f"{counted(len(left), 'file')} of the script's folder {verb} left out, as neither code nor text: "
+            f"{', '.join(named)}. To send all of it, name the folder and --entry {code.entry}."
+        )
+    with zipped(code.files, f"{code.name}.zip") as file:
+        fields = {"kind": code.kind, "entry": code.entry}
+        return uploaded(session, "models", file, name=name, project=project, fields=fields)
 
 
 def _sent(session: Session, path: str, file: Packed, fields: dict[str, Any], *, project: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import pytest
 from mlhub.cli import uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
+from mlhub.datasets.models import DatasetVersion
+from mlhub.datasets.tasks import inspect_version
 from mlhub.jobs.models import Job
 from mlhub.registry import tasks
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -43,6 +45,8 @@ def bob(transactional_db: None, live_server: Any, tmp_path: Path, monkeypatch: p
 def _inspect() -> None:
     for version in ModelVersion.objects.filter(state="inspecting"):
         tasks.validate_version(str(version.id))
+    for dataset in DatasetVersion.objects.filter(state="inspecting"):
+        inspect_version(str(dataset.id))
 
 
 def script(folder: Path, content: str = "print(1)\n", *, name: str = "train.py") -> Path:
@@ -115,3 +119,21 @@ def test_a_model_of_the_project_comes_before_a_built_in_one_of_its_name(bob: Cas
     assert run("--model", "mlp", "--dataset", str(data.dataset_id), "--project", "other") == CommandStatus.OK
     made = Job.objects.get(project=other)
     assert made.model_version.kind == Kind.BUILTIN, "a colleague's model elsewhere does not stand in its way"
+
+
+def test_files_that_do_not_travel_with_a_script_are_named_but_for_its_data(
+    bob: Cast, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = script(tmp_path / "gpt")
+    for name in ("meta.pkl", "train.bin", "notes.txt", "images/a.png"):
+        (path := first.parent / name).parent.mkdir(exist_ok=True)
+        path.write_bytes(b"1")
+    assert run(first, "--data", first.parent / "images", "--format", "files") == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "2 files of the script's folder are left out, as neither code nor text: " in said
+    assert "meta.pkl" in said
+    assert "train.bin" in said
+    assert "a.png" not in said
+    assert "name the folder and --entry train.py" in said
+    assert run(first.parent, "--entry", "train.py") == 0
+    assert "left out" not in capsys.readouterr().err

@@ -48,6 +48,7 @@ def test_a_script_brings_the_code_of_its_folder_and_no_data(tmp_path: Path) -> N
     folder = tree(tmp_path, train_py="import util", util_py="", data_csv="1,2")
     found = packing.code(folder / "train.py", "")
     assert (names(found.files), found.kind, found.entry) == ({"train.py", "util.py"}, "script", "train.py")
+    assert found.left_out == (folder / "data.csv",)
 
 
 def test_a_module_with_build_model_is_a_package(tmp_path: Path) -> None:

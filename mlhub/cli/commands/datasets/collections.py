@@ -177,10 +177,7 @@ def push_model(
             version = uploads.uploaded(session, "models", file, name=called, project=project_of, fields={})
     else:
         code = packing.code(path, entry)
-        with packing.zipped(code.files, f"{code.name}.zip") as file:
-            fields = {"kind": code.kind, "entry": code.entry}
-            called = name or code.name
-            version = uploads.uploaded(session, "models", file, name=called, project=project_of, fields=fields)
+        version = uploads.uploaded_code(session, code, name=name or code.name, project=project_of)
     _made(session, version, version["kind"])
 
 

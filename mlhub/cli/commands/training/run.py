@@ -177,13 +177,10 @@ def _dataset(session: Session, wanted: JobFile, project: str) -> str:
 def _model(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.code is not None
     code = packing.code(wanted.code, wanted.entry)
-    fields = {"kind": code.kind, "entry": code.entry}
     name = wanted.references.get("model") or code.name
     if code.file_name and name == code.name:
         _name_both(session, code, project)
-    with packing.zipped(code.files, f"{code.name}.zip") as file:
-        version = uploads.uploaded(session, "models", file, name=name, project=project, fields=fields)
-    return str(version["id"])
+    return str(uploads.uploaded_code(session, code, name=name, project=project, data=wanted.data)["id"])
 
 
 def _name_both(session: Session, code: packing.Code, project: str) -> None:
