@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.model.hyperparameters import NAMES
+from mlhub.runtime.scripts.arguments import counts_in, words_of
 
 if TYPE_CHECKING:  # what benchmarks measure needs no database
     from mlhub.datasets.models import DatasetVersion
@@ -26,18 +27,21 @@ def with_training_defaults(
     """The request, with what was left out of epochs, batch_size and hyperparameters. dataset: None without one."""
     schema = dataset.schema if dataset is not None else None
     hyperparameters = {**_form_of_weights(model), **(request.get("hyperparameters") or {})}
-    own = _own_counts(model, min_workers=request.get("min_workers") or 1)
+    own = _own_counts(model, hyperparameters, min_workers=request.get("min_workers") or 1)
     found = {**request, **training_defaults(schema or {}, {**own, **_given(request)})}
     return {**found, "hyperparameters": hyperparameters} if hyperparameters else found
 
 
-def _own_counts(model: ModelVersion, *, min_workers: int) -> dict[str, int]:
-    """What a script's own options say: it shall train as it does elsewhere, unless the job says otherwise.
+def _own_counts(model: ModelVersion, hyperparameters: Mapping[str, Any], *, min_workers: int) -> dict[str, int]:
+    """What a script's own options say, or the words that the job passes on to it: it shall train as it does elsewhere,
+    unless the job says otherwise.
 
     Its batch has an example for each worker that the job asks for, as any other batch that is left out.
     """
     code = model.code_version or model
-    own = dict(code.contract.get("own_counts") or {}) if code.kind == "script" else {}
+    if code.kind != "script":
+        return {}
+    own = {**(code.contract.get("own_counts") or {}), **counts_in(words_of(hyperparameters))}
     return own | {"batch_size": max(own["batch_size"], min_workers)} if "batch_size" in own else own
 
 

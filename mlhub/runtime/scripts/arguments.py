@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,29 +27,39 @@ VARIABLE = re.compile(rf"\$(?:\{{({KNOWN})\}}|({KNOWN})(?![A-Za-z0-9_]))")
 
 @dataclass(frozen=True)
 class Option:
-    """flag: its longest spelling. is_set_by: None for one that takes a value; else what passing it means.
-    opposite: of an option that is on or off, how it is turned off. default: where the code has it as a constant."""
+    """flag: its longest spelling; spellings: all of them, such as -e. is_set_by: None for one that takes a value; else
+    what passing it means. opposite: of an option that is on or off, how it is turned off. default: where the code has
+    it as a constant."""
 
     flag: str
     is_set_by: bool | None = None
     opposite: str | None = None
     default: Any = None
+    spellings: tuple[str, ...] = ()
 
 
 def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[str, str] | None = None) -> list[str]:
     """sys.argv[1:] of the script: the values that it has options for, and what `arguments` lists.
 
-    variables: of the pod; a name such as $WORLD_SIZE in a value is replaced by its value, where it has one.
+    An option that `arguments` gives is not given a second time. variables: of the pod; a name such as $WORLD_SIZE in a
+    value is replaced by its value, where it has one.
     """
     options = declared(script)
+    words = [] if VERBATIM in options else words_of(values)
+    spelled = {word.partition("=")[0] for word in words}
     found: list[str] = []
     for name, value in values.items():
-        if name in options and value is not None:
+        if name in options and value is not None and spelled.isdisjoint(options[name].spellings):
             found += _given(options[name], value)
+    return [_expanded(word, variables or {}) for word in found + words]
+
+
+def words_of(values: Mapping[str, Any]) -> list[str]:
+    """What the hyperparameter `arguments` passes on, word by word."""
     verbatim = values.get(VERBATIM)
-    if isinstance(verbatim, Sequence) and VERBATIM not in options:
-        found += verbatim.split() if isinstance(verbatim, str) else [str(word) for word in verbatim]
-    return [_expanded(word, variables or {}) for word in found]
+    if not isinstance(verbatim, Sequence):
+        return []
+    return verbatim.split() if isinstance(verbatim, str) else [str(word) for word in verbatim]
 
 
 def without_option(script: Path, given: Mapping[str, Any]) -> list[str]:
@@ -82,7 +92,9 @@ def declared(script: Path) -> dict[str, Option]:
         if not flags:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        option = _option(max(flags, key=len), given)
+        option = replace(
+            _option(max(flags, key=len), given), spellings=tuple(part for word in words for part in word.split("/"))
+        )
         for flag in flags:  # "--lr", "--learning-rate"
             found[flag.partition("/")[0][2:].replace("-", "_")] = option
         if isinstance(named := given.get("dest"), ast.Constant):
@@ -94,6 +106,20 @@ def own_counts(options: Mapping[str, Option]) -> dict[str, int]:
     """The epochs and the batch size that a script trains with when it is given none, where its options say so."""
     defaults = {name: options[name].default for name in COUNTS if name in options}
     return {name: default for name, default in defaults.items() if is_count(default)}
+
+
+def counts_in(words: Sequence[str]) -> dict[str, int]:
+    """The epochs and the batch size that words of a command line give: --epochs 3, --batch-size=32. The last counts."""
+    found: dict[str, int] = {}
+    for i, word in enumerate(words):
+        flag, has_value, value = word.partition("=")
+        name = flag[2:].replace("-", "_")
+        if not flag.startswith("--") or name not in COUNTS:
+            continue
+        given = value if has_value else words[i + 1] if i + 1 < len(words) else ""
+        if given.isascii() and given.isdecimal() and len(given) < 9 and is_count(int(given)):
+            found[name] = int(given)
+    return found
 
 
 def is_count(value: object) -> bool:

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.django_db
         ({"epochs": 90, "batch_size": 256}, {"epochs": 2, "batch_size": 8}, (2, 8)),
         ({"epochs": 90}, {"batch_size": 8}, (90, 8)),
         ({"epochs": 90, "batch_size": 1}, {"min_workers": 2, "max_workers": 2}, (90, 2)),
+        ({"epochs": 90, "batch_size": 256}, {"hyperparameters": {"arguments": ["--epochs", "4"]}}, (4, 256)),
+        ({"epochs": 90}, {"hyperparameters": {"arguments": "--epochs=4 --batch-size 8"}, "epochs": 3}, (3, 8)),
     ],
 )
 def test_what_the_job_leaves_out_is_the_scripts_own(

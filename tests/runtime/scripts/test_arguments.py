@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.scripts.arguments import command_line, declared, own_counts, without_option
+from mlhub.runtime.scripts.arguments import command_line, counts_in, declared, own_counts, without_option
 
 SCRIPT = """
 import argparse
@@ -107,3 +107,35 @@ def test_names_that_nothing_reads_are_found(script: Path, tmp_path: Path) -> Non
     reading = tmp_path / "reading.py"
     reading.write_text(f"from mlhub.runtime import hyperparameters{SCRIPT}")
     assert without_option(reading, {"lrr": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["--epochs", "4"], ["--epochs", "4"]),
+        (["--epochs=4"], ["--epochs=4"]),
+        (["-e", "4"], ["-e", "4"]),
+        (["--verbose", "4"], ["--epochs=6", "--verbose", "4"]),
+    ],
+)
+def test_an_option_that_the_arguments_give_is_not_given_twice(
+    words: list[str], passed: list[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("parser.add_argument('-e', '--epochs', type=int, default=6)")
+    assert command_line(script, {"epochs": 6, "arguments": words}) == passed
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        (["--epochs", "4", "--batch-size=32"], {"epochs": 4, "batch_size": 32}),
+        (["--batch_size=8", "--batch_size", "16"], {"batch_size": 16}),
+        (["--epochs"], {}),
+        (["--epochs", "0", "--batch-size=-3"], {}),
+        (["--epochs=9999999999999", "--batch-size", "\u0664"], {}),
+        (["epochs", "3"], {}),
+    ],
+)
+def test_how_long_words_of_a_command_line_train(words: list[str], counts: dict[str, int]) -> None:
+    assert counts_in(words) == counts
