@@ -88,7 +88,7 @@ def code(path: Path, entry: str) -> Code:
     """
     if path.is_dir():
         files = list(files_in(path))
-        first = entry or next((n for n in ("model.py", "train.py", "main.py") if (path / n).is_file()), "")
+        first = entry or _usual_entry(path)
         if not first:
             raise CommandError(
                 f"{path} has neither model.py, train.py nor main.py.", remedy="Name the script: --entry."
@@ -103,6 +103,14 @@ def code(path: Path, entry: str) -> Code:
     module = first.removesuffix(".py").replace("/", ".")
     name, file_name = _names(path)
     return Code(files, kind, module if kind == "package" else first, name, file_name, left_out)
+
+
+def _usual_entry(folder: Path) -> str:
+    """model.py where it is a package's; many projects have one that train.py imports. "" where there is none of them."""
+    there = [name for name in ("model.py", "train.py", "main.py") if (folder / name).is_file()]
+    if there[:1] == ["model.py"] and len(there) > 1 and not _has_build_model(folder / "model.py"):
+        return there[1]
+    return there[0] if there else ""
 
 
 def _names(path: Path) -> tuple[str, str]:

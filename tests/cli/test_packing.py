@@ -51,6 +51,16 @@ def test_a_script_brings_the_code_of_its_folder_and_no_data(tmp_path: Path) -> N
     assert found.left_out == (folder / "data.csv",)
 
 
+def test_a_folder_is_run_by_its_train_py_unless_its_model_py_is_a_package(tmp_path: Path) -> None:
+    folder = tree(tmp_path, train_py="import model", model_py="class GPT: ...")
+    assert (packing.code(folder, "").kind, packing.code(folder, "").entry) == ("script", "train.py")
+    (folder / "model.py").write_text("def build_model(hyperparameters):\n    ...")
+    assert (packing.code(folder, "").kind, packing.code(folder, "").entry) == ("package", "model")
+    (folder / "train.py").unlink()
+    (folder / "model.py").write_text("print(1)")
+    assert packing.code(folder, "").entry == "model.py"
+
+
 def test_a_module_with_build_model_is_a_package(tmp_path: Path) -> None:
     folder = tree(tmp_path, nets__resnet_py="def build_model(hyperparameters):\n    ...")
     found = packing.code(folder, "nets/resnet.py")
