@@ -106,7 +106,7 @@ def code(path: Path, entry: str) -> Code:
 
 
 def _usual_entry(folder: Path) -> str:
-    """model.py where it is a package's; many projects have one that train.py imports. "" where there is none of them."""
+    """model.py where it is a package's; many projects have one that train.py imports. "" where none is there."""
     there = [name for name in ("model.py", "train.py", "main.py") if (folder / name).is_file()]
     if there[:1] == ["model.py"] and len(there) > 1 and not _has_build_model(folder / "model.py"):
         return there[1]

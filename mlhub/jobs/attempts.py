@@ -24,6 +24,7 @@ from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger
 from mlhub.registry.actions import register_trained
+from mlhub.registry.models import Kind
 from mlhub.tenants.sign_in.authentication import hash_token
 from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import BatchDecision
@@ -161,8 +162,14 @@ def close_succeeded(attempt: Attempt, *, now: datetime) -> None:
             now=now,
             facts={"metrics": job.result_metrics},
             result_version=version,
-            steps_done=max(job.steps_done, job.steps_total),
+            steps_done=_steps_of_success(job),
         )
+
+
+def _steps_of_success(job: Job) -> int:
+    """MLHub's own loop makes all of its steps; a script may stop early."""
+    is_script = job.model_version.kind == Kind.SCRIPT
+    return job.steps_done if is_script and job.steps_done else max(job.steps_done, job.steps_total)
 
 
 def close_stopped(

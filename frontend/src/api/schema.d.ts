@@ -6537,6 +6537,13 @@ export interface components {
             /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
             /**
+             * @description What its steps are; epochs for a script that prints them and reports no progress.
+             *
+             *     * `step` - step
+             *     * `epoch` - epoch
+             */
+            readonly step_unit: components["schemas"]["StepUnitEnum"];
+            /**
              * Format: double
              * @description Epochs made so far.
              */
@@ -6805,6 +6812,13 @@ export interface components {
             readonly steps_done: number;
             /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
+            /**
+             * @description What its steps are; epochs for a script that prints them and reports no progress.
+             *
+             *     * `step` - step
+             *     * `epoch` - epoch
+             */
+            readonly step_unit: components["schemas"]["StepUnitEnum"];
             /**
              * Format: double
              * @description Epochs made so far.
@@ -10204,6 +10218,13 @@ export interface components {
             /** @description Steps of the whole training; 0 before the dry run. */
             readonly steps_total: number;
             /**
+             * @description What its steps are; epochs for a script that prints them and reports no progress.
+             *
+             *     * `step` - step
+             *     * `epoch` - epoch
+             */
+            readonly step_unit: components["schemas"]["StepUnitEnum"];
+            /**
              * Format: double
              * @description Epochs made so far.
              */
@@ -12656,6 +12677,12 @@ export interface components {
             /** @description Whether it is so much slower that the others wait for it. */
             is_straggler: boolean;
         };
+        /**
+         * @description * `step` - step
+         *     * `epoch` - epoch
+         * @enum {string}
+         */
+        StepUnitEnum: "step" | "epoch";
         /**
          * @description * `loop_away` - loop_away
          *     * `backend_away` - backend_away

@@ -208,6 +208,7 @@ export function job(over: Partial<Job> = {}): Job {
     failure: null,
     steps_done: 120,
     steps_total: 600,
+    step_unit: "step",
     epoch: 1,
     step_s: 0.11,
     progress: 0.2,

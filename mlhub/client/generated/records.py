@@ -898,6 +898,7 @@ class Job(ApiRecord):
     failure: Failure | None
     steps_done: int
     steps_total: int
+    step_unit: v.StepUnitEnum
     epoch: float
     step_s: float | None
     progress: float | None
@@ -957,6 +958,7 @@ class JobDetail(ApiRecord):
     failure: Failure | None
     steps_done: int
     steps_total: int
+    step_unit: v.StepUnitEnum
     epoch: float
     step_s: float | None
     progress: float | None
@@ -1821,6 +1823,7 @@ class QueuedJob(ApiRecord):
     failure: Failure | None
     steps_done: int
     steps_total: int
+    step_unit: v.StepUnitEnum
     epoch: float
     step_s: float | None
     progress: float | None

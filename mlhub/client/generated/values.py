@@ -170,6 +170,7 @@ StartupPhaseNameEnum = Literal[
     "rendezvous",
     "first_batch",
 ]
+StepUnitEnum = Literal["step", "epoch"]
 StopCause = Literal["loop_away", "backend_away", "rounds_fail"]
 StrategyName = Literal[
     "auto",

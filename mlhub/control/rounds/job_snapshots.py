@@ -20,6 +20,7 @@ from mlhub.control.pods.pod_resources import (
 )
 from mlhub.control.quotas.quota_tree import QuotaTree
 from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
+from mlhub.jobs.progress import steps_made
 from mlhub.jobs.states import JobState
 from mlhub.jobs.submission.batch_ranges import batch_range_of
 from mlhub.registry.models import Kind
@@ -108,7 +109,7 @@ def job_snapshot(
         tenant=tenant,
         submitted_at_s=(job.submitted_at or now).timestamp(),
         steps_total=job.steps_total if steps_total is None else steps_total,
-        steps_done=job.steps_done,
+        steps_done=steps_made(job),
         batch_size=job.batch_size,
         family=family,
         priority=job.priority,

@@ -31,7 +31,7 @@ from scheduler.api.snapshot import ClusterSnapshot, NodeAllocation, TenantSnapsh
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 READ = [
-    "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
+    "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "epoch", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
     "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "datasets", "created_by_id",
     "project__organisation", "model_version__kind", "model_version__code_version",

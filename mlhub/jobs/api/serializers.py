@@ -24,6 +24,7 @@ from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.limits.ingest_limits import IngestLimit, dropped_reports
 from mlhub.jobs.models import Artifact, Job, JobKind, ModeChoice, Preflight, RemovedPart
+from mlhub.jobs.progress import StepUnit, step_unit, steps_made
 from mlhub.jobs.retention.deletion import Deletion
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
@@ -150,6 +151,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     validation_problem = serializers.SerializerMethodField(
         help_text="Why the platform could not make the dry run the last time, while it is tried again; empty otherwise."
     )
+    step_unit = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField(
         help_text="0 to 1; null: it has made steps, and nothing says how many there will be."
     )
@@ -171,7 +173,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "target_metric", "target_value", "state",
             "intent", "reason",
             "explanations", "preflight", "validation_problem", "profile", "failure",
-            "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
+            "steps_done", "steps_total", "step_unit", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
             "first_predicted_finish_at", "current_attempt", "tags", "gpu_hours",
@@ -211,12 +213,21 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_validation_problem(self, job: Job) -> str:
         return getattr(job, "validation_problem", None) or ""
 
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=[unit.value for unit in StepUnit],
+            help_text="What its steps are; epochs for a script that prints them and reports no progress.",
+        )
+    )
+    def get_step_unit(self, job: Job) -> str:
+        return step_unit(job).value
+
     def get_progress(self, job: Job) -> float | None:
         if job.state == JobState.SUCCEEDED:
             return 1.0
         if not job.steps_total:
             return None if job.steps_done else 0.0
-        return min(1.0, job.steps_done / job.steps_total)
+        return min(1.0, steps_made(job) / job.steps_total)
 
     def get_waited_s(self, job: Job) -> float | None:
         return _seconds(job.submitted_at, job.started_at or _end(job))

@@ -24,7 +24,7 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
-from mlhub.runtime.launcher.script_result import result_of
+from mlhub.runtime.launcher.script_result import EpochReports, result_of
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.launcher.standby import TrainerProcess, start_trainer
 from mlhub.runtime.launcher.tracking_files import END_S, Pickup, variables
@@ -168,7 +168,15 @@ class Launcher:
         pod, kept, package = self.pod, self.pod.checkpoints, self.pod.spec.model.package
         brought = files_of(pod.input(package)) if package is not None else frozenset()
         working = WorkingCheckpoints(pod.code, kept, brought=brought)
-        return Pickup(pod.work, self.reporter, folders=[kept], log=pod.output, checkpoints=kept, working=working)
+        return Pickup(
+            pod.work,
+            self.reporter,
+            folders=[kept],
+            log=pod.output,
+            checkpoints=kept,
+            working=working,
+            epochs=EpochReports(pod.work, pod.spec),
+        )
 
     def _report_result(self) -> None:
         if self.pod.spec.model.kind == "script" and self.pod.is_reporter:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlhub.runtime.scripts.lines.epochs import EpochProgress
 from mlhub.runtime.scripts.lines.frameworks import FrameworkLines
 from mlhub.runtime.scripts.lines.tutorials import TutorialLines
 from mlhub.wire.report import MAX_STEP
@@ -31,8 +32,10 @@ _LINE_END = re.compile(rb"[\r\n]")
 
 @dataclass
 class PrintedMetrics:
-    """Remembers the step between lines: a line without one belongs to the last that was named."""
+    """Remembers the step between lines: a line without one belongs to the last that was named. progress: is kept up to
+    date."""
 
+    progress: EpochProgress = field(default_factory=EpochProgress)
     _last_step: int | None = None
     _n_seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -50,6 +53,8 @@ class PrintedMetrics:
             if not 0 <= value <= MAX_STEP:  # which no NaN is either
                 return None
             self._last_step = int(value)
+        if EPOCH in found:  # a line with a step, too, is of the middle of an epoch
+            self.progress.enter(found[EPOCH], part=1.0 if named == EPOCH else 0.0)
         values = {name: value for name, value in found.items() if name not in (*STEPS, EPOCH)}
         if not values:
             return None
@@ -64,11 +69,13 @@ class PrintedMetrics:
 
 
 class PrintedFile:
-    """The lines that are new in a log, as a script's bytes arrive."""
+    """The lines that are new in a log, as a script's bytes arrive. progress: where training is, by all of them."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._offset = path, path.stat().st_size if path.exists() else 0
-        self._parser, self._frameworks, self._others = PrintedMetrics(), FrameworkLines(), TutorialLines()
+        self.progress = EpochProgress()
+        self._parser, self._frameworks = PrintedMetrics(self.progress), FrameworkLines(self.progress)
+        self._others = TutorialLines(self.progress)
 
     def new(self, *, is_final: bool = False) -> list[tuple[int, PrintedValues]]:
         """Steps and values since the last call. An unfinished line counts when is_final."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
 from mlhub.runtime.launcher.printed_metrics import PrintedFile
+from mlhub.runtime.launcher.script_result import EpochReports
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints
 from mlhub.wire.report import MAX_STEP
@@ -55,11 +56,13 @@ class Pickup(threading.Thread):
         log: Path | None = None,
         checkpoints: Path | None = None,
         working: WorkingCheckpoints | None = None,
+        epochs: EpochReports | None = None,
     ) -> None:
         """log: what the script prints into; what cannot be picked up is reported there, once.
         folders: where else event files may be, such as the folder of checkpoints, whether it exists yet or not.
         checkpoints: the job's folder of checkpoints, whose new ones are reported.
         working: those of the working folder, which are copied into it.
+        epochs: makes reports of progress of the epochs that the script prints.
         """
         super().__init__(name="pickup", daemon=True)
         self._work, self._reporter, self._log = work, reporter, log
@@ -67,6 +70,7 @@ class Pickup(threading.Thread):
         self._checkpoints = None if checkpoints is None else CheckpointListing(checkpoints, reporter)
         self._working = working
         self._printed = None if log is None else PrintedFile(log)
+        self._epochs = epochs
         self._unread: set[str] = set()
         self._since_s = time.time()
         self._events: dict[Path, Any] = {}
@@ -87,6 +91,11 @@ class Pickup(threading.Thread):
         with self._apart("What the script prints"):
             for step, values in self._printed.new(is_final=is_final) if self._printed is not None else ():
                 self._reporter.metrics(step=step, epoch=0.0, values={_named(name): x for name, x in values.items()})
+        with self._apart("The epochs that the script prints"):
+            if self._epochs is not None and self._printed is not None:
+                report = self._epochs.report(self._printed.progress, is_final=is_final)
+                if report is not None:
+                    self._reporter.send(report)
         with self._apart("The checkpoints of the working folder"):
             if self._working is not None:
                 for name in self._working.look(now_s=time.time(), is_final=is_final):

@@ -18,9 +18,10 @@ from mlhub.runtime.profiling.script_steps import ScriptRecorder
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import api, framework_env, gang_formation, outputs, weights
-from mlhub.runtime.scripts.arguments import command_line, without_option
+from mlhub.runtime.scripts.arguments import command_line, epochs_of, without_option
 from mlhub.runtime.scripts.dataset_folders import show_datasets
 from mlhub.runtime.scripts.ending import end_like_python
+from mlhub.runtime.scripts.lines.epochs import announce_epochs
 from mlhub.runtime.scripts.modules import module_name
 from mlhub.runtime.scripts.working_checkpoints import put_back
 from mlhub.runtime.usage.network import recorded
@@ -72,6 +73,8 @@ def _run(pod: Pod) -> int:
     sys.argv = [entry, *command_line(script, api.hyperparameters(), variables=os.environ)]
     if len(sys.argv) > 1:
         print("$ python", shlex.join(sys.argv), flush=True)
+    if (epochs := epochs_of(script, sys.argv[1:])) is not None:
+        announce_epochs(pod.work, epochs)
     if unread := without_option(script, pod.spec.training.hyperparameters):
         names = ", ".join(unread)
         print(f"mlhub: {entry} has no option for {names}, so only code that asks MLHub for it reads it", flush=True)

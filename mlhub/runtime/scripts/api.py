@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import outputs
+from mlhub.runtime.scripts.lines.epochs import REPORTS_PROGRESS, announce_epochs
 from mlhub.wire import environment as names
 from mlhub.wire.report import ProgressReport, ResultReport
 
@@ -142,6 +143,7 @@ def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float
     named = {key if "/" in key else f"train/{key}": value for key, value in metrics.items()}
     _reporter().metrics(step=step, epoch=epoch, values=named)
     if pod is not None and total_steps:
+        _announce_progress()
         _reporter().send(
             ProgressReport(
                 at=time.time(),
@@ -157,6 +159,13 @@ def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float
                 input_s=0.0,
             )
         )
+
+
+@functools.cache
+def _announce_progress() -> None:
+    """From now on what the script prints is not taken for its progress."""
+    if (pod := _pod()) is not None:
+        announce_epochs(pod.work, REPORTS_PROGRESS)
 
 
 def report_validation(step: int, **metrics: float) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 DECLARING = {"add_argument", "option"}  # argparse's method, click's decorator
 FLAGS = {"store_true": True, "store_false": False}
+EPOCHS = ("epochs", "num_train_epochs", "max_epochs", "num_epochs", "n_epochs", "nb_epochs")
 COUNTS = ("epochs", "batch_size")  # which MLHub chooses for a job that leaves them out
 MAX_COUNT = 100_000
 VERBATIM = "arguments"  # a hyperparameter that is passed on as it is, for scripts that read their options otherwise
@@ -112,14 +113,38 @@ def counts_in(words: Sequence[str]) -> dict[str, int]:
     """The epochs and the batch size that words of a command line give: --epochs 3, --batch-size=32. The last counts."""
     found: dict[str, int] = {}
     for i, word in enumerate(words):
-        flag, has_value, value = word.partition("=")
+        flag = word.partition("=")[0]
         name = flag[2:].replace("-", "_")
         if not flag.startswith("--") or name not in COUNTS:
             continue
-        given = value if has_value else words[i + 1] if i + 1 < len(words) else ""
-        if given.isascii() and given.isdecimal() and len(given) < 9 and is_count(int(given)):
-            found[name] = int(given)
+        if (count := _whole(_value_at(words, i))) is not None:
+            found[name] = count
     return found
+
+
+def epochs_of(script: Path, words: Sequence[str]) -> int | None:
+    """How many epochs a script trains that is called with these words, by its options; None where they do not say."""
+    options = declared(script)
+    option = next((options[name] for name in EPOCHS if name in options), None)
+    if option is None:
+        return None
+    given = [_value_at(words, i) for i, word in enumerate(words) if word.partition("=")[0] in option.spellings]
+    return _whole(given[-1] if given else option.default)
+
+
+def _whole(value: Any) -> int | None:
+    """A count, also one that is written as 3 or 3.0; None for anything else."""
+    try:
+        number = float(value) if isinstance(value, int | float | str) else 0.0
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() and is_count(int(number)) else None
+
+
+def _value_at(words: Sequence[str], i: int) -> str:
+    """What is behind = of a word, or the word after it."""
+    _, has_value, value = words[i].partition("=")
+    return value if has_value else words[i + 1] if i + 1 < len(words) else ""
 
 
 def is_count(value: object) -> bool:

@@ -60,6 +60,24 @@ def test_values_files_and_weights_of_a_short_script_arrive_whole(ingest: Ingest,
     assert [repr(float(x)) for x in weights["bias"]] == bias  # of final.pt, not of the checkpoint
 
 
+PRINTING_EPOCHS = """
+import argparse, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=9)
+for epoch in range(parser.parse_args().epochs):
+    print(f"epoch={epoch} loss={1 / (epoch + 1)}")
+"""
+
+
+def test_the_epochs_that_a_script_prints_are_its_progress(ingest: Ingest, tmp_path: Path) -> None:
+    pod = _launch(gang(tmp_path, PRINTING_EPOCHS, arguments=["--epochs", "4"]), ingest)
+    assert pod.wait(150) == ExitCode.DONE, ingest.streams["log"]
+    progress = [report for report in ingest.streams["reports"] if report["type"] == "progress"]
+    assert (progress[-1]["steps_done"], progress[-1]["steps_total"], progress[-1]["epoch"]) == (4, 4, 4.0)
+    (result,) = [report for report in ingest.streams["reports"] if report["type"] == "result"]
+    assert (result["steps"], result["metrics"]["train/loss"]) == (4, 0.25)
+
+
 LIKE_A_TRAINER = """
 import os
 from pathlib import Path

@@ -14,29 +14,34 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from mlhub.runtime.scripts.lines.epochs import EpochProgress
 from mlhub.wire.report import MAX_STEP
 
 PrintedPoint = tuple[int, dict[str, float]]  # the step, and values by name
 LEFT_OUT = ("epoch", "step")
 _INVISIBLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_EPOCH = re.compile(r"Epoch (\d+)/\d+")
+_EPOCH = re.compile(r"Epoch (\d+)/(\d+)")
 _KERAS = re.compile(rf"(\d+)/(\d+) .*?((?: - [A-Za-z_][\w/]*: {_NUMBER})+)")
 _KERAS_VALUE = re.compile(rf" - ([A-Za-z_][\w/]*): ({_NUMBER})")
 _TABLE = re.compile(r"\*{5} \w+ metrics \*{5}")
 _ROW = re.compile(r"(\w+) += +(\S+)")
-_BAR = re.compile(r"\d+%\|[^|]*\| *(\d+)/\d+ ")
+_BAR = re.compile(r"\d+%\|[^|]*\| *(\d+)/(\d+) ")
+_EPOCHS_SO_FAR = re.compile(r"'epoch': '?(\d+(?:\.\d+)?)")
 
 
 @dataclass
 class FrameworkLines:
-    """Holds what it read until the next line shows that it is whole."""
+    """Holds what it read until the next line shows that it is whole. progress: is kept up to date."""
 
+    progress: EpochProgress = field(default_factory=EpochProgress)
     _held: PrintedPoint | None = None  # of Keras
     _unplaced: dict[str, float] | None = None  # of the Trainer
     _table: dict[str, float] | None = None  # of the Trainer
     _last_step: int = 0  # that a bar of the Trainer has shown with values
+    _epochs_so_far: float = 0.0  # of the Trainer, in the values that are not placed yet
     _epoch: int | None = None  # of Keras: the one that is being trained
+    _n_epochs: int = 0  # of Keras
     _n_batches: int = 0  # of that epoch; 0: not known yet
     _batch: int = 0
     _n_seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -57,11 +62,13 @@ class FrameworkLines:
             self._table = {}
         elif (epoch := _EPOCH.fullmatch(text)) is not None:
             released += self._release_held()
-            self._epoch, self._n_batches, self._batch = int(epoch[1]), 0, 0
+            self._epoch, self._n_epochs, self._n_batches, self._batch = int(epoch[1]), int(epoch[2]), 0, 0
         elif (progress := _KERAS.fullmatch(text)) is not None:
             released += self._keras(int(progress[1]), int(progress[2]), progress[3])
         elif (values := _dictionary(text)) is not None:
             self._unplaced = values
+            so_far = _EPOCHS_SO_FAR.search(text)
+            self._epochs_so_far = float(so_far[1]) if so_far is not None else 0.0
         else:
             released += self._release_held()
         return released
@@ -78,6 +85,7 @@ class FrameworkLines:
             return self._release_held()
         assert self._epoch is not None
         self._batch, self._n_batches = batch, n_batches
+        self.progress.enter(self._epoch, part=batch / max(1, n_batches), total=self._n_epochs)
         if batch == n_batches:
             found = {match[1]: float(match[2]) for match in _KERAS_VALUE.finditer(values)}
             self._held = (self._epoch * n_batches, found)
@@ -98,6 +106,9 @@ class FrameworkLines:
         bar = _BAR.match(text)
         if bar is not None:
             self._last_step = int(bar[1][:15])
+            if self._last_step:  # the bar is of all epochs, of which there may be a part
+                n_epochs = self._epochs_so_far * int(bar[2][:15]) / self._last_step
+                self.progress.reach(self._epochs_so_far, total=max(1, round(n_epochs)))
             return [(self._last_step, values)]
         for name in values:
             self._n_seen[name] += 1

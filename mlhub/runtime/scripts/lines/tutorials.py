@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from mlhub.runtime.scripts.lines.epochs import EpochProgress
 from mlhub.runtime.scripts.lines.frameworks import PrintedPoint
 from mlhub.wire.report import MAX_STEP
 
@@ -36,7 +37,7 @@ _VALUE = re.compile(
 )
 _PAIR = re.compile(rf"(?<![\w./-])([A-Za-z_][\w./-]{{0,200}})=({_NUMBER})%?{_END}")
 _PART = re.compile(rf"\b({_OF})\b(?:[ _-](?:set|phase|error|results?|metrics|data))*", re.IGNORECASE)
-_EPOCH = re.compile(r"\bepochs?\b[\s:#=\[(]{0,4}(\d{1,9})\b(?!\.\d)(?:\s*(?:/|of)\s*\d+)?\]?", re.IGNORECASE)
+_EPOCH = re.compile(r"\bepochs?\b[\s:#=\[(]{0,4}(\d{1,9})\b(?!\.\d)(?:\s*(?:/|of)\s*(\d{1,9}))?\]?", re.IGNORECASE)
 _STEP = re.compile(
     r"\b(?:global[ _])?(?:steps?|iter(?:ation)?s?|batch)\b[\s:#=\[(]{0,4}(\d{1,15})\b(?!\.\d)"
     r"(?:\s*(?:/|of)\s*(\d{1,15}))?",
@@ -53,9 +54,11 @@ _FILLING = re.compile(r"[\s,;|:.*=\-–—>()\[\]]*")
 
 @dataclass
 class TutorialLines:
-    """Remembers where training is, since lines with values often do not say it."""
+    """Remembers where training is, since lines with values often do not say it. progress: is kept up to date."""
 
+    progress: EpochProgress = field(default_factory=EpochProgress)
     _epoch: int | None = None
+    _n_epochs: int = 0  # as a line has it; 0: none did
     _place: int | None = None  # in the epoch
     _behind: int = 0  # of the epochs before it
     _length: int = 0  # of the epoch; 0: not known
@@ -87,7 +90,7 @@ class TutorialLines:
         both = _EPOCH_AND_BATCH.match(text)
         epoch = both or _EPOCH.search(text)
         if epoch is not None:
-            self._enter(int(epoch[1]))
+            self._enter(int(epoch[1]), total=0 if both is not None else int(epoch[2] or 0))
         if both is not None:
             self._move(int(both[2]), 0)
             return True
@@ -104,10 +107,11 @@ class TutorialLines:
             self._step = int(epoch[1])
         return epoch is not None or step is not None
 
-    def _enter(self, epoch: int) -> None:
+    def _enter(self, epoch: int, *, total: int = 0) -> None:
         if self._epoch is not None and epoch != self._epoch:
             self._next()
-        self._epoch = epoch
+        self._epoch, self._n_epochs = epoch, total or self._n_epochs
+        self.progress.enter(epoch, part=0.0, total=self._n_epochs)
 
     def _move(self, place: int, length: int) -> None:
         """length: of the epoch; 0 where the line does not say it."""
@@ -131,8 +135,8 @@ class TutorialLines:
         is_next = self._place is None or place < self._place or self._epoch_of(description) not in (None, self._epoch)
         if not is_next and place != length and place - (self._place or 0) < length / POINTS_PER_BAR:
             return None
-        if (epoch := self._epoch_of(description)) is not None:
-            self._enter(epoch)
+        if (epoch := _EPOCH.search(description)) is not None:
+            self._enter(int(epoch[1]), total=int(epoch[2] or 0))
         self._move(place, length)
         return self._point(found)
 
@@ -142,6 +146,10 @@ class TutorialLines:
         return None if epoch is None else int(epoch[1])
 
     def _point(self, values: dict[str, float]) -> PrintedPoint | None:
+        if self._epoch is not None:  # values without a place are those of an epoch's end
+            place, length = self._place, self._length
+            part = 1.0 if place is None else place / length if length else 0.0
+            self.progress.enter(self._epoch, part=part, total=self._n_epochs)
         if self._step is not None:
             return (self._step, values) if self._step <= MAX_STEP else None
         for name in values:

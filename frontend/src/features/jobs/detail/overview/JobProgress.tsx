@@ -22,9 +22,7 @@ export function JobProgress({ job, stateBar, cols = 5 }: { job: Job; stateBar?: 
           {job.progress === null ? t`Length not known` : percent(job.progress)}
         </Text>
         <Text size="sm" c="dimmed">
-          {job.steps_total > 0
-            ? t`${number(job.steps_done)} of ${number(job.steps_total)} steps`
-            : t`${number(job.steps_done)} steps`}
+          {done(job)}
         </Text>
       </Group>
       <Progress.Root size="md" mb="md">
@@ -40,7 +38,15 @@ export function JobProgress({ job, stateBar, cols = 5 }: { job: Job; stateBar?: 
   );
 }
 
+function done(job: Job): string {
+  if (job.steps_total === 0) return t`${number(job.steps_done)} steps`;
+  return job.step_unit === "epoch"
+    ? t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.steps_total)} epochs`
+    : t`${number(job.steps_done)} of ${number(job.steps_total)} steps`;
+}
+
 function pace(job: Job): Fact[] {
+  if (job.step_unit === "epoch") return [[t`Time of an epoch`, shortDuration(job.step_s)]];
   return [
     ...(job.kind === "train" && (job.progress !== null || job.epoch > 0)
       ? [[t`Epoch`, t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
