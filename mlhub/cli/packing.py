@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlhub.cli.failures import CommandError
+from mlhub.wire.code_entry import usual_entry
 
 LEFT_OUT = {"__pycache__", "node_modules", "venv", "env"}  # and everything hidden, such as .git and .venv
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is no content
@@ -88,7 +89,7 @@ def code(path: Path, entry: str) -> Code:
     """
     if path.is_dir():
         files = list(files_in(path))
-        first = entry or _usual_entry(path)
+        first = entry or usual_entry(path)
         if not first:
             raise CommandError(
                 f"{path} has neither model.py, train.py nor main.py.", remedy="Name the script: --entry."
@@ -103,14 +104,6 @@ def code(path: Path, entry: str) -> Code:
     module = first.removesuffix(".py").replace("/", ".")
     name, file_name = _names(path)
     return Code(files, kind, module if kind == "package" else first, name, file_name, left_out)
-
-
-def _usual_entry(folder: Path) -> str:
-    """model.py where it is a package's; many projects have one that train.py imports. "" where none is there."""
-    there = [name for name in ("model.py", "train.py", "main.py") if (folder / name).is_file()]
-    if there[:1] == ["model.py"] and len(there) > 1 and not _has_build_model(folder / "model.py"):
-        return there[1]
-    return there[0] if there else ""
 
 
 def _names(path: Path) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ from mlhub.environments.actions import request_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.models import Kind, Model, ModelVersion, name_of_trained
-from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
+from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip, kind_of
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
@@ -40,7 +40,7 @@ def upload_model(
     description: str = "",
     staging: StagedBytes,
     filename: str,
-    kind: str = Kind.PACKAGE,
+    kind: str | None = None,
     entry: str | None = None,
     actor: User,
 ) -> Model:
@@ -71,7 +71,7 @@ def upload_version(
     *,
     staging: StagedBytes,
     filename: str,
-    kind: str = Kind.PACKAGE,
+    kind: str | None = None,
     entry: str | None = None,
     actor: User,
 ) -> ModelVersion:
@@ -169,8 +169,15 @@ def change_environment(code: ModelVersion, environment: PythonEnvironment) -> No
         _hold_environment(code)
 
 
-def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:
-    """INSPECTING becomes READY. False when another validation was first."""
+def accept_version(version_id: UUID, *, contract: dict[str, Any], found_out: Mapping[str, str] | None = None) -> bool:
+    """INSPECTING becomes READY. False when another validation was first.
+
+    found_out: kind and entry of code that was uploaded without them. Raises InvalidInputError for what is no entry.
+    """
+    if found_out is not None:
+        kind = Kind.SCRIPT if found_out["kind"] == Kind.SCRIPT else Kind.PACKAGE
+        entry = entry_of(found_out["entry"][:200], kind=kind, filename="", is_single_file=False)
+        ModelVersion.objects.filter(pk=version_id, entry="").update(kind=kind, entry=entry)
     return _conclude(version_id, state=VersionState.READY, kind="model.ready", contract=contract)
 
 
@@ -293,17 +300,25 @@ def _line_of(code_version: ModelVersion, project: Project, created_by: User | No
 
 
 def _add_version(
-    model: Model, project: Project, *, staging: StagedBytes, filename: str, kind: str, entry: str | None, actor: User
+    model: Model,
+    project: Project,
+    *,
+    staging: StagedBytes,
+    filename: str,
+    kind: str | None,
+    entry: str | None,
+    actor: User,
 ) -> ModelVersion:
-    store, written_as = blob_store(), Kind(kind)
+    """kind None: found out by the entry, or from the code once it is inspected; its entry is "" until then."""
+    store = blob_store()
     staging.finish()
     is_single_file = not is_zip(filename, staging)
-    found_entry = entry_of(
-        entry,
-        kind=written_as,
-        filename=filename,
-        is_single_file=is_single_file,
-        is_code=not (is_single_file and is_made_elsewhere(filename, staging)),
+    is_code = not (is_single_file and is_made_elsewhere(filename, staging))
+    written_as, is_open = kind_of(kind, entry, is_code=is_code)
+    found_entry = (
+        ""
+        if is_open
+        else entry_of(entry, kind=written_as, filename=filename, is_single_file=is_single_file, is_code=is_code)
     )
     with store.stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as wrapped:
         package = as_zip(staging, wrapped, filename=filename)

@@ -92,6 +92,18 @@ def is_zip(filename: str, staging: StagedBytes) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
+def kind_of(given: str | None, entry: str | None, *, is_code: bool) -> tuple[Kind, bool]:
+    """What uploaded code is said to be, by its kind or its entry, and whether that is still to be found out.
+
+    is_code: or it is a model made elsewhere.
+    """
+    if given is not None:
+        return Kind(given), False
+    if entry is not None and entry.endswith(".py"):
+        return Kind.SCRIPT, False
+    return Kind.PACKAGE, is_code and entry is None
+
+
 def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bool, is_code: bool = True) -> str:
     """The module of a package or the path of a script; by default `model`, or the single file.
 
@@ -105,7 +117,7 @@ def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bo
     name = PurePosixPath(Path(filename).name)
     if not is_code and kind is Kind.SCRIPT:
         raise InvalidInputError(
-            f"{filename} is a model, not a script.", field="kind", remedy="Send it as a package, the default kind."
+            f"{filename} is a model, not a script.", field="kind", remedy="Send it as a package, or without a kind."
         )
     if not is_code:
         return "model"

@@ -88,10 +88,14 @@ def _validate(version: ModelVersion) -> None:
         verdict = Verdict(error=dict(version.environment.error or {}))
     else:
         verdict = _inspected(version)
-    if verdict.error is None:
-        actions.accept_version(version_id, contract=_contract(verdict.found))
-    else:
+    if verdict.error is not None:
         actions.refuse_version(version_id, error=verdict.error)
+        return
+    found_out = {name: str(verdict.found.get(name, "")) for name in ("kind", "entry")} if not version.entry else None
+    try:
+        actions.accept_version(version_id, contract=_contract(verdict.found), found_out=found_out)
+    except InvalidInputError as error:  # code that is inspected may write the answer
+        actions.refuse_version(version_id, error=_as_dict(error))
 
 
 def _require(version: ModelVersion, found: dict[str, Any]) -> None:

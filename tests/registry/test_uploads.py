@@ -35,7 +35,7 @@ def test_a_package_is_kept_and_waits_for_validation(cast, settings):
         1,
         "upload",
         "package",
-        "model",
+        "",  # found out by its validation, as it was not given
     )
     assert (version["state"], version["size_bytes"]) == ("inspecting", len(PACKAGE))
     assert version["downloads"]["weights"] is None
@@ -47,7 +47,6 @@ def test_a_package_is_kept_and_waits_for_validation(cast, settings):
 def test_a_single_file_becomes_a_zip_always_the_same(cast, settings):
     bob = cast.client(cast.bob)
     first = upload(bob, cast.project_a, filename="net.py", content=CODE).json()["latest_version"]
-    assert first["entry"] == "net"
     upload(bob, cast.project_a, name="n", filename="net.py", content=CODE)
     assert len(stored(settings)) == 1
     with zipfile.ZipFile(io.BytesIO(b"".join(bob.get(first["downloads"]["package"]).streaming_content))) as archive:
@@ -61,6 +60,8 @@ def test_a_single_file_becomes_a_zip_always_the_same(cast, settings):
         ({"entry": "nets.small"}, "nets.small"),
         ({"kind": "script", "entry": "src/train.py"}, "src/train.py"),
         ({"kind": "script", "filename": "train.py", "content": CODE}, "train.py"),
+        ({"kind": "package", "filename": "net.py", "content": CODE}, "net"),
+        ({"entry": "src/train.py"}, "src/train.py"),
     ],
 )
 def test_the_entry_is_the_one_given_or_the_single_file(cast, fields, entry):
@@ -71,7 +72,7 @@ def test_the_entry_is_the_one_given_or_the_single_file(cast, fields, entry):
     ("fields", "field"),
     [
         ({"filename": "m.tar.gz", "content": b"\x1f\x8b"}, "file"),
-        ({"filename": "my-net.py", "content": CODE}, "file"),
+        ({"filename": "my-net.py", "content": CODE, "kind": "package"}, "file"),
         ({"entry": "../model"}, "entry"),
         ({"kind": "script"}, "entry"),
         ({"kind": "script", "entry": "../train.py"}, "entry"),

@@ -66,6 +66,31 @@ def test_code_that_declares_a_former_setting_is_ready_with_a_hint(cast, kind, co
     assert hint.startswith("memory_gib is now resources.memory_gib")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "kind", "entry"),
+    [
+        ({"train.py": b"import model", "model.py": b"class GPT: ..."}, "script", "train.py"),
+        ({"train.py": b"print(1)", "model.py": CODE}, "package", "model"),
+        ({"fit-all.py": b"print(1)"}, "script", "fit-all.py"),
+        ({"net.py": CODE}, "package", "net"),
+        ({"gpt-main/train.py": b"import model", "gpt-main/model.py": b"class GPT: ..."}, "script", "gpt-main/train.py"),
+    ],
+)
+def test_what_code_is_that_was_uploaded_without_a_kind_is_found_out(cast, files, kind, entry):
+    version = validated(cast, content=zipped(files))
+    assert (version["state"], version["kind"], version["entry"]) == ("ready", kind, entry), version["error"]
+
+
+@pytest.mark.slow
+def test_code_that_is_neither_is_refused_and_named(cast):
+    version = validated(cast, content=zipped({"a.py": b"", "b.py": b""}))
+    assert version["state"] == "refused"
+    assert "model" in version["error"]["message"]
+    my_net = validated(cast, name="n", filename="my-net.py", content=CODE)
+    assert (my_net["state"], my_net["error"]["field"]) == ("refused", "entry")
+
+
 def test_an_entry_that_looks_like_an_option_is_still_an_entry(cast):
     version = validated(cast, content=zipped({"-m.py": b"'Trains.'"}), kind="script", entry="-m.py")
     assert version["state"] == "ready", version["error"]
@@ -82,7 +107,7 @@ def test_an_entry_that_looks_like_an_option_is_still_an_entry(cast):
     ],
 )
 def test_a_package_that_does_not_is_refused_and_frees_the_quota(cast, files, code, words):
-    version = validated(cast, content=b"PK\x03\x04 broken" if files is None else zipped(files))
+    version = validated(cast, content=b"PK\x03\x04 broken" if files is None else zipped(files), kind="package")
     assert version["state"] == "refused"
     assert version["error"]["code"] == code
     assert words in version["error"]["message"]

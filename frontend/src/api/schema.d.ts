@@ -7664,15 +7664,14 @@ export interface components {
              */
             upload?: string;
             /**
-             * @description package or script.
+             * @description package or script; without it, by the code: a package where its entry defines build_model.
              *
              *     * `package` - Package
              *     * `script` - Script
              *     * `builtin` - Builtin
-             * @default package
              */
-            kind: components["schemas"]["UploadedKind"];
-            /** @description The module of a package (default: model, or the single file), or the path of a script. */
+            kind?: components["schemas"]["UploadedKind"];
+            /** @description The module of a package (default: model, or the single file), or the path of a script. Without it and without a kind: model.py, train.py or main.py. */
             entry?: string;
             /** @description The model's name, unique within its project. */
             name: string;
@@ -7878,15 +7877,14 @@ export interface components {
              */
             upload?: string;
             /**
-             * @description package or script.
+             * @description package or script; without it, by the code: a package where its entry defines build_model.
              *
              *     * `package` - Package
              *     * `script` - Script
              *     * `builtin` - Builtin
-             * @default package
              */
-            kind: components["schemas"]["UploadedKind"];
-            /** @description The module of a package (default: model, or the single file), or the path of a script. */
+            kind?: components["schemas"]["UploadedKind"];
+            /** @description The module of a package (default: model, or the single file), or the path of a script. Without it and without a kind: model.py, train.py or main.py. */
             entry?: string;
         };
         /**

@@ -2728,8 +2728,9 @@ class ModelsOperations:
 
         file: A zip of a package, a single Python file, or a model made elsewhere.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
-        kind: package or script.
-        entry: The module of a package (default: model, or the single file), or the path of a script.
+        kind: package or script; without it, by the code: a package where its entry defines build_model.
+        entry: The module of a package (default: model, or the single file), or the path of a script. Without it and
+        without a kind: model.py, train.py or main.py.
         name: The model's name, unique within its project.
         project: The name or id of the project.
         description: What it is, for people.
@@ -2857,8 +2858,9 @@ class ModelsOperations:
         project: Where the address has a name: of which project, by id or name.
         file: A zip of a package, a single Python file, or a model made elsewhere.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
-        kind: package or script.
-        entry: The module of a package (default: model, or the single file), or the path of a script.
+        kind: package or script; without it, by the code: a package where its entry defines build_model.
+        entry: The module of a package (default: model, or the single file), or the path of a script. Without it and
+        without a kind: model.py, train.py or main.py.
         """
         return self._transport.upload(
             r.ModelVersion,

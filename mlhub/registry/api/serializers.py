@@ -242,12 +242,15 @@ class ModelVersionUploadSerializer(UploadedFileSerializer):
         help_text="A zip of a package, a single Python file, or a model made elsewhere.",
     )
     kind = serializers.ChoiceField(
-        choices=UPLOADED_KINDS, required=False, default=Kind.PACKAGE.value, help_text="package or script."
+        choices=UPLOADED_KINDS,
+        required=False,
+        help_text="package or script; without it, by the code: a package where its entry defines build_model.",
     )
     entry = serializers.CharField(
         max_length=200,
         required=False,
-        help_text="The module of a package (default: model, or the single file), or the path of a script.",
+        help_text="The module of a package (default: model, or the single file), or the path of a script. "
+        "Without it and without a kind: model.py, train.py or main.py.",
     )
 
 

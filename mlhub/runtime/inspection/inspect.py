@@ -27,6 +27,7 @@ from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.runtime.scripts.arguments import declared, only_options, own_counts
 from mlhub.runtime.scripts.distribution import ALONE, may_be_distributed
+from mlhub.wire.code_entry import kind_and_entry
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -45,25 +46,28 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as packages:
         code = Path(folder)
         names = archives.extract(arguments.path, code)
+        kind, entry = (arguments.kind, arguments.entry) if arguments.entry else kind_and_entry(code)
+        found_out = {} if arguments.entry else {"kind": kind, "entry": entry}
         if not arguments.is_environment_ready:
-            near = Path(arguments.entry).parent.as_posix() if arguments.kind == "script" else ""
+            near = Path(entry).parent.as_posix() if kind == "script" else ""
             required = declared_requirements(code, folder=near)
             if required is not None:  # nothing is imported before what it requires is there
                 return {"requirements": list(required.lines), "origin": required.origin}
         if arguments.environment is not None:
             use_layer(arguments.environment, Path(packages))
-        if arguments.kind == "script":
-            return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
+        if kind == "script":
+            return {"files": names[:200], "functions": [], **_script(code, entry), **found_out}
         from mlhub.runtime.model import initial_weights
         from mlhub.runtime.model.packages import OPTIONAL, find_module
 
-        module = find_module("package", arguments.entry, arguments.path, code=code / "package")
+        module = find_module("package", entry, arguments.path, code=code / "package")
         initial_weights.given(module, code / "package")
         functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
         own = getattr(module, "HYPERPARAMETERS", {})
         hints = moved_hints(own if isinstance(own, dict) else {})
         description = (module.__doc__ or "").strip()[:500]
-        return {"files": names[:200], "functions": functions, "description": description, "hints": hints}
+        found = {"files": names[:200], "functions": functions, "description": description, "hints": hints}
+        return {**found, **found_out}
 
 
 def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -114,7 +118,7 @@ def main() -> int:
     one = commands.add_parser("model")
     one.add_argument("--path", type=Path, required=True)
     one.add_argument("--kind", required=True)
-    one.add_argument("--entry", required=True)
+    one.add_argument("--entry", required=True, help="empty: it and the kind are found out from the files")
     one.add_argument("--is-environment-ready", action="store_true", help="what it requires is there")
     one.add_argument("--environment", type=Path, help="the layer of packages that it requires")
     one = commands.add_parser("preflight")

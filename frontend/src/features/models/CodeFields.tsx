@@ -9,15 +9,15 @@ import { ACCEPT, UPLOADED_KINDS, type UploadedKind } from "@/features/models/kin
 
 export interface CodeValues {
   file: File | null;
-  kind: UploadedKind;
+  kind: UploadedKind | "";
   entry: string;
 }
 
-export const NO_CODE: CodeValues = { file: null, kind: "package", entry: "" };
+export const NO_CODE: CodeValues = { file: null, kind: "", entry: "" };
 
 /** What of the values to send: a single file is its own entry. */
 export function codeFields({ file, kind, entry }: CodeValues) {
-  return { file: file ?? undefined, kind, entry: isSingleFile(file) ? "" : entry.trim() };
+  return { file: file ?? undefined, kind: kind || undefined, entry: isSingleFile(file) || !kind ? "" : entry.trim() };
 }
 
 function isSingleFile(file: File | null): boolean {
@@ -48,11 +48,11 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
         description={UPLOADED_KINDS[values.kind].description}
         value={values.kind}
         disabled={isDisabled}
-        onChange={(event) => onChange({ ...values, kind: event.currentTarget.value as UploadedKind })}
+        onChange={(event) => onChange({ ...values, kind: event.currentTarget.value as CodeValues["kind"] })}
         data={Object.entries(UPLOADED_KINDS).map(([value, { label }]) => ({ value, label }))}
         error={problem?.of("kind")}
       />
-      {!isSingleFile(values.file) && (
+      {!isSingleFile(values.file) && values.kind && (
         <TextInput
           label={t`Entry`}
           description={isScript ? t`The path of the script in the zip.` : t`The module in the zip; “model” unless given.`}

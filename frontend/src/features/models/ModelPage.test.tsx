@@ -142,6 +142,8 @@ describe("Uploading a model", () => {
     const { user } = renderPage("/models");
     await user.click(await screen.findByRole("button", { name: "Upload a model" }));
     const dialog = await screen.findByRole("dialog");
+    expect(within(dialog).queryByLabelText("Entry")).not.toBeInTheDocument();
+    await user.selectOptions(await within(dialog).findByLabelText("Kind"), "package");
     expect(await within(dialog).findByLabelText("Entry")).toBeVisible();
     await user.upload(within(dialog).getByLabelText("Code file"), new File(["x = 1"], "model.py"));
     expect(within(dialog).queryByLabelText("Entry")).not.toBeInTheDocument();

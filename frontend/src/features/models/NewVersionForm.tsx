@@ -16,8 +16,7 @@ export interface NewVersionProps {
 }
 
 export function NewVersionForm({ modelId, projectId, latest, onUploaded }: NewVersionProps) {
-  const kind = latest?.kind === "script" ? "script" : "package";
-  const [values, setValues] = useState<CodeValues>({ ...NO_CODE, kind, entry: latest?.entry ?? "" });
+  const [values, setValues] = useState<CodeValues>(() => ({ ...NO_CODE, ...likeBefore(latest) }));
   return (
     <UploadForm<ModelVersion>
       path={`/api/v1/models/${modelId}/versions`}
@@ -29,4 +28,9 @@ export function NewVersionForm({ modelId, projectId, latest, onUploaded }: NewVe
       {(sending) => <CodeFields values={values} onChange={setValues} {...sending} />}
     </UploadForm>
   );
+}
+
+function likeBefore(latest: ModelVersion | null): Partial<CodeValues> {
+  if (latest?.state !== "ready" || (latest.kind !== "script" && latest.kind !== "package")) return {};
+  return { kind: latest.kind, entry: latest.entry };
 }

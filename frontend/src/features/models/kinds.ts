@@ -13,7 +13,9 @@ export const KINDS: Record<ModelVersion["kind"], string> = {
   mlflow: t`MLflow model`,
 };
 
-export const UPLOADED_KINDS: Record<UploadedKind, { label: string; description: string }> = {
+/** "": as its code says. */
+export const UPLOADED_KINDS: Record<UploadedKind | "", { label: string; description: string }> = {
+  "": { label: t`As its code says`, description: t`A package where model.py, or the only file, defines build_model; otherwise a script: train.py or main.py.` },
   package: { label: t`Package`, description: t`MLHub trains it on any number of GPUs: code with build_model, or a model made elsewhere.` },
   script: { label: t`Script`, description: t`An unmodified program that trains by itself.` },
 };
