@@ -42,7 +42,7 @@ def _without_forecasts(memory: RoundMemory):
     [(3, 2, "no_free_gpus"), (2, 2, "nothing_to_borrow")],
     ids=["her own jobs leave too few", "others leave too few"],
 )
-def test_a_job_is_told_of_borrowing_only_where_others_could_give_it_gpus(
+def test_borrowing_is_the_headline_only_where_others_could_give_it_gpus(
     held_by_alice: int, need: int, reason: str
 ) -> None:
     case = cluster(gpus=4).quota("alice").quota("bob", guarantee=1)
