@@ -15,6 +15,7 @@ from mlhub.experiments.algorithms.search import Algorithm, NewTrial, TrialStatus
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.records import records_of, rules_of
 from mlhub.experiments.states import StudyState
+from mlhub.wire.words import hours_text
 
 NO_METRIC = "no_metric"  # code of a trial whose job trained to its end without reporting the study's metric
 MOST_FAILED_FIRST = 10  # trials that may fail before any gives a result
@@ -61,7 +62,7 @@ def reason_to_end(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
             return StudyEnd(StudyState.FAILED, f"The first {len(failed)} trials failed. The last: {failed[-1].message}")
     gpu_hours = sum(trial.gpu_s for trial in trials) / 3600
     if study.max_gpu_hours is not None and gpu_hours >= study.max_gpu_hours:
-        return StudyEnd(StudyState.COMPLETED, f"Its budget of {study.max_gpu_hours:g} GPU-hours is used up.")
+        return StudyEnd(StudyState.COMPLETED, f"Its budget of {hours_text(study.max_gpu_hours)} GPU-hours is used up.")
     return None
 
 

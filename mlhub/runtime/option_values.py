@@ -25,13 +25,13 @@ def number(
         kind = "a whole number" if is_whole else "a number"
         raise invalid(name, f"{name} is {value!r}.", f"Give {kind}, without quotes.")
     if least is not None and not value >= least:
-        raise invalid(name, f"{name} is {value}.", f"Give at least {least:g}.")
+        raise invalid(name, f"{name} is {value}.", f"Give at least {least:.12g}.")
     if above is not None and not value > above:
-        raise invalid(name, f"{name} is {value}.", f"Give more than {above:g}.")
+        raise invalid(name, f"{name} is {value}.", f"Give more than {above:.12g}.")
     if most is not None and not value <= most:
-        raise invalid(name, f"{name} is {value}.", f"Give at most {most:g}.")
+        raise invalid(name, f"{name} is {value}.", f"Give at most {most:.12g}.")
     if below is not None and not value < below:
-        raise invalid(name, f"{name} is {value}.", f"Give less than {below:g}.")
+        raise invalid(name, f"{name} is {value}.", f"Give less than {below:.12g}.")
     return value
 
 

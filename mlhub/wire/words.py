@@ -16,9 +16,14 @@ def counted_words(n: int, plural: str) -> str:
 
 
 def hours_text(hours: float) -> str:
-    """GPU-hours as people read them: 1,234,567.89, 10, 0.0042. Never 1e+06."""
-    digits = 2 if abs(hours) >= 1 or hours == 0 else 4
-    text = f"{hours:,.{digits}f}"
+    """GPU-hours as people read them."""
+    return figure(hours)
+
+
+def figure(value: float) -> str:
+    """A number as people read it: 1,234,567.89, 10, 0.0042. Never 1e+06."""
+    digits = 2 if abs(value) >= 1 or value == 0 else 4
+    text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

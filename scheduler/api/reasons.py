@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from string import Formatter
 from typing import Any
 
 
@@ -25,6 +26,7 @@ class Reason(StrEnum):
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
     BORROW_LIMIT = "borrow_limit"
     NOTHING_TO_BORROW = "nothing_to_borrow"
+    NOT_LENT = "not_lent"
     RESERVED_FOR_OWNER = "reserved_for_owner"
     RESERVED_FOR_FAIR_SHARE = "reserved_for_fair_share"
     FAIR_SHARE_REACHED = "fair_share_reached"
@@ -138,11 +140,14 @@ SENTENCES: Mapping[Reason, str] = {
     "borrow {limit}; {need} more would exceed that. An admin of {above} can raise the limit.",
     Reason.NOTHING_TO_BORROW: "Insufficient quota: {tenant} uses {used} GPUs and is guaranteed {guarantee}; the job "
     "needs {need} more, and {free} can be borrowed now. An admin of {above} can raise the guarantee.",
+    Reason.NOT_LENT: "Insufficient quota: {tenant} uses {used} GPUs and is guaranteed {guarantee}; the job needs "
+    "{need} more, and {free} can be borrowed now: lending limits keep {kept} GPUs idle for those to whom they are "
+    "guaranteed. An admin of {above} can change these.",
     Reason.RESERVED_FOR_OWNER: "{kept} GPUs are reserved for jobs within their tenants' guarantees; {tenant} would "
     "have to borrow the {need} that the job needs.",
     Reason.RESERVED_FOR_FAIR_SHARE: "{kept} GPUs are reserved for tenants with smaller fair shares; {tenant}, with a "
-    "weight of {weight:g}, uses more of the GPUs that are guaranteed to no tenant.",
-    Reason.FAIR_SHARE_REACHED: "{tenant} has its fair share, {part} GPUs for a weight of {weight:g}; other tenants "
+    "weight of {weight:#}, uses more of the GPUs that are guaranteed to no tenant.",
+    Reason.FAIR_SHARE_REACHED: "{tenant} has its fair share, {part} GPUs for a weight of {weight:#}; other tenants "
     "use the rest.",
     Reason.STUDY_SHARE_REACHED: "The trials of the study {study} count as one in {tenant}: {part} GPUs are its part "
     "while {rivals} other jobs wait there.",
@@ -161,7 +166,7 @@ SENTENCES: Mapping[Reason, str] = {
     "type idle for those to whom they are guaranteed. An admin of {above} can raise the guarantee.",
     Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",
     Reason.FRAGMENTATION: "Pending: {free} GPUs are free, but no placement of {need} GPUs fits (fragmentation).",
-    Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:g} CPUs and {memory_gib:.1f} GiB of memory "
+    Reason.NO_CPU_OR_MEMORY: "Pending: no node with a free GPU has {cpus:#} CPUs and {memory_gib:.1f} GiB of memory "
     "left.",
     Reason.BEHIND_OTHERS: "{ahead} jobs are ahead of it in the queue; the next GPUs go to {next_job}.",
     Reason.STOPPING: "It is stopping and releases its GPUs.",
@@ -171,39 +176,39 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NODES_CORDONED: "Pending: it requests {need} GPUs, but schedulable nodes have {have}; {closed} nodes are "
     "cordoned.",
     Reason.NEVER_FITS_NODES: "Pending: even the empty cluster has room for only {have} of {need} workers with "
-    "{cpus:g} CPUs and {memory_gib:.1f} GiB each (parameter servers need CPUs, too).",
+    "{cpus:#} CPUs and {memory_gib:.1f} GiB each (parameter servers need CPUs, too).",
     Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
     Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
     "jobs; it requests {need}.",
-    Reason.BUDGET_EXHAUSTED: "Budget exhausted: {tenant} has used {used:.1f} of its {budget:g} GPU-hours{scope}; "
+    Reason.BUDGET_EXHAUSTED: "Budget exhausted: {tenant} has used {used:#} of its {budget:#} GPU-hours{scope}; "
     "{renewal}. An admin of {above} can raise it.",
     Reason.USER_QUOTA_GPUS: "Limit of a user: {user} uses {used} of the {quota} GPUs{scope} that one person may use in "
     "{tenant}; {need} more would exceed that. An admin of {admins} can raise it.",
     Reason.USER_QUOTA_RUNNING_JOBS: "Limit of a user: {user} runs {used} of the {quota} jobs that one person may run "
     "at once in {tenant}. An admin of {admins} can raise it.",
-    Reason.USER_BUDGET_EXHAUSTED: "Limit of a user: {user} has used {used:.1f} of the {budget:g} GPU-hours{scope} that "
+    Reason.USER_BUDGET_EXHAUSTED: "Limit of a user: {user} has used {used:#} of the {budget:#} GPU-hours{scope} that "
     "one person may use in {tenant}; {renewal}. An admin of {admins} can raise it.",
     Reason.LARGER_THAN_USER_QUOTA: "Pending: it requests {need} GPUs, but {user} may never use more than {have} in "
     "{tenant}. An admin of {admins} can raise that.",
-    Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used:g} {what} in {tenant} and may have {quota:g}.",
+    Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used:#} {what} in {tenant} and may have {quota:#}.",
     Reason.QUOTA_GPUS_OF_TYPE: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs of type {gpu_type}; "
     "{need} more would exceed the quota. An admin of {above} can raise it.",
     Reason.LARGER_THAN_QUOTA_OF_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the quota of "
     "{tenant} never allows more than {have}. An admin of {above} can raise it.",
-    Reason.QUOTA_CPUS: "Insufficient quota: pods of {tenant} request {used:g} of its {quota:g} CPUs; {need:g} more "
+    Reason.QUOTA_CPUS: "Insufficient quota: pods of {tenant} request {used:#} of its {quota:#} CPUs; {need:#} more "
     "would exceed the quota. An admin of {above} can raise it.",
     Reason.QUOTA_MEMORY: "Insufficient quota: pods of {tenant} request {used:.1f} of its {quota:.1f} GiB of memory; "
     "{need:.1f} GiB more would exceed the quota. An admin of {above} can raise it.",
-    Reason.LARGER_THAN_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:g} CPUs, but the quota of "
-    "{tenant} never allows more than {have:g}. An admin of {above} can raise it.",
+    Reason.LARGER_THAN_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:#} CPUs, but the quota of "
+    "{tenant} never allows more than {have:#}. An admin of {above} can raise it.",
     Reason.LARGER_THAN_QUOTA_OF_MEMORY: "Pending: {n_workers} workers of it request {need:.1f} GiB of memory, but the "
     "quota of {tenant} never allows more than {have:.1f}. An admin of {above} can raise it.",
-    Reason.USER_QUOTA_CPUS: "Limit of a user: pods of {user} request {used:g} of the {quota:g} CPUs that one person "
-    "may have in {tenant}; {need:g} more would exceed that. An admin of {admins} can raise it.",
+    Reason.USER_QUOTA_CPUS: "Limit of a user: pods of {user} request {used:#} of the {quota:#} CPUs that one person "
+    "may have in {tenant}; {need:#} more would exceed that. An admin of {admins} can raise it.",
     Reason.USER_QUOTA_MEMORY: "Limit of a user: pods of {user} request {used:.1f} of the {quota:.1f} GiB of memory "
     "that one person may have in {tenant}; {need:.1f} GiB more would exceed that. An admin of {admins} can raise it.",
-    Reason.LARGER_THAN_USER_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:g} CPUs, but {user} may "
-    "never have more than {have:g} in {tenant}. An admin of {admins} can raise that.",
+    Reason.LARGER_THAN_USER_QUOTA_OF_CPUS: "Pending: {n_workers} workers of it request {need:#} CPUs, but {user} may "
+    "never have more than {have:#} in {tenant}. An admin of {admins} can raise that.",
     Reason.LARGER_THAN_USER_QUOTA_OF_MEMORY: "Pending: {n_workers} workers of it request {need:.1f} GiB of memory, but "
     "{user} may never have more than {have:.1f} in {tenant}. An admin of {admins} can raise that.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
@@ -217,7 +222,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.OVER_QUOTA: "Over quota: {tenant} uses {used} GPUs and may use {quota}.",
     Reason.OVER_QUOTA_JOBS: "Over quota: {tenant} runs {used} jobs and may run {quota} at once.",
     Reason.OVER_QUOTA_OF_TYPE: "Over quota: {tenant} uses {used} GPUs of type {gpu_type} and may use {quota}.",
-    Reason.OVER_QUOTA_CPUS: "Over quota: pods of {tenant} request {used:g} CPUs and may request {quota:g}.",
+    Reason.OVER_QUOTA_CPUS: "Over quota: pods of {tenant} request {used:#} CPUs and may request {quota:#}.",
     Reason.OVER_QUOTA_MEMORY: "Over quota: pods of {tenant} request {used:.1f} GiB of memory and may request "
     "{quota:.1f}.",
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
@@ -231,7 +236,7 @@ SENTENCES: Mapping[Reason, str] = {
     "(queue {next_queue}) goes first.",
     Reason.MORE_GAIN_ELSEWHERE: "{given} GPUs gain {times:.1f} times as much in other jobs now, weighted by how soon "
     "these end.",
-    Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:g}; more would be taken from other "
+    Reason.FAIR_SHARE: "{tenant} gets {granted} GPUs for its weight of {weight:#}; more would be taken from other "
     "tenants.",
     Reason.LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s.",
     Reason.HIGHER_LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be "
@@ -247,21 +252,21 @@ SENTENCES: Mapping[Reason, str] = {
     "would gain.",
     Reason.HIGHER_PRIORITY: "Its priority is {priority}; {next_job} with the higher priority {next_priority} goes "
     "first.",
-    Reason.DOMINANT_SHARE: "With it {tenant} has {percent:g} % of the {resource}, its dominant share, for a weight "
-    "of {weight:g}.",
-    Reason.RECLAIMED: "Reclaimed: {tenant} uses {used} GPUs and is guaranteed {guarantee:g}; it borrowed the rest, "
+    Reason.DOMINANT_SHARE: "With it {tenant} has {percent:#} % of the {resource}, its dominant share, for a weight "
+    "of {weight:#}.",
+    Reason.RECLAIMED: "Reclaimed: {tenant} uses {used} GPUs and is guaranteed {guarantee:#}; it borrowed the rest, "
     "which tenants below their guarantees need.",
     Reason.RECLAIMED_OF_TYPE: "Reclaimed: {tenant} uses {used} GPUs of type {gpu_type} and is guaranteed "
-    "{guarantee:g}; it borrowed the rest, which tenants below their guarantees of that type need.",
-    Reason.BORROWED: "{tenant} is guaranteed {guarantee:g} GPUs; it borrows the rest while other tenants leave them "
+    "{guarantee:#}; it borrowed the rest, which tenants below their guarantees of that type need.",
+    Reason.BORROWED: "{tenant} is guaranteed {guarantee:#} GPUs; it borrows the rest while other tenants leave them "
     "idle.",
     Reason.GUARANTEED: "Admitted: {n_workers} GPUs within the {guarantee} that {tenant} is guaranteed.",
     Reason.GUARANTEED_OF_TYPE: "Admitted: {n_workers} GPUs within the {guarantee} of type {gpu_type} that {tenant} is "
     "guaranteed.",
     Reason.FAIR_SHARE_TURN: "Admitted: {tenant} is next by fair share; it had {percent:.0f} % of the GPUs that are "
-    "guaranteed to no tenant, for a weight of {weight:g}.",
+    "guaranteed to no tenant, for a weight of {weight:#}.",
     Reason.FAIR_SHARE_RECLAIMED: "Reclaimed: {tenant} had {percent:.0f} % of the GPUs that are guaranteed to no "
-    "tenant, for a weight of {weight:g}; other tenants have smaller shares and need the GPUs.",
+    "tenant, for a weight of {weight:#}; other tenants have smaller shares and need the GPUs.",
     Reason.FAIR_GOODPUT: "On {n_workers} GPUs it makes {times:.2f} times the progress of an equal share.",
     Reason.GOODPUT_ELSEWHERE: "{given} of its GPUs raise the mean progress of all jobs more in other jobs.",
     Reason.FINISH_TIME_FAIR: "Without GPUs its finish-time fairness would be {rho:.2f} (1 = as on an equal share); "
@@ -289,7 +294,23 @@ SENTENCES: Mapping[Reason, str] = {
 
 def filled_in(sentence: str, facts: Mapping[str, Any]) -> str:
     """Returns the sentence with the numbers filled in, in the singular where a number is 1."""
-    return in_singular(sentence.format(**facts))
+    return in_singular(_FIGURES.vformat(sentence, (), facts) if ":#}" in sentence else sentence.format(**facts))
+
+
+def figure(value: float) -> str:
+    """Returns the number as people read it: 1,234,567.89, 10, 0.0042. Never 1e+06."""
+    text = f"{value:,.{2 if abs(value) >= 1 or value == 0 else 4}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class _Figures(Formatter):
+    """Writes {budget:#} as figure(budget)."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return figure(value) if format_spec == "#" else str(super().format_field(value, format_spec))
+
+
+_FIGURES = _Figures()
 
 
 def in_singular(text: str) -> str:

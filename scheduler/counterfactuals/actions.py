@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler.api.plan import Plan, Reason, Wait
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, TenantSnapshot
 from scheduler.counterfactuals.blockers import Blocker, BlockerKind
 
 MOST_PRIORITY = 100
@@ -25,10 +25,17 @@ class ActionKind(StrEnum):
     HIGHER_PRIORITY = "higher_priority"
     LARGER_QUOTA = "larger_quota"
     LARGER_QUOTA_OF_TYPE = "larger_quota_of_type"
+    LARGER_GUARANTEE = "larger_guarantee"
+    LARGER_BORROW_LIMIT = "larger_borrow_limit"
     LARGER_BORROW_LIMIT_OF_TYPE = "larger_borrow_limit_of_type"
     LARGER_QUOTA_OF_CPUS = "larger_quota_of_cpus"
     LARGER_QUOTA_OF_MEMORY = "larger_quota_of_memory"
     MORE_RUNNING_JOBS = "more_running_jobs"
+    LARGER_USER_LIMIT = "larger_user_limit"
+    LARGER_USER_LIMIT_OF_TYPE = "larger_user_limit_of_type"
+    LARGER_USER_LIMIT_OF_CPUS = "larger_user_limit_of_cpus"
+    LARGER_USER_LIMIT_OF_MEMORY = "larger_user_limit_of_memory"
+    MORE_USER_RUNNING_JOBS = "more_user_running_jobs"
     PAUSE_JOB = "pause_job"
 
 
@@ -36,22 +43,31 @@ class ActionKind(StrEnum):
 class Action:
     """Describes one change. job: the one that is changed or paused, or ""; tenant: whose quota is changed, or "".
 
-    changes: fields of JobSnapshot or TenantSnapshot with their new values.
+    user: whose limit within the tenant is changed, or "". changes: fields of JobSnapshot, TenantSnapshot or UserLimit
+    with their new values.
     """
 
     kind: ActionKind
     job: str = ""
     tenant: str = ""
+    user: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def applied(action: Action, snapshot: ClusterSnapshot) -> ClusterSnapshot:
     """Returns the snapshot as it would be after the action, at the same instant."""
     if action.tenant:
-        tenants = (replace(t, **action.changes) if t.id == action.tenant else t for t in snapshot.tenants)
+        tenants = (_with_rules(t, action) if t.id == action.tenant else t for t in snapshot.tenants)
         return replace(snapshot, tenants=tuple(tenants))
     jobs = tuple(replace(job, **action.changes) if job.id == action.job else job for job in snapshot.jobs)
     return replace(snapshot, jobs=jobs)
+
+
+def _with_rules(tenant: TenantSnapshot, action: Action) -> TenantSnapshot:
+    if not action.user:
+        return replace(tenant, **action.changes)
+    limits = (replace(one, **action.changes) if one.user == action.user else one for one in tenant.user_limits)
+    return replace(tenant, user_limits=tuple(limits))
 
 
 def candidate_actions(
@@ -70,7 +86,7 @@ def candidate_actions(
         *_other_types(snapshot, job),
         *_priorities(snapshot, plan, job),
         *_pauses(snapshot, job),
-        *_quotas(snapshot, need, blockers),
+        *_quotas(snapshot, job, need, blockers),
     )
 
 
@@ -122,10 +138,15 @@ def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
         )
 
 
-def _quotas(snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
+def _quotas(snapshot: ClusterSnapshot, job: JobSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
     """Each limit that is too low, as high as it would have to be."""
     for blocker in blockers:
-        if blocker.is_blocking and (found := _raised_limit(snapshot, need, blocker)) is not None:
+        if not blocker.is_blocking:
+            continue
+        if blocker.user:
+            kind, limits = _raised_user_limit(snapshot, job, blocker)
+            yield Action(kind, tenant=blocker.tenant, user=job.user, changes=limits)
+        elif (found := _raised_limit(snapshot, need, blocker)) is not None:
             kind, limits = found
             yield Action(kind, tenant=blocker.tenant, changes=limits)
 
@@ -136,6 +157,10 @@ def _raised_limit(snapshot: ClusterSnapshot, need: int, blocker: Blocker) -> tup
     match blocker.kind:
         case BlockerKind.QUOTA_GPUS if blocker.gpu_types:
             return ActionKind.LARGER_QUOTA_OF_TYPE, _with_type(snapshot, blocker, "gpus_by_type", n_gpus)
+        case BlockerKind.BORROWING if _has_room(snapshot, blocker):
+            return ActionKind.LARGER_GUARANTEE, {"guarantee": blocker.enough}
+        case BlockerKind.BORROW_LIMIT:
+            return ActionKind.LARGER_BORROW_LIMIT, {"borrow_limit": blocker.enough}
         case BlockerKind.BORROW_LIMIT_OF_TYPE:
             limits = _with_type(snapshot, blocker, "borrow_limit_by_type", blocker.enough or 0)
             return ActionKind.LARGER_BORROW_LIMIT_OF_TYPE, limits
@@ -148,6 +173,38 @@ def _raised_limit(snapshot: ClusterSnapshot, need: int, blocker: Blocker) -> tup
         case BlockerKind.QUOTA_RUNNING_JOBS:
             return ActionKind.MORE_RUNNING_JOBS, {"max_running_jobs": blocker.total - blocker.have + 1}
     return None
+
+
+def _raised_user_limit(
+    snapshot: ClusterSnapshot, job: JobSnapshot, blocker: Blocker
+) -> tuple[ActionKind, dict[str, Any]]:
+    """As _raised_limit, of the limits that the job's user has within the blocker's tenant."""
+    enough = blocker.enough or 0
+    match blocker.kind:
+        case BlockerKind.USER_RUNNING_JOBS:
+            return ActionKind.MORE_USER_RUNNING_JOBS, {"max_running_jobs": enough}
+        case BlockerKind.USER_CPUS:
+            return ActionKind.LARGER_USER_LIMIT_OF_CPUS, {"max_cpus": enough}
+        case BlockerKind.USER_MEMORY:
+            return ActionKind.LARGER_USER_LIMIT_OF_MEMORY, {"max_memory_bytes": enough}
+        case _ if blocker.gpu_types:
+            limits = next(t for t in snapshot.tenants if t.id == blocker.tenant).user_limits
+            by_type = dict(next(one for one in limits if one.user == job.user).gpus_by_type)
+            changed = tuple(sorted((by_type | {blocker.gpu_types[0]: enough}).items()))
+            return ActionKind.LARGER_USER_LIMIT_OF_TYPE, {"gpus_by_type": changed}
+    return ActionKind.LARGER_USER_LIMIT, {"max_gpus": enough}
+
+
+def _has_room(snapshot: ClusterSnapshot, blocker: Blocker) -> bool:
+    """Whether the guarantee that would do is within the tenant's own limit, and within what is guaranteed above."""
+    by_id, enough = {t.id: t for t in snapshot.tenants}, blocker.enough or 0
+    tenant = by_id[blocker.tenant]
+    if enough <= (tenant.guarantee or 0) or (tenant.max_gpus is not None and enough > tenant.max_gpus):
+        return False
+    if tenant.parent is None:
+        return True
+    others = sum(t.guarantee or 0 for t in snapshot.tenants if t.parent == tenant.parent and t.id != tenant.id)
+    return others + enough <= (by_id[tenant.parent].guarantee or 0)
 
 
 def _with_type(snapshot: ClusterSnapshot, blocker: Blocker, rule: str, enough: int) -> dict[str, Any]:

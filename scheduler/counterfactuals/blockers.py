@@ -35,6 +35,7 @@ class BlockerKind(StrEnum):
     USER_RUNNING_JOBS = "user_running_jobs"
     USER_CPUS = "user_cpus"  # as of the quota
     USER_MEMORY = "user_memory"
+    BORROW_LIMIT = "borrow_limit"  # GPUs, guaranteed and within the limit of borrowing
     BORROW_LIMIT_OF_TYPE = "borrow_limit_of_type"  # GPUs of a type, guaranteed and within the limit of borrowing
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
 
@@ -45,8 +46,9 @@ class Blocker:
 
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
     tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
-    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes or borrowed GPUs of
-    a type that would do. closed: GPUs of types that it may use, on nodes that take no new jobs; not part of total.
+    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes, borrowed GPUs or of a user, or
+    the guarantee, that would do. closed: GPUs of types that it may use, on nodes that take no new jobs; not part of
+    total.
     """
 
     kind: BlockerKind
@@ -130,14 +132,31 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         only = job.gpu_types[0] if len(job.gpu_types) == 1 else ""
         have, most = max(0, ledger.borrowing.available(job.tenant, gpu_type=only)), ledger.borrowing.most(job.tenant)
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
-        guarantee = ledger.borrowing.guarantee(job.tenant)
         yield Blocker(
-            BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
+            BlockerKind.BORROWING,
+            need,
+            min(have, n_gpus),
+            min(most, n_gpus),
+            job.tenant,
+            guarantee=ledger.borrowing.guarantee(job.tenant),
+            enough=ledger.borrowing.used_below(job.tenant) + need,
         )
 
 
 def _of_borrow_limits(state: RoundState, borrowing: BorrowingLedger, job: JobSnapshot, need: int) -> Iterator[Blocker]:
-    """Of limits of borrowing only those of the job's one type, as above."""
+    """Of limits of borrowing by type only those of the job's one type, as above."""
+    for tenant in _line(state.snapshot, job.tenant):
+        if tenant.borrow_limit is not None:
+            most, used = borrowing.pool(tenant.id) + tenant.borrow_limit, borrowing.used(tenant.id)
+            yield Blocker(
+                BlockerKind.BORROW_LIMIT,
+                need,
+                max(0, most - used),
+                most,
+                tenant.id,
+                guarantee=borrowing.guarantee(tenant.id),
+                enough=max(0, used + need - borrowing.pool(tenant.id)),
+            )
     books = borrowing.of_type(job.gpu_types[0]) if len(job.gpu_types) == 1 else None
     if books is None:
         return
@@ -192,12 +211,13 @@ def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker
             limits.append((limit.most_of(job.gpu_types[0]), job.gpu_types[0]))
         for most, gpu_type in limits:
             if most is not None:
-                have = max(0, most - users.gpus_of(at.id, job.user, gpu_type))
-                types = (gpu_type,) if gpu_type else ()
-                yield Blocker(BlockerKind.USER_GPUS, need, have, most, at.id, types, user=name)
+                used, types = users.gpus_of(at.id, job.user, gpu_type), (gpu_type,) if gpu_type else ()
+                have, enough = max(0, most - used), used + need
+                yield Blocker(BlockerKind.USER_GPUS, need, have, most, at.id, types, user=name, enough=enough)
         if limit.max_running_jobs is not None:
-            have = max(0, limit.max_running_jobs - users.jobs_of(at.id, job.user))
-            yield Blocker(BlockerKind.USER_RUNNING_JOBS, 1, have, limit.max_running_jobs, at.id, user=name)
+            most, used = limit.max_running_jobs, users.jobs_of(at.id, job.user)
+            have, enough = max(0, most - used), used + 1
+            yield Blocker(BlockerKind.USER_RUNNING_JOBS, 1, have, most, at.id, user=name, enough=enough)
 
 
 def _line(snapshot: ClusterSnapshot, tenant_id: str) -> Iterator[TenantSnapshot]:

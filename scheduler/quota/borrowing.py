@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from scheduler.api.administrators import admins_above
+from scheduler.api.administrators import admins_above, admins_within
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 
@@ -166,9 +166,7 @@ class BorrowingLedger:
 
     def unused(self, tenant_id: str) -> int:
         """Returns how many more GPUs are within the tenant's own pool, or within that of a parent; at least 0."""
-        found = absorbed = 0
-        most = _ENDLESS
-        place = self._places[tenant_id]
+        found, absorbed, most, place = 0, 0, _ENDLESS, self._places[tenant_id]
         for at in (place, *place.line[:-1]):
             used, limit = self._used[at.id], at.borrow_limit
             found = max(found, min(absorbed + at.pool - used, most))
@@ -201,9 +199,11 @@ class BorrowingLedger:
             limit = at.tenant.borrow_limit
             if limit is not None and used + gpus > at.pool + limit:
                 return Explanation(Reason.BORROW_LIMIT, {**facts, "limit": limit})
-        used = self._used[place.id]
-        facts = {**_whose(place), "used": used, "guarantee": place.guarantee}
-        return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
+        used, free = self._used[place.id], max(0, available)
+        facts = {**_whose(place), "used": used, "guarantee": place.guarantee, "need": gpus, "free": free}
+        if (kept := self.not_lent(tenant_id)) and free + kept >= gpus:
+            return Explanation(Reason.NOT_LENT, {**facts, "kept": kept, "above": self._lends_more(place)})
+        return Explanation(Reason.NOTHING_TO_BORROW, facts)
 
     def owner(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> tuple[bool, str | None]:  # noqa: ARG002
         """Returns (True, who): the tenant or the nearest parent within whose own pool so many more are; (False, None)
@@ -265,6 +265,14 @@ class BorrowingLedger:
                 most = min(most, at.pool + at.tenant.borrow_limit)
             more = most - self._used[at.id]
         return more
+
+    def _lends_more(self, place: _Place) -> str:
+        """Whose admins can have more lent to it: those of what it has in common with who keeps the most idle."""
+        own = {at.id: number for number, at in enumerate((place, *place.line))}
+        others = (at for at in self._places.values() if at.id not in own)
+        lender = max(others, key=lambda at: at.kept - self._used[at.id])
+        first = next(own[at.id] for at in lender.line if at.id in own)
+        return admins_within([at.tenant for at in (place, *place.line)[first:] if at.tenant is not None])
 
     def _owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
         """As owner(), in these books alone."""

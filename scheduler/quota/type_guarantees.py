@@ -111,7 +111,7 @@ class TypedBorrowingLedger(BorrowingLedger):
                 return Explanation(Reason.GUARANTEE_OF_TYPE_BORROWED, facts)
             return self._refusal_of_type(tenant_id, gpus, gpu_type, books, max(0, available))
         refused = super().refusal(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
-        if refused is None or refused.reason is not Reason.NOTHING_TO_BORROW:
+        if refused is None or refused.reason not in (Reason.NOTHING_TO_BORROW, Reason.NOT_LENT):
             return refused
         used = refused.facts["used"] + sum(n for (tenant, _), n in self._covered.items() if tenant == tenant_id)
         return replace(refused, facts={**refused.facts, "used": used, "guarantee": self.guarantee(tenant_id)})

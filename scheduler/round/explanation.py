@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 
 from scheduler.api.plan import Decision, Explanation, Preempt, Reason, Wait
 from scheduler.api.proposal import Proposal
@@ -12,6 +14,13 @@ from scheduler.placement.state import PlacementTargets, gpus_of
 from scheduler.round.diff import STAYING
 from scheduler.round.state import RoundState
 
+# what others would have to give: true, and no use, for a job that its own tenant leaves too few GPUs
+ABOUT_BORROWING = {
+    Reason.NOTHING_TO_BORROW,
+    Reason.NOT_LENT,
+    Reason.NOTHING_TO_BORROW_OF_TYPE,
+    Reason.NOT_LENT_OF_TYPE,
+}
 ABOUT_SHARING = {Reason.COLOCATION_NOT_WORTH_IT, Reason.NOT_PROFILED}
 
 
@@ -56,6 +65,7 @@ _TAKEN_BACK = {
     Reason.RESERVED_FOR_OWNER,
     Reason.BORROW_LIMIT,
     Reason.NOTHING_TO_BORROW,
+    Reason.NOT_LENT,
     Reason.NOTHING_TO_BORROW_OF_TYPE,
     Reason.BORROW_LIMIT_OF_TYPE,
     Reason.NOT_LENT_OF_TYPE,
@@ -106,10 +116,26 @@ class _Shortages:
     def of(self, job: JobSnapshot, need: int) -> tuple[Explanation, ...]:
         """For so many workers; nothing if only its turn is."""
         refused = self._state.budget.refusal(job, need)
-        if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
-            return (refused,)
         usable = tuple(sorted(t for t in self._total if not job.gpu_types or t in job.gpu_types))
+        if refused is not None and refused.reason is not Reason.TOO_FEW_FREE_GPUS:
+            is_too_large = refused.reason in ABOUT_BORROWING and not self._could_have(job, usable, need)
+            return (self._too_few_gpus(usable, need) if is_too_large else ()) or (refused,)
         return self._too_few_gpus(usable, need) or self._no_place(job, usable, need)
+
+    @cached_property
+    def _held(self) -> Counter[tuple[str, str]]:
+        """GPUs of schedulable nodes that jobs hold, by tenant and type; a shared one counts for the first job's."""
+        type_of = {node.name: node.gpu_type for node in self._state.snapshot.nodes if node.is_schedulable}
+        holder: dict[tuple[str, int], str] = {}
+        for job in self._state.snapshot.jobs:
+            for slot in gpus_of(job.held) if job.held is not None else ():
+                holder.setdefault(slot, job.tenant)
+        return Counter((tenant, type_of[name]) for (name, _), tenant in holder.items() if name in type_of)
+
+    def _could_have(self, job: JobSnapshot, usable: tuple[str, ...], need: int) -> bool:
+        """Whether so many would be there next to what its own tenant holds, if all others left."""
+        held = sum(self._held[job.tenant, t] for t in usable)
+        return held + need <= sum(self._total[t] for t in usable)
 
     def _too_few_gpus(self, usable: tuple[str, ...], need: int) -> tuple[Explanation, ...]:
         total = sum(self._total[t] for t in usable)

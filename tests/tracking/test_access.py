@@ -124,3 +124,24 @@ def test_the_client_itself_reports_what_is_missing(cast: Cast, acting: Callable[
     mlflow = acting(cast.bob, scopes=["read"])
     with pytest.raises(MlflowException, match="scope submit"):
         mlflow.MlflowClient().create_run(str(cast.project_a.pk))
+
+
+def test_who_may_make_no_experiment_learns_what_is_missing(cast: Cast) -> None:
+    def refused(client: APIClient) -> str:
+        answer = client.post(f"{MLFLOW}/experiments/create", {"name": "new"})
+        assert answer.status_code == 404
+        return str(answer.json()["message"])
+
+    everything = ("read", "write", "submit")
+    stranger = User.objects.create(username="stranger")
+    assert "you are a member of none. Have an admin of an organisation invite you" in refused(
+        token_client(stranger, *everything)
+    )
+    said = refused(token_client(cast.victor, *everything))
+    assert "needs the role member in an organisation, and in A yours is viewer" in said
+    assert "ask an admin of A for the role member" in said
+    assert "limited to one project" in refused(token_client(cast.bob, *everything, project=cast.project_a))
+    root = token_client(cast.root, *everything, "admin")
+    assert "Write ORGANISATION/new: administrators of the platform" in refused(root)
+    assert root.post(f"{MLFLOW}/experiments/create", {"name": "A/new"}).status_code == 200
+    assert Project.objects.get(name="new").organisation == cast.a

@@ -4007,10 +4007,17 @@ export interface components {
              *     * `higher_priority` - higher_priority
              *     * `larger_quota` - larger_quota
              *     * `larger_quota_of_type` - larger_quota_of_type
+             *     * `larger_guarantee` - larger_guarantee
+             *     * `larger_borrow_limit` - larger_borrow_limit
              *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
              *     * `larger_quota_of_cpus` - larger_quota_of_cpus
              *     * `larger_quota_of_memory` - larger_quota_of_memory
              *     * `more_running_jobs` - more_running_jobs
+             *     * `larger_user_limit` - larger_user_limit
+             *     * `larger_user_limit_of_type` - larger_user_limit_of_type
+             *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
+             *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
+             *     * `more_user_running_jobs` - more_user_running_jobs
              *     * `pause_job` - pause_job
              */
             kind: components["schemas"]["ActionKindEnum"];
@@ -4087,8 +4094,12 @@ export interface components {
             n_workers?: number;
             /** @description The types that it may use; an empty list: any. */
             gpu_types?: string[];
-            /** @description The quota's new limit of GPUs. */
+            /** @description The quota's or the user's new limit of GPUs. */
             max_gpus?: number;
+            /** @description The quota's new guarantee, in GPUs. */
+            guarantee?: number;
+            /** @description The quota's new limit of borrowing, in GPUs. */
+            borrow_limit?: number;
             /** @description All new limits of single types. */
             gpus_by_type?: {
                 [key: string]: number;
@@ -4097,11 +4108,11 @@ export interface components {
             borrow_limit_by_type?: {
                 [key: string]: number;
             };
-            /** @description The quota's new limit of CPUs. */
+            /** @description The quota's or the user's new limit of CPUs. */
             max_cpus?: number;
-            /** @description The quota's new limit of bytes of memory. */
+            /** @description The new limit of bytes of memory. */
             max_memory_bytes?: number;
-            /** @description The quota's new limit of running jobs. */
+            /** @description The new limit of running jobs. */
             max_running_jobs?: number;
         };
         /**
@@ -4111,14 +4122,21 @@ export interface components {
          *     * `higher_priority` - higher_priority
          *     * `larger_quota` - larger_quota
          *     * `larger_quota_of_type` - larger_quota_of_type
+         *     * `larger_guarantee` - larger_guarantee
+         *     * `larger_borrow_limit` - larger_borrow_limit
          *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
          *     * `larger_quota_of_cpus` - larger_quota_of_cpus
          *     * `larger_quota_of_memory` - larger_quota_of_memory
          *     * `more_running_jobs` - more_running_jobs
+         *     * `larger_user_limit` - larger_user_limit
+         *     * `larger_user_limit_of_type` - larger_user_limit_of_type
+         *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
+         *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
+         *     * `more_user_running_jobs` - more_user_running_jobs
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -4500,6 +4518,7 @@ export interface components {
              *     * `user_running_jobs` - user_running_jobs
              *     * `user_cpus` - user_cpus
              *     * `user_memory` - user_memory
+             *     * `borrow_limit` - borrow_limit
              *     * `borrow_limit_of_type` - borrow_limit_of_type
              *     * `borrowing` - borrowing
              */
@@ -4532,11 +4551,12 @@ export interface components {
          *     * `user_running_jobs` - user_running_jobs
          *     * `user_cpus` - user_cpus
          *     * `user_memory` - user_memory
+         *     * `borrow_limit` - borrow_limit
          *     * `borrow_limit_of_type` - borrow_limit_of_type
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrow_limit_of_type" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrow_limit" | "borrow_limit_of_type" | "borrowing";
         /**
          * @description * `admin` - admin
          *     * `member` - member

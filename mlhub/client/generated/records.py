@@ -40,6 +40,8 @@ class ActionChanges(ApiRecord):
     n_workers: int | None
     gpu_types: list[str] | None
     max_gpus: int | None
+    guarantee: int | None
+    borrow_limit: int | None
     gpus_by_type: dict[str, int] | None
     borrow_limit_by_type: dict[str, int] | None
     max_cpus: int | None

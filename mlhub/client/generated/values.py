@@ -14,10 +14,17 @@ ActionKindEnum = Literal[
     "higher_priority",
     "larger_quota",
     "larger_quota_of_type",
+    "larger_guarantee",
+    "larger_borrow_limit",
     "larger_borrow_limit_of_type",
     "larger_quota_of_cpus",
     "larger_quota_of_memory",
     "more_running_jobs",
+    "larger_user_limit",
+    "larger_user_limit_of_type",
+    "larger_user_limit_of_cpus",
+    "larger_user_limit_of_memory",
+    "more_user_running_jobs",
     "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
@@ -35,6 +42,7 @@ BlockerKindEnum = Literal[
     "user_running_jobs",
     "user_cpus",
     "user_memory",
+    "borrow_limit",
     "borrow_limit_of_type",
     "borrowing",
 ]

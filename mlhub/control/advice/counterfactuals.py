@@ -19,7 +19,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.states import ENDED, JobState
-from mlhub.tenants.actions.limits.quotas import owners_above, raised_by
+from mlhub.tenants.actions.limits.quotas import owners_above, raised_by, raised_within
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.reasons import filled_in
@@ -32,10 +32,17 @@ BY_ADMINISTRATOR = frozenset(
     {
         ActionKind.LARGER_QUOTA,
         ActionKind.LARGER_QUOTA_OF_TYPE,
+        ActionKind.LARGER_GUARANTEE,
+        ActionKind.LARGER_BORROW_LIMIT,
         ActionKind.LARGER_BORROW_LIMIT_OF_TYPE,
         ActionKind.LARGER_QUOTA_OF_CPUS,
         ActionKind.LARGER_QUOTA_OF_MEMORY,
         ActionKind.MORE_RUNNING_JOBS,
+        ActionKind.LARGER_USER_LIMIT,
+        ActionKind.LARGER_USER_LIMIT_OF_TYPE,
+        ActionKind.LARGER_USER_LIMIT_OF_CPUS,
+        ActionKind.LARGER_USER_LIMIT_OF_MEMORY,
+        ActionKind.MORE_USER_RUNNING_JOBS,
     }
 )
 BLOCKERS: Mapping[BlockerKind, str] = {
@@ -53,6 +60,8 @@ BLOCKERS: Mapping[BlockerKind, str] = {
     "workers; it needs {need}.",
     BlockerKind.USER_MEMORY: "Memory that {user} may have in {tenant}, as one person, is enough for {have} more of its "
     "workers; it needs {need}.",
+    BlockerKind.BORROW_LIMIT: "{tenant} may have {have} more of {total} GPUs, {guarantee} guaranteed and the others "
+    "borrowed; it needs {need}.",
     BlockerKind.BORROW_LIMIT_OF_TYPE: "{tenant} may have {have} more of {total} GPUs{types}, {guarantee} guaranteed "
     "and the others borrowed; it needs {need}.",
     BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
@@ -64,11 +73,20 @@ ACTIONS: Mapping[ActionKind, str] = {
     ActionKind.HIGHER_PRIORITY: "Raise its priority to {priority}.",
     ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_TYPE: "Raise the quota of {tenant} to {of_types}; {raised_by} can.",
+    ActionKind.LARGER_GUARANTEE: "Raise the guarantee of {tenant} to {guarantee} GPUs; {raised_by} can.",
+    ActionKind.LARGER_BORROW_LIMIT: "Raise the borrowing limit of {tenant} to {borrow_limit} GPUs; {raised_by} can.",
     ActionKind.LARGER_BORROW_LIMIT_OF_TYPE: "Raise the borrowing limit of {tenant} to {of_types}; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_CPUS: "Raise the quota of {tenant} to {max_cpus:,} CPUs; {raised_by} can.",
     ActionKind.LARGER_QUOTA_OF_MEMORY: "Raise the quota of {tenant} to {memory_gib:,.12g} GiB of memory; {raised_by} "
     "can.",
     ActionKind.MORE_RUNNING_JOBS: "Let {tenant} run {max_running_jobs} jobs at once; {raised_by} can.",
+    ActionKind.LARGER_USER_LIMIT: "Raise the limit of {user} in {tenant} to {max_gpus} GPUs; {raised_by} can.",
+    ActionKind.LARGER_USER_LIMIT_OF_TYPE: "Raise the limit of {user} in {tenant} to {of_types}; {raised_by} can.",
+    ActionKind.LARGER_USER_LIMIT_OF_CPUS: "Raise the limit of {user} in {tenant} to {max_cpus:,} CPUs; "
+    "{raised_by} can.",
+    ActionKind.LARGER_USER_LIMIT_OF_MEMORY: "Raise the limit of {user} in {tenant} to {memory_gib:,.12g} GiB of "
+    "memory; {raised_by} can.",
+    ActionKind.MORE_USER_RUNNING_JOBS: "Let {user} run {max_running_jobs} jobs at once in {tenant}; {raised_by} can.",
     ActionKind.PAUSE_JOB: "Pause {job}.",
 }
 GIB = 1 << 30
@@ -126,7 +144,10 @@ class _Reader:
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
         self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
-        self._raised_by = {str(owner.pk): raised_by(owner) for owner in owners_above(job.project)}
+        owners = owners_above(job.project)
+        self._raised_by = {str(owner.pk): raised_by(owner) for owner in owners}
+        self._raised_within = {str(owner.pk): raised_within(owner) for owner in owners}
+        self._users = {one.user: one.name or one.user for tenant in snapshot.tenants for one in tenant.user_limits}
         names = {one.id: (self._names.get(one.id, ""), self._side(one.id)) for one in snapshot.jobs}
         self._writer = ExplanationWriter(names)
 
@@ -215,7 +236,8 @@ class _Reader:
             "need": need,
             "tenant": tenant,
             "job": self._names.get(action.job, ""),
-            "raised_by": self._raised_by.get(action.tenant, ""),
+            "user": self._users.get(action.user, ""),
+            "raised_by": (self._raised_within if action.user else self._raised_by).get(action.tenant, ""),
             "of_types": " and ".join(f"{n} GPUs of type {gpu_type}" for gpu_type, n in by_type.items()),
             "memory_gib": changes.get("max_memory_bytes", 0) / GIB,
         }

@@ -80,16 +80,18 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
     gpu_types = serializers.ListField(
         required=False, child=serializers.CharField(), help_text="The types that it may use; an empty list: any."
     )
-    max_gpus = serializers.IntegerField(required=False, help_text="The quota's new limit of GPUs.")
+    max_gpus = serializers.IntegerField(required=False, help_text="The quota's or the user's new limit of GPUs.")
+    guarantee = serializers.IntegerField(required=False, help_text="The quota's new guarantee, in GPUs.")
+    borrow_limit = serializers.IntegerField(required=False, help_text="The quota's new limit of borrowing, in GPUs.")
     gpus_by_type = serializers.DictField(
         required=False, child=serializers.IntegerField(), help_text="All new limits of single types."
     )
     borrow_limit_by_type = serializers.DictField(
         required=False, child=serializers.IntegerField(), help_text="All new limits of borrowing single types."
     )
-    max_cpus = serializers.IntegerField(required=False, help_text="The quota's new limit of CPUs.")
-    max_memory_bytes = serializers.IntegerField(required=False, help_text="The quota's new limit of bytes of memory.")
-    max_running_jobs = serializers.IntegerField(required=False, help_text="The quota's new limit of running jobs.")
+    max_cpus = serializers.IntegerField(required=False, help_text="The quota's or the user's new limit of CPUs.")
+    max_memory_bytes = serializers.IntegerField(required=False, help_text="The new limit of bytes of memory.")
+    max_running_jobs = serializers.IntegerField(required=False, help_text="The new limit of running jobs.")
 
 
 class ActionSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from mlhub.core.errors import InvalidInputError, QuotaExceededError
 from mlhub.tenants.actions import gpu_limits_above, type_limits_above
 from mlhub.tenants.actions.limits.quotas import Owner, raised_by
 from mlhub.tenants.models import Project
-from mlhub.wire.words import counted
+from mlhub.wire.words import counted, figure
 
 GIB = 2**30
 
@@ -68,14 +68,14 @@ def _check_nodes(asked: Mapping[str, Any]) -> None:
         most, unit = (max(cpus for cpus, _ in there), "CPUs") if name == "cpus" else (max(m for _, m in there), "GiB")
         if asked[name] > most:
             raise InvalidInputError(
-                f"resources.{name} is {asked[name]:g}, and the largest node has {most:g} {unit}.",
+                f"resources.{name} is {figure(asked[name])}, and the largest node has {figure(most)} {unit}.",
                 field=f"resources.{name}",
-                remedy=f"Give at most {most:g}.",
+                remedy=f"Give at most {figure(most)}.",
             )
     cpus, memory_gib = asked.get("cpus", 0), asked.get("memory_gib", 0)
     if not any(cpus <= has and memory_gib <= gib for has, gib in there):
         raise InvalidInputError(
-            f"No node has both {cpus:g} CPUs and {memory_gib:g} GiB.",
+            f"No node has both {figure(cpus)} CPUs and {figure(memory_gib)} GiB.",
             field="resources.memory_gib",
             remedy="Give less of one of them.",
         )

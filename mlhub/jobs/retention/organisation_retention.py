@@ -94,7 +94,7 @@ def _check_value(kind: str, field: str, value: float | None) -> None:
         raise InvalidInputError(
             f"{field} of {kind} is {value}.",
             field=f"{kind}.{field}",
-            remedy=f"Give days up to {MOST_DAYS:g}; null for none.",
+            remedy=f"Give days up to {MOST_DAYS:,.0f}; null for none.",
         )
 
 

@@ -74,7 +74,9 @@ def check_days(days: Mapping[str, Any], organisation: Organisation) -> None:
             continue
         if not 0 <= value <= MOST_DAYS:
             raise InvalidInputError(
-                f"{kind} is {value}.", field=kind, remedy=f"Give days up to {MOST_DAYS:g}; 0 for good, null as usual."
+                f"{kind} is {value}.",
+                field=kind,
+                remedy=f"Give days up to {MOST_DAYS:,.0f}; 0 for good, null as usual.",
             )
         bounds = (*(rules[kind].bounds if kind in rules else ()), *installation_rule(kind).bounds)
         for bound in bounds:

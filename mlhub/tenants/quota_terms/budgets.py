@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlhub.core.errors import InvalidInputError
+from mlhub.wire.words import hours_text
 
 PERIODS = [(word, word) for word in ("day", "week", "month", "once")]
 ON_EXHAUSTED = [(word, word) for word in ("alert", "stop_new", "stop_all")]
@@ -41,7 +42,7 @@ def _checked(value: Any, number: int) -> dict[str, Any]:
         raise InvalidInputError(f"{field} is {value!r}.", field=field, remedy="Give an object with gpu_hours.")
     hours = value.get("gpu_hours")
     if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 <= hours <= MOST_GPU_HOURS:
-        remedy = f"Give GPU-hours from 0 to {MOST_GPU_HOURS:g}."
+        remedy = f"Give GPU-hours from 0 to {hours_text(MOST_GPU_HOURS)}."
         raise InvalidInputError(f"gpu_hours is {hours!r}.", field=f"{field}.gpu_hours", remedy=remedy)
     found: dict[str, Any] = {"gpu_hours": float(hours), "gpu_type": str(value.get("gpu_type", ""))}
     for name, (words, usual) in _CHOICES.items():

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.tenants.access_control.permissions import require_scope
 from mlhub.tenants.actions import create_project
-from mlhub.tenants.models import ApiToken, Membership, Organisation
+from mlhub.tenants.models import ApiToken, Membership, Organisation, User
 from mlhub.tenants.roles import Role
 from mlhub.tracking.access import Caller
 from mlhub.tracking.api.bodies import text
@@ -82,20 +82,46 @@ def _place_of(caller: Caller, name: str) -> tuple[Organisation, str]:
     mine = Membership.objects.filter(user=caller.user, role__in=roles, organisation__in=seen)
     organisations = list(Organisation.objects.filter(pk__in=mine.values("organisation")).order_by("name"))
     first, slash, last = name.partition("/")
-    for organisation in organisations:
+    # an administrator of the platform makes projects in any organisation, and is often a member of none
+    for organisation in seen.filter(name=first) if caller.user.is_staff else organisations:
         if slash and organisation.name == first:
             return organisation, last
     if len(organisations) == 1:
         return organisations[0], name
     if not organisations:
-        raise NotFoundError(
-            f"There is no experiment {name[:200]}, and you may make none with this token.",
-            remedy="Name a project that you see, or use a token without a limit to one project.",
-        )
+        raise _no_place_for(caller.user, name)
     raise InvalidInputError(
         f"You belong to several organisations: it is not said of which {name[:200]} is to be.",
         field="name",
         remedy=f"Write {organisations[0].name}/{name[:100]}.",
+    )
+
+
+def _no_place_for(user: User, name: str) -> NotFoundError:
+    """What is missing for a new project: a token without a limit, an organisation, or a role in it."""
+    missing = f"There is no experiment {name[:200]} that you may see, and you may make none"
+    token = user.acting_token
+    if token is not None and token.project_id is not None:
+        return NotFoundError(
+            f"{missing} with this token, which is limited to one project.",
+            remedy="Name a project that you see, or use a token without a limit to one project.",
+        )
+    if user.is_staff:
+        return NotFoundError(
+            f"{missing} by this name: you are a member of no organisation that it could be of.",
+            remedy=f"Write ORGANISATION/{name.rpartition('/')[2][:100]}: administrators of the platform make projects "
+            "in every organisation.",
+        )
+    role = Membership.objects.filter(user=user).select_related("organisation").order_by("organisation__name").first()
+    if role is None:
+        return NotFoundError(
+            f"{missing}: an experiment is a project of an organisation, and you are a member of none.",
+            remedy="Have an admin of an organisation invite you; `mlhub invitation ls` shows invitations to you.",
+        )
+    return NotFoundError(
+        f"{missing}: that needs the role member in an organisation, and in {role.organisation.name} yours is "
+        f"{role.role}.",
+        remedy=f"Name a project that you see, or ask an admin of {role.organisation.name} for the role member.",
     )
 
 

@@ -65,7 +65,7 @@ def test_a_job_waits_for_the_next_day_when_the_hours_of_its_team_are_used_up(wor
     assert state(first) == "running"
     assert state(second) == "queued"
     assert second.reason == "budget_exhausted"
-    assert second.explanations[0]["sentence"].startswith("Budget exhausted: perception has used 4.0 of its 4 GPU-hours")
+    assert second.explanations[0]["sentence"].startswith("Budget exhausted: perception has used 4 of its 4 GPU-hours")
     assert second.predicted_start_at == datetime(2026, 1, 2, tzinfo=UTC)
     why = world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{second.id}/why").json()
     assert why["explanations"][0]["reason"] == "budget_exhausted"

@@ -157,7 +157,7 @@ def test_a_budget_counts_all_below_it_live_and_from_the_ledger(world: World, tea
     second = world.job(name="second", max_workers=1)
     world.round(after_s=2 * 3600 + 1)
     assert (state(first), state(second)) == ("running", "queued")
-    assert why(second).startswith("Budget exhausted: top has used 4.0 of its 4 GPU-hours")
+    assert why(second).startswith("Budget exhausted: top has used 4 of its 4 GPU-hours")
     assert [used(team, world) for team in teams.values()] == pytest.approx([4.0] * 3, abs=0.01)
     world.backend.finish(str(live_attempt(first).id))
     world.round()

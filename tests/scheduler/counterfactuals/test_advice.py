@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.advice import cases_of
 from scheduler import Launch, Plan, Wait, decide, policy_named
-from scheduler.api.snapshot import Phase, Reclaim
+from scheduler.api.snapshot import Phase, Reclaim, TenantSnapshot
+from scheduler.api.user_limits import UserLimit
 from scheduler.counterfactuals import ActionKind, BlockerKind, Counsel, advise, applied, blockers_of
 from tests.scheduler.cases import GIB, Case, cluster, job
 from tests.scheduler.test_properties import cases, policies, quick, rounds
@@ -160,6 +161,57 @@ def test_a_larger_limit_of_cpus_memory_or_a_type_is_advised_as_large_as_is_neede
     if not kind.endswith("_of_type"):  # a little less would not do
         tight = cluster(gpus=8).quota("alice", **less).running(job("a", gpus=4, length_s=LONG_S, **takes))
         assert isinstance(tight.waiting(waiting).decide("fifo").of("b"), Wait)
+
+
+@pytest.mark.parametrize(
+    ("limit", "kind", "advised"),
+    [
+        ({"max_gpus": 4}, "larger_user_limit", {"max_gpus": 6}),
+        ({"gpus_by_type": (("v100", 4),)}, "larger_user_limit_of_type", {"gpus_by_type": (("v100", 6),)}),
+        ({"max_running_jobs": 1}, "more_user_running_jobs", {"max_running_jobs": 2}),
+        ({"max_cpus": 5}, "larger_user_limit_of_cpus", {"max_cpus": 6}),
+        ({"max_memory_bytes": 5 * GIB}, "larger_user_limit_of_memory", {"max_memory_bytes": 6 * GIB}),
+    ],
+    ids=["GPUs", "a type", "running jobs", "CPUs", "memory"],
+)
+def test_a_larger_limit_of_the_user_is_advised_as_large_as_is_needed(
+    limit: dict[str, Any], kind: str, advised: dict[str, Any]
+) -> None:
+    takes = {"cpus_per_worker": 1.0, "memory_per_worker_bytes": GIB, "gpu_types": ("v100",), "user": "u1"}
+    limits = (UserLimit("u1", "ann", **limit), UserLimit("u2", "ben", max_gpus=1))
+    case = cluster(gpus=8).quota("alice", user_limits=limits).running(job("a", gpus=4, length_s=LONG_S, **takes))
+    case = case.waiting(job("b", gpus=2, **takes))
+    found = counsel(case, "b")
+    assert by_kind(found)[kind] == advised
+    (action,) = [advice.action for advice in found.advice if advice.action.kind == kind]
+    assert (action.tenant, action.user) == ("alice", "u1")
+    (changed,) = [tenant for tenant in applied(action, case.snapshot).tenants if tenant.id == "alice"]
+    assert changed.user_limits[1] == limits[1]
+
+
+def test_a_larger_borrowing_limit_is_advised_as_large_as_is_needed() -> None:
+    case = cluster(gpus=8).quota("alice", guarantee=2, borrow_limit=2).running(job("a", gpus=4, length_s=LONG_S))
+    found = counsel(case.waiting(job("b", gpus=3)), "b")
+    (limit,) = [blocker for blocker in found.blockers if blocker.kind is BlockerKind.BORROW_LIMIT]
+    assert (limit.need, limit.have, limit.total, limit.guarantee) == (3, 0, 4, 2)
+    assert by_kind(found)["larger_borrow_limit"] == {"borrow_limit": 5}
+
+
+def test_a_larger_guarantee_is_advised_where_what_is_guaranteed_above_has_room_for_it() -> None:
+    def advised(org: int) -> dict[str, dict[str, object]]:
+        case = cluster(gpus=8).running(
+            job("a", gpus=2, length_s=LONG_S), job("b", gpus=3, tenant="bob", length_s=LONG_S),
+            job("c", gpus=3, tenant="bob", length_s=LONG_S),
+        ).waiting(job("w", gpus=2))  # fmt: skip
+        tenants = (
+            TenantSnapshot("org", guarantee=org),
+            TenantSnapshot("alice", parent="org"),
+            TenantSnapshot("bob", parent="org"),
+        )
+        return by_kind(counsel(replace(case, tenants=tenants), "w"))
+
+    assert advised(4)["larger_guarantee"] == {"guarantee": 4}
+    assert "larger_guarantee" not in advised(3)
 
 
 def test_a_limit_of_memory_below_what_is_used_is_advised_with_room_for_both() -> None:

@@ -112,8 +112,9 @@ def test_a_refusal_says_whose_limit_and_by_how_much() -> None:
     refused = borrowing.refusal("a", gpus=2)
     assert refused is not None
     assert refused.sentence == (
-        "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now. "
-        "An admin of cohort can raise the guarantee."
+        "Insufficient quota: a uses 9 GPUs and is guaranteed 9; the job needs 2 more, and 1 can be borrowed now: "
+        "lending limits keep 11 GPUs idle for those to whom they are guaranteed. An admin of cohort can change "
+        "these."
     )
 
 

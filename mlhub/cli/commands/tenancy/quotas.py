@@ -52,7 +52,7 @@ def show(context: typer.Context) -> None:
     columns = {
         "ORGANISATION": lambda row: row["organisation"],
         "GPUS": lambda row: _of(row["used"]["gpus"], _with_boosts(row["max_gpus"], row["boosted_gpus"])),
-        "CPUS": lambda row: _of(f"{row['used']['cpus']:g}", row["max_cpus"]),
+        "CPUS": lambda row: _of(f"{row['used']['cpus']:,.12g}", row["max_cpus"]),
         "MEMORY": lambda row: _bytes_of(row["used"]["memory_bytes"], row["max_memory_bytes"]),
         "GUARANTEE": lambda row: row["guaranteed"],
         "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
@@ -73,7 +73,7 @@ def show_tree(context: typer.Context) -> None:
         "GPUS": lambda row: _of(row["used"], _with_boosts(row["max_gpus"], _boosted(row))),
         "BY TYPE": _by_type,
         "GUARANTEED BY TYPE": _guarantees_by_type,
-        "CPUS": lambda row: _of(f"{row['used_cpus']:g}", row["max_cpus"]),
+        "CPUS": lambda row: _of(f"{row['used_cpus']:,.12g}", row["max_cpus"]),
         "MEMORY": lambda row: _bytes_of(row["used_memory_bytes"], row["max_memory_bytes"]),
         "GUARANTEE": lambda row: row["guaranteed"],
         "RUNNING JOBS": lambda row: _of(row["running_jobs"], row["max_running_jobs"]),

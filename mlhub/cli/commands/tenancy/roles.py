@@ -99,7 +99,7 @@ def _address(session: Session, name: str, kinds: tuple[str, ...] = ("team", "pro
     if found:
         raise several_places(name, found)
     raise CommandError(
-        f"There is no {' or '.join(kinds)} {name} that you may see.",
+        f"There is no {', '.join(kinds[:-1])} or {kinds[-1]} {name} that you may see.",
         remedy="`mlhub project ls` lists projects.",
         code=CommandStatus.REFUSED,
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.budgets import budgets_in_words, changed_budgets
+from mlhub.cli.commands.tenancy.budgets import ON_EXHAUSTED, PERIODS, WRITTEN, budgets_in_words, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -56,7 +56,18 @@ def set_limits(
     ] = None,
     gpu_hours: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER|none", help="GPU-hours of all types a month, after which no job starts."),
+        typer.Option(
+            metavar="NUMBER|none",
+            help="GPU-hours of all types a month, after which no job starts: short for --budget month=NUMBER,stop_new.",
+        ),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=f"{WRITTEN}|none",
+            help=f"GPU-hours of a {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, of all types or of one, and what happens "
+            f"when they are used up: {', '.join(ON_EXHAUSTED)}; once for each budget.",
+        ),
     ] = None,
 ) -> None:
     """Change limits of one person or of everyone; what is left out stays as it is, none lifts a limit."""
@@ -67,13 +78,13 @@ def set_limits(
     counts |= {"max_storage_bytes": (storage_gib, GIB), "max_cpus": (cpus, 1), "max_memory_bytes": (memory_gib, GIB)}
     body: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     username = None if person == EVERYONE else person
-    if gpus_of or gpu_hours is not None:
+    budgets = [*_of_month(gpu_hours), *(budget or ())]
+    if gpus_of or budgets:
         present = _present(session.api.get(address)["limits"], username)
         if gpus_of:
             body["gpus_by_type"] = _types(present.get("gpus_by_type", {}), gpus_of)
-        if gpu_hours is not None:
-            of_month = gpu_hours if gpu_hours == "none" else f"{gpu_hours},stop_new"
-            body["budgets"] = changed_budgets(present.get("budgets", []), [f"month={of_month}"])
+        if budgets:
+            body["budgets"] = changed_budgets(present.get("budgets", []), budgets)
     if not body:
         raise CommandError("Nothing to change.", remedy="Give at least one limit; see --help.")
     made = session.api.patch(address, username=username, **body)
@@ -100,6 +111,12 @@ def remove_limits(context: typer.Context, name: OwnerName, person: PersonName, y
     require_yes(f"Remove the limits of {person} in {owner['name']}?", yes=yes)
     session.api.delete(f"/user-quotas/{found['id']}?version={found['version']}")
     session.output.note(f"The limits of {person} in {owner['name']} are removed.")
+
+
+def _of_month(gpu_hours: str | None) -> list[str]:
+    if gpu_hours is None:
+        return []
+    return [f"month={gpu_hours}" if gpu_hours == "none" else f"month={gpu_hours},stop_new"]
 
 
 def _present(limits: list[dict[str, Any]], username: str | None) -> dict[str, Any]:

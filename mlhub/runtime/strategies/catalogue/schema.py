@@ -172,10 +172,10 @@ def _value(key: str, value: Any, parameter: Parameter) -> Any:
     low, high = parameter.minimum, parameter.maximum
     if low is not None and (not value >= low or (parameter.above_minimum and value == low)):
         raise _bad(
-            name, f"{key} is {value}.", f"Give {'more than' if parameter.above_minimum else 'at least'} {low:g}."
+            name, f"{key} is {value}.", f"Give {'more than' if parameter.above_minimum else 'at least'} {low:.12g}."
         )
     if high is not None and not value <= high:
-        raise _bad(name, f"{key} is {value}.", f"Give at most {high:g}.")
+        raise _bad(name, f"{key} is {value}.", f"Give at most {high:.12g}.")
     return value
 
 

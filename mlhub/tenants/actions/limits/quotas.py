@@ -148,6 +148,13 @@ def raised_by(owner: Owner) -> str:
     return f"an admin of {place.name}" + (f" or of {owner.organisation.name}" if isinstance(place, Team) else "")
 
 
+def raised_within(owner: Owner) -> str:
+    """Who can raise limits of single users in the owner, as a remedy names them."""
+    return f"an admin of {owner.name}" + (
+        "" if isinstance(owner, Organisation) else f" or of {owner.organisation.name}"
+    )
+
+
 def checked_types(value: Any, *, field: str = "gpus_by_type") -> dict[str, int]:
     """Returns numbers of GPUs by type. Raises InvalidInputError for what is none, which names the field."""
     if not isinstance(value, Mapping) or len(value) > MOST_TYPES:

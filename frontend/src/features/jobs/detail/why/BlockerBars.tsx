@@ -15,6 +15,7 @@ const LABELS: Record<Blocker["kind"], string> = {
   quota_running_jobs: t`Running jobs of the quota`,
   quota_cpus: t`Workers within the quota's CPUs`,
   quota_memory: t`Workers within the quota's memory`,
+  borrow_limit: t`GPUs, borrowed ones included`,
   borrow_limit_of_type: t`GPUs of the type, borrowed ones included`,
   borrowing: t`GPUs that may be borrowed`,
   user_gpus: t`Limits of users`,
@@ -24,7 +25,7 @@ const LABELS: Record<Blocker["kind"], string> = {
 };
 
 /** What a larger quota gives. */
-const REQUESTABLE = new Set<Blocker["kind"]>(["quota_gpus", "borrow_limit_of_type", "borrowing"]);
+const REQUESTABLE = new Set<Blocker["kind"]>(["quota_gpus", "borrow_limit", "borrow_limit_of_type", "borrowing"]);
 
 export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
   if (blockers.length === 0) return null;
