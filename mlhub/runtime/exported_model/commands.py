@@ -21,7 +21,10 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
     """Prints a list with a prediction for each row. Returns the exit status: 1 for inputs that cannot be used."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Predict with an exported model.")
     parser.add_argument(
-        "files", nargs="+", type=Path, help="CSV, JSON (a row or a list of rows), JSON lines, images, audio, or texts"
+        "files",
+        nargs="+",
+        type=Path,
+        help="CSV, JSON (a row or a list of rows), JSON lines, Parquet, images, audio, or texts",
     )
     parser.add_argument("--output", type=Path, help="the file to write, instead of printing")
     asked = parser.parse_args(argv)
