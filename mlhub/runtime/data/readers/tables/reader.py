@@ -194,9 +194,8 @@ def _csv_options(as_words: Collection[str], *, encoding: str, delimiter: str, **
 
 
 def _as_words(schema: Mapping[str, Any]) -> Collection[str]:
-    """Columns whose numbers have a format, which are read as they are written."""
-    found: Collection[str] = schema.get("number_formats", {}).keys()
-    return found
+    """Columns of codes, and those whose numbers have a format, which are read as they are written."""
+    return {*schema.get("codes", ()), *schema.get("number_formats", {})}
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
