@@ -54,9 +54,14 @@ def test_it_has_the_same_outputs_in_half_precision_and_no_state_but_weights() ->
 )
 def test_what_it_cannot_compute_names_its_field(values: dict[str, object], field: str) -> None:
     facts = {name: value for name, value in values.items() if name in FACTS}
-    with pytest.raises(BadInputError) as refused:
+    given = {name: value for name, value in values.items() if name not in FACTS}
+
+    def build() -> None:
         contract = load_contract(ModelSpec(kind="builtin", entry="audio_cnn"), None, code=Path(), facts=facts)
-        contract.build_model(contract.settings({n: v for n, v in values.items() if n not in facts}, facts))
+        contract.build_model(contract.settings(given, facts))
+
+    with pytest.raises(BadInputError) as refused:
+        build()
     assert refused.value.field == field
 
 
