@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -60,12 +60,17 @@ def check_examples(name: str, facts: Mapping[str, Any]) -> None:
         return
     shape = f" of the shape {tuple(facts['input_shape'])}" if found is ExampleKind.NUMBERS else ""
     raise BadInputError(
-        f"{name} is trained on {' or '.join(TAKEN[name])}; the examples of this dataset are {found}{shape}.",
+        f"{name} is trained on {_listed(TAKEN[name])}; the examples of this dataset are {found}{shape}.",
         field="model",
-        remedy=f"Use {' or '.join(fitting_models(found))}, or bring code of your own.",
+        remedy=f"Use {_listed(fitting_models(found))}, or bring code of your own.",
     )
 
 
 def fitting_models(kind: ExampleKind) -> list[str]:
     """The built-in models that can be trained on such examples, the one that is made for them first."""
     return sorted((name for name in BUILTINS if kind in TAKEN[name]), key=lambda name: len(TAKEN[name]))
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Such as "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
