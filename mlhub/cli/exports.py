@@ -83,4 +83,6 @@ def rows_of(file: Path) -> list[Any]:
         raise CommandError(
             f"{file.name} is of no known kind.", remedy="Give .csv, .json, .jsonl, .parquet, .txt, an image, or audio."
         )
+    if not rows:
+        raise CommandError(f"{file.name} has no rows.", remedy="Give at least one.")
     return rows

@@ -52,7 +52,10 @@ def _csv(path: Path) -> list[Any]:
 
 
 def _json(path: Path) -> list[Any]:
-    found = json.loads(_text(path))
+    text = _text(path)
+    if not text.strip():
+        return []
+    found = json.loads(text)
     return found if isinstance(found, list) else [found]
 
 
@@ -75,7 +78,7 @@ def _parquet(path: Path) -> list[Any]:
     try:
         from pyarrow import ArrowException, parquet  # only files of this kind need it
     except ImportError as error:
-        raise ValueError("Parquet needs the package pyarrow: install it, or save the rows as CSV") from error
+        raise ValueError("Parquet needs the package pyarrow, which is not installed") from error
     try:
         rows = parquet.read_table(path).to_pylist()
     except ArrowException as error:

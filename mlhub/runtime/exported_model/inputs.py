@@ -124,7 +124,9 @@ def read_rows(path: Path) -> list[Any]:
             remedy="Save it as UTF-8.",
         ) from error
     except ValueError as error:
-        raise UnusableRowError(f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it.") from error
+        raise UnusableRowError(
+            f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it, or save the rows as CSV."
+        ) from error
     if rows is None:
         raise UnusableRowError(
             f"{path.name} has a suffix that is not known.",

@@ -157,5 +157,5 @@ def test_a_file_that_holds_no_rows_is_refused_with_what_is_wrong_with_it(tmp_pat
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "rows.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UnusableRowError, match="install it, or save the rows as CSV"):
+    with pytest.raises(UnusableRowError, match="the package pyarrow, which is not installed"):
         read_rows(tmp_path / "rows.parquet")
