@@ -177,7 +177,8 @@ def test_an_export_names_what_is_wrong_with_each_kind_of_file_and_where(cast, tm
         flowers: {
             "good.csv": good, "missing.csv": "length\n1\n", "header.csv": header + "\n", "empty.csv": "",
             "empty.json": " ", "empty.jsonl": "\n", "type.csv": good + "row 0,1,red,true,a\n",
-            "short.csv": good + "1\n", "cut.json": "[1,", "number.json": "5", "unknown.csv": f"{header}\n1,2,mauve,true,a\n",
+            "short.csv": good + "1\n", "cut.json": "[1,", "number.json": "5",
+            "unknown.csv": f"{header}\n1,2,mauve,true,a\n",
         },
         opinions: {"empty.txt": "", "no.jsonl": '{"text": "fine"}\n{"body": "fine"}\n', "number.json": '{"text": 5}'},
         sounds: {"cut.wav": clip[:30], "words.wav": "no clip"},
@@ -200,7 +201,7 @@ def test_an_export_names_what_is_wrong_with_each_kind_of_file_and_where(cast, tm
         (flowers, ["cut.json"], "cut.json cannot be read: Expecting value"),
         (flowers, ["number.json"], "number.json is no object."),
         (opinions, ["empty.txt"], "empty.txt has no text."),
-        (opinions, ["no.jsonl"], "Row 0 of no.jsonl has no text."),
+        (opinions, ["no.jsonl"], "Row 1 of no.jsonl has no text."),
         (opinions, ["number.json"], "number.json has no text."),
         (sounds, ["cut.wav"], "cut.wav cannot be read as audio: it ends too early."),
         (sounds, ["words.wav"], "words.wav cannot be read as audio: "),
