@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import json
 import signal
 import subprocess
 import sys
@@ -17,13 +15,11 @@ from typing import Any
 
 from mlhub.cli.failures import CommandError
 from mlhub.cli.session import Session
-from mlhub.wire.delimiters import delimiter_of
 from mlhub.wire.formats import AUDIO_SUFFIXES
-from mlhub.wire.text_encodings import encoding_of
+from mlhub.wire.row_files import rows_in
 
 EXPORT = "model.zip"
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
-JSON_LINES = (".jsonl", ".ndjson")
 
 
 def fetch(session: Session, path: str, into: Path) -> Path:
@@ -80,34 +76,13 @@ def rows_of(file: Path) -> list[Any]:
             return [{"image": base64.b64encode(file.read_bytes()).decode()}]
         if suffix in AUDIO_SUFFIXES:
             return [{"audio": base64.b64encode(file.read_bytes()).decode()}]
-        text = file.read_text(encoding=encoding_of(file) if suffix == ".csv" else "utf-8-sig")
-        if suffix == ".csv":
-            lines = text.splitlines(keepends=True)
-            return list(csv.DictReader(lines, delimiter=delimiter_of(lines[0] if lines else "")))
-        if suffix == ".json":
-            found = json.loads(text)
-            return found if isinstance(found, list) else [found]
-        if suffix in JSON_LINES:
-            return _with_all_fields(
-                [_row_of(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-            )
+        rows = rows_in(file)
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
-    if suffix in (".txt", ".text"):
-        return [{"text": text}]
-    raise CommandError(
-        f"{file.name} is of no known kind.", remedy="Give .csv, .json, .jsonl, .txt, an image, or audio."
-    )
-
-
-def _with_all_fields(rows: list[Any]) -> list[Any]:
-    """In JSON lines a row may leave out what others have: it is missing there, as it was in training."""
-    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-    return [{name: row.get(name) for name in names} if isinstance(row, dict) else row for row in rows]
-
-
-def _row_of(line: str, number: int) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"line {number} is no JSON: {error}") from error
+    if rows is None:
+        raise CommandError(
+            f"{file.name} is of no known kind.", remedy="Give .csv, .json, .jsonl, .parquet, .txt, an image, or audio."
+        )
+    if not rows:
+        raise CommandError(f"{file.name} has no rows.", remedy="Give at least one.")
+    return rows

@@ -19,7 +19,7 @@ SETTINGS = (
     "secrets", "features", "output", "examples",
 )  # fmt: skip
 REFERENCES = ("project", "dataset", "dataset_version", "model", "model_version", "model_of")
-BROUGHT = ("data", "format", "code", "entry", "target")
+BROUGHT = ("data", "format", "code", "entry", "requirements", "target")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class JobFile:
 
     data: a file or folder to upload as the dataset; format: its format, else by what it is; target: the column of a
     table to predict. code: a Python file or a folder to upload as the model, which `model` then names; entry: its
-    script or module.
+    script or module; requirements: a file of packages that takes the place of those that the code declares.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class JobFile:
     format: str = ""
     code: Path | None = None
     entry: str = ""
+    requirements: Path | None = None
     target: str = ""
 
     def over(self, other: JobFile) -> JobFile:
@@ -48,6 +49,7 @@ class JobFile:
             format=self.format or other.format,
             code=self.code or other.code,
             entry=self.entry or other.entry,
+            requirements=self.requirements or other.requirements,
             target=self.target or other.target,
         )
 
@@ -75,7 +77,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
                 f"{where}: a job has no field `{name}`.",
                 remedy=f"Did you mean `{near[0]}`?" if near else f"Fields are {', '.join(known)}.",
             )
-    for name in ("entry", "target", "format", *REFERENCES, "data", "code"):
+    for name in ("entry", "target", "format", *REFERENCES, "data", "code", "requirements"):
         if name in content and not isinstance(content[name], str):
             raise CommandError(f"{where}: `{name}` must be text.")
     _check_environment(content, where=where)
@@ -86,6 +88,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
         format=content.get("format", ""),
         code=folder / content["code"] if "code" in content else None,
         entry=content.get("entry", ""),
+        requirements=folder / content["requirements"] if "requirements" in content else None,
         target=content.get("target", ""),
     )
 

@@ -21,6 +21,7 @@ PYTHON = {".py", ".txt", ".toml", ".lock", ".yaml", ".yml", ".json", ".jsonl"}  
 MAX_SCRIPT_FOLDER_BYTES = 4 * 2**20
 SHARD = ".tar"  # pods read single samples of it where it lies
 USUAL_NAMES = {"train", "main", "model", "run", "app", "script"}  # of files: they tell no project from another
+DECLARING = ("uv.lock", "requirements.txt")  # files by which code declares packages, but for pyproject.toml
 PIECE = 2**20
 
 
@@ -81,8 +82,10 @@ def zipped(files: list[tuple[Path, str]], filename: str) -> Iterator[Packed]:
         yield Packed(target, filename, _sha256(target))
 
 
-def code(path: Path, entry: str) -> Code:
+def code(path: Path, entry: str, requirements: Path | None = None) -> Code:
     """A folder, or a Python file with the small text files of its folder. Raises CommandError.
+
+    requirements: a file of packages that takes the place of those that the code declares.
 
     A module with a function build_model is a package; any other is a script. Its name is that of the folder, or of a
     file whose name is not such as train.py, which every project has.
@@ -103,7 +106,18 @@ def code(path: Path, entry: str) -> Code:
     kind = "package" if _has_build_model(script) else "script"
     module = first.removesuffix(".py").replace("/", ".")
     name, file_name = _names(path)
+    if requirements is not None:
+        files = _with_requirements(files, requirements, near=first.rpartition("/")[0] if kind == "script" else "")
     return Code(files, kind, module if kind == "package" else first, name, file_name, left_out)
+
+
+def _with_requirements(files: list[tuple[Path, str]], given: Path, *, near: str) -> list[tuple[Path, str]]:
+    """The files with the given one where requirements are looked for first, and without those it stands for."""
+    if not given.is_file():
+        raise CommandError(f"There is no file {given}.", remedy="Name a requirements.txt with --requirements.")
+    folder = f"{near}/" if near else ""
+    replaced = {f"{folder}{name}" for name in DECLARING}
+    return [*(item for item in files if item[1] not in replaced), (given, f"{folder}requirements.txt")]
 
 
 def _names(path: Path) -> tuple[str, str]:

@@ -97,11 +97,13 @@ def _sent_in_pieces(session: Session, file: Packed, raw: BinaryIO, progress: Pro
 
 
 def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
-    """Waits until a version is fetched and inspected. Raises CommandError when it is refused, or needs a choice of
-    columns."""
+    """Waits until a version is fetched and inspected, with its packages built. Raises CommandError when it is refused,
+    or needs a choice of columns."""
+    progress = InspectionProgress(session)
     with session.output.notes.status("The platform inspects it ...") as status:
         while True:
             version: dict[str, Any] = session.api.get(_version_path(collection, pk))
+            progress.show(version)
             if version["state"] not in ("fetching", "inspecting"):
                 break
             status.update(_under_way(version))
@@ -118,9 +120,57 @@ def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
     raise CommandError(error["message"], remedy=remedy, code=CommandStatus.REFUSED)
 
 
+class InspectionProgress:
+    """Lines about a version that is not ready yet: in a pipe what is done; everywhere the log of its packages' build.
+
+    A terminal has a line that changes for the first.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._phase = self._log = self._state = ""  # _state: of the environment
+
+    def show(self, version: dict[str, Any]) -> None:
+        environment = version.get("environment")
+        if self._state == "building" and environment is not None:
+            self._show_log(environment)  # before what follows the build
+        phase, before = _phase(version), self._phase
+        self._phase = phase
+        if phase and phase != before and not self._session.output.notes.is_terminal:
+            self._session.output.note(phase)
+        if environment is None or environment["state"] == self._state:
+            return
+        if environment["state"] == "building":
+            self._show_log(environment)
+        elif environment["state"] == "ready":
+            stored = f" ({size(environment['size_bytes'])})" if environment["size_bytes"] else ""
+            self._session.output.note(f"The packages of {environment['origin']} are built{stored}.")
+        self._state = environment["state"]
+
+    def _show_log(self, environment: dict[str, Any]) -> None:
+        """Its new lines; of a build that goes on the last one may not be whole yet. A build may begin anew."""
+        log = self._session.api.get(f"/environments/{environment['id']}/log")["log"]
+        if not log.startswith(self._log):
+            self._log = ""
+        whole = log[: log.rfind("\n") + 1] if environment["state"] == "building" else log
+        for line in whole[len(self._log) :].splitlines():
+            self._session.output.note(f"  {line.rstrip()}")
+        self._log = whole or self._log
+
+
+def _phase(version: dict[str, Any]) -> str:
+    """What the platform does with a version; "" when it is done."""
+    environment = version.get("environment")
+    if version["state"] == "inspecting" and environment is not None and environment["state"] == "building":
+        return f"The platform builds the packages of {environment['origin']} ..."
+    return {"inspecting": "The platform inspects it ...", "fetching": "The platform fetches it ..."}.get(
+        version["state"], ""
+    )
+
+
 def _under_way(version: dict[str, Any]) -> str:
-    if version["state"] == "inspecting":
-        return "The platform inspects it ..."
+    if version["state"] != "fetching":
+        return _phase(version)
     progress = version["source"]["progress"] or {}
     total = progress.get("total_bytes")
     of = f" of {size(total)}" if total is not None else ""

@@ -20,7 +20,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-VERSION = 2  # of the form of layers: a change builds every environment anew
+VERSION = 3  # of the form of layers, and of what a build checks: a change builds every environment anew
 ROOTS = (
     "torch", "numpy", "cryptography", "h5py", "pillow", "protobuf", "pyarrow", "pyseccomp", "safetensors",
     "soundfile", "tensorboard", "typing-extensions", "packaging",

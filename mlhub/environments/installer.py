@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs uv to install packages into a folder, within limits of time, memory and size.
+"""Runs uv to install packages into a folder, within limits of time, memory and size: first to resolve them, then to
+download what is compiled against torch, which may not fit, and then the rest.
 
 Only wheels are installed, so no code of a package runs: what uv does is to resolve, download and unpack. The index is
 the platform's: requirements that name addresses or options were refused before (runtime/environments/requirements.py).
@@ -23,7 +24,7 @@ import uv
 
 from mlhub.environments import base
 from mlhub.environments.failures import failure_in, too_large, too_slow
-from mlhub.environments.torch_builds import wrong_build
+from mlhub.environments.torch_builds import COMPILED_AGAINST_TORCH, wrong_build, wrong_version
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
 from mlhub.wire.priority import apply_to_session
 
@@ -31,6 +32,7 @@ POLL_S = 0.2
 LOG_EVERY_S = 1.0
 MAX_LOG_CHARACTERS = 256 * 1024
 MEMORY_BYTES = 8 * 2**30  # of address space
+RESOLVED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)  # as uv lists what it installs
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 PASSED_ON = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -75,36 +77,95 @@ def install(
     seeded = base.seed(target)
     (folder / "requirements.txt").write_text("\n".join(requirements) + "\n")
     (folder / "constraints.txt").write_text("\n".join(base.constraints_for(requirements)) + "\n")
-    log = folder / "log.txt"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            _command(folder, target, source),
-            cwd=folder,
-            env=_environment(os.environ, folder, cache),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=lambda: _limit(limits),
-        )
-        apply_to_session(process.pid)
-        try:
-            _watch(process, target, log, limits, on_log)
-        finally:
-            _end(process)
-    text = log_text(log)
-    on_log(text)
-    if process.returncode != 0:
-        raise failure_in(text, exit_code=process.returncode)
+    build = _Build(folder, target, source, limits, cache, on_log, until=time.monotonic() + limits.timeout_s)
+    asked = ("--requirements", str(folder / "requirements.txt"), "--constraints", str(folder / "constraints.txt"))
+    resolved = resolved_in(build.run("--dry-run", *asked))
+    _check_torch_builds(build, resolved)
+    build.run(*asked)
     _remove_seeds(target, seeded)
     if (error := wrong_build(target)) is not None:
         raise error
     return target
 
 
-def log_text(log: Path) -> str:
-    """The log as it is stored: its end, printable, without credentials of the index."""
-    text = log.read_bytes()[-4 * MAX_LOG_CHARACTERS :].decode(errors="replace").replace("\x00", "�")
+def resolved_in(log: str) -> dict[str, str]:
+    """Versions by name, of the packages that a log of uv says are installed, or would be."""
+    return dict(RESOLVED.findall(log))
+
+
+def _check_torch_builds(build: _Build, resolved: Mapping[str, str]) -> None:
+    """Installs what is compiled against torch before all else, which may be gigabytes: it must fit the platform's.
+
+    Raises BuildError, before anything is downloaded where the version itself says its build.
+    """
+    compiled = {name: resolved[name] for name in COMPILED_AGAINST_TORCH if name in resolved}
+    if not compiled or "torch" in resolved:
+        return
+    if (error := wrong_version(compiled)) is not None:
+        raise error
+    build.run("--no-deps", *(f"{name}=={version}" for name, version in compiled.items()))
+    if (error := wrong_build(build.target)) is not None:
+        raise error
+
+
+@dataclass(frozen=True)
+class _Build:
+    """One environment's folder, in which uv runs several times. until: the end of all runs, of the monotonic clock."""
+
+    folder: Path
+    target: Path
+    source: PackageSource
+    limits: BuildLimits
+    cache: Path
+    on_log: Callable[[str], None]
+    until: float
+
+    def run(self, *words: str) -> str:
+        """Runs `uv pip install` with these words, and returns what it printed. Raises BuildError, OSError."""
+        log = self.folder / "log.txt"
+        start = log.stat().st_size if log.exists() else 0
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                _command(self.target, self.source, words),
+                cwd=self.folder,
+                env=_environment(os.environ, self.folder, self.cache),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=lambda: _limit(self.limits),
+            )
+            apply_to_session(process.pid)
+            try:
+                self._watch(process, log)
+            finally:
+                _end(process)
+        self.on_log(log_text(log))
+        printed = log_text(log, start=start)
+        if process.returncode != 0:
+            raise failure_in(printed, exit_code=process.returncode)
+        return printed
+
+    def _watch(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        """Until uv has ended. Raises BuildError at the limit of time or size."""
+        next_log = time.monotonic() + LOG_EVERY_S
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_S)
+            if (size := folder_bytes(self.target)) > self.limits.size_bytes:
+                raise too_large(size, self.limits.size_bytes)
+            if process.returncode is not None:
+                return
+            if time.monotonic() > self.until:
+                raise too_slow(self.limits.timeout_s, log_text(log))
+            if time.monotonic() > next_log:
+                self.on_log(log_text(log))
+                next_log = time.monotonic() + LOG_EVERY_S
+
+
+def log_text(log: Path, *, start: int = 0) -> str:
+    """The log from a byte on as it is stored: its end, printable, without credentials of the index."""
+    text = log.read_bytes()[start:][-4 * MAX_LOG_CHARACTERS :].decode(errors="replace").replace("\x00", "�")
     return CREDENTIALS.sub("", text)[-MAX_LOG_CHARACTERS:]
 
 
@@ -120,12 +181,11 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
-def _command(folder: Path, target: Path, source: PackageSource) -> list[str]:
+def _command(target: Path, source: PackageSource, words: Sequence[str]) -> list[str]:
     return [
         uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", "--no-build",
         "--target", str(target), "--link-mode", "copy", "--color", "never", "--no-progress",
-        "--requirements", str(folder / "requirements.txt"), "--constraints", str(folder / "constraints.txt"),
-        *source.options(),
+        *words, *source.options(),
     ]  # fmt: skip
 
 
@@ -149,25 +209,6 @@ def _limit(limits: BuildLimits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.size_bytes, limits.size_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _watch(
-    process: subprocess.Popen[bytes], target: Path, log: Path, limits: BuildLimits, on_log: Callable[[str], None]
-) -> None:
-    """Until uv has ended. Raises BuildError at the limit of time or size."""
-    until, next_log = time.monotonic() + limits.timeout_s, time.monotonic() + LOG_EVERY_S
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(POLL_S)
-        if (size := folder_bytes(target)) > limits.size_bytes:
-            raise too_large(size, limits.size_bytes)
-        if process.returncode is not None:
-            return
-        if time.monotonic() > until:
-            raise too_slow(limits.timeout_s, log_text(log))
-        if time.monotonic() > next_log:
-            on_log(log_text(log))
-            next_log = time.monotonic() + LOG_EVERY_S
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

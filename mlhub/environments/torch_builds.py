@@ -8,6 +8,7 @@ torchvision 0.28.0 of PyPI is 0.28.0+cu130. Nothing of a package is run to find 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +24,14 @@ def wrong_build(layer: Path) -> BuildError | None:
     """The error about the first library in the folder that the torch of its pods cannot load."""
     if (layer / "torch").exists():  # the user's own, from the index that the libraries are from
         return None
+    return wrong_version({name: _version_in(layer / name) for name in COMPILED_AGAINST_TORCH})
+
+
+def wrong_version(versions: Mapping[str, str]) -> BuildError | None:
+    """The error about the first of these libraries, by name, whose version says that it is for another torch."""
     torch = platform_torch()
-    for name in COMPILED_AGAINST_TORCH:
-        version = _version_in(layer / name)
-        if version and not _go_together(_build_of(torch), _build_of(version)):
+    for name, version in versions.items():
+        if not _go_together(_build_of(torch), _build_of(version)):
             return wrong_torch_build(name, version, torch, build=_build_of(torch))
     return None
 

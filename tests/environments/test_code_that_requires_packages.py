@@ -74,6 +74,22 @@ def test_a_library_for_another_build_of_torch_is_refused_before_a_job_imports_it
         assert "UV_TORCH_BACKEND" in found.error["remedy"]
 
 
+@pytest.mark.parametrize(("version", "installed"), [("0.28.0", "Installed 1 package "), ("0.28.0+cu999", "")])
+def test_it_is_refused_before_the_other_packages_are_downloaded(cast, wheelhouse, version, installed):
+    """And before it is downloaded itself, where its version says for which build it is."""
+    modules = {"torchvision/__init__.py": "", "torchvision/version.py": "__version__ = '0.28.0+cu999'\n"}
+    write_wheel(wheelhouse, "torchvision", version, modules, requires=["torch", "wording"])
+    files = {"model.py": b"def build_model(h): pass\n", "requirements.txt": b"torchvision\ngreeting\n"}
+    found = settled(uploaded(cast, files))
+    assert (found.state, found.error["code"]) == ("refused", "wrong_torch_build")
+    log = found.environment.log
+    assert "Would install 3 packages" in log
+    assert " + greeting==1.0" in log, "what was resolved is seen"
+    assert [line.partition(" in ")[0] + " " for line in log.splitlines() if "Installed" in line] == [installed] * bool(
+        installed
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("filename", "content"),

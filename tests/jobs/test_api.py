@@ -361,7 +361,7 @@ def test_a_job_whose_model_does_not_fit_its_data_fails_before_it_holds_gpus(cast
     images_only.refresh_from_db()
     assert images_only.state == JobState.FAILED
     assert images_only.failure["fault"] == "user"
-    assert "mlp for tables" in images_only.failure["remedy"]
+    assert images_only.failure["remedy"] == "Use mlp, or bring code of your own."
 
 
 def test_a_job_whose_hand_off_was_lost_is_sent_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

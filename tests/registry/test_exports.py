@@ -162,10 +162,63 @@ def test_an_export_names_the_file_that_it_cannot_use_and_runs_in_isolated_mode(c
 
 
 @pytest.mark.slow
+def test_an_export_names_what_is_wrong_with_each_kind_of_file_and_where(cast, tmp_path):
+    """Of several files, too: the message has the file, and the row within it."""
+    victor = cast.client(cast.victor)
+    cases = {each.__name__: each(tmp_path) for each in (exported.table_of_flowers, exported.opinions, exported.sounds)}
+    flowers, opinions, sounds = (
+        unpacked(victor, case.registered(cast)[0], tmp_path / name) for name, case in cases.items()
+    )
+    lines = cases["table_of_flowers"].file.read_text().splitlines()
+    header, good = lines[0], "\n".join(lines[:3]) + "\n"
+    with zipfile.ZipFile(cases["sounds"].file) as archive:
+        clip = archive.read(sorted(archive.namelist())[0])
+    contents = {
+        flowers: {
+            "good.csv": good, "missing.csv": "length\n1\n", "header.csv": header + "\n", "empty.csv": "",
+            "empty.json": " ", "empty.jsonl": "\n", "type.csv": good + "row 0,1,red,true,a\n",
+            "short.csv": good + "1\n", "cut.json": "[1,", "number.json": "5",
+            "unknown.csv": f"{header}\n1,2,mauve,true,a\n",
+        },
+        opinions: {"empty.txt": "", "no.jsonl": '{"text": "fine"}\n{"body": "fine"}\n', "number.json": '{"text": 5}'},
+        sounds: {"cut.wav": clip[:30], "words.wav": "no clip"},
+    }  # fmt: skip
+    for folder, files in contents.items():
+        for name, content in files.items():
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    expected = [
+        (flowers, ["good.csv", "missing.csv"], "missing.csv has no column width."),
+        (flowers, ["good.csv", "header.csv"], "header.csv has no rows."),
+        (flowers, ["empty.csv"], "empty.csv has no rows."),
+        (flowers, ["empty.json"], "empty.json has no rows."),
+        (flowers, ["empty.jsonl"], "empty.jsonl has no rows."),
+        (
+            flowers,
+            ["good.csv", "type.csv"],
+            "The column length holds 'row 0' in row 2 of type.csv, which is no number.",
+        ),
+        (flowers, ["short.csv"], "short.csv cannot be read: row 2 has another number of columns than the header."),
+        (flowers, ["cut.json"], "cut.json cannot be read: Expecting value"),
+        (flowers, ["number.json"], "number.json is no object."),
+        (opinions, ["empty.txt"], "empty.txt has no text."),
+        (opinions, ["no.jsonl"], "Row 1 of no.jsonl has no text."),
+        (opinions, ["number.json"], "number.json has no text."),
+        (sounds, ["cut.wav"], "cut.wav cannot be read as audio: it ends too early."),
+        (sounds, ["words.wav"], "words.wav cannot be read as audio: "),
+    ]
+    commands = [(folder, ["predict.py", *names]) for folder, names, _ in expected]
+    statuses, errors = run_elsewhere(*commands, (flowers, ["predict.py", "unknown.csv"]), cwd=tmp_path)
+    said = [line for line in errors.splitlines() if line.startswith("predict.py: ")]
+    assert statuses == [1] * len(expected) + [0], errors
+    for line, (_, _, words) in zip(said, expected, strict=True):
+        assert line.startswith(f"predict.py: {words}"), (line, words)
+
+
+@pytest.mark.slow
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
     """A model that cannot be converted gives the reason, and leaves no file."""
     victor = cast.client(cast.victor)
-    cases = (exported.table_of_flowers, exported.story, exported.opinions, exported.sounds)
+    cases = (exported.table_of_flowers, exported.story, exported.opinions, exported.sounds, exported.pictures)
     folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
     branching = exported.table_of_flowers(tmp_path)
     branching.entry, branching.code = "branching", UNCONVERTIBLE
@@ -173,7 +226,7 @@ def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_ou
     commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
     commands += [(folder, ["convert.py", "torch_export", "m.pt2"]) for folder in (folders[0], refused)]
     statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
-    assert statuses == [0, 0, 0, 0, 0, 1], errors
+    assert statuses == [0, 0, 0, 0, 0, 0, 1], errors
     assert "convert.py: The model cannot be converted to torch_export: " in errors
     assert "torchvision" not in errors, "warnings that say nothing of the model"
     assert "FutureWarning" not in errors

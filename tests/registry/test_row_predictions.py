@@ -15,7 +15,7 @@ import pytest
 from mlhub.core.errors import InvalidInputError, RateLimitedError
 from mlhub.registry.models import ModelVersion
 from mlhub.registry.predictors.pool import PredictorPool, predictor_pool
-from mlhub.runtime.exported_model.tables import read_csv
+from mlhub.runtime.exported_model.inputs import read_rows
 from mlhub.runtime.prediction.inference import PROBABILITIES
 from tests.datasets import audio
 from tests.registry import exported
@@ -49,7 +49,7 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
     case = exported.table_of_customers(tmp_path)
     version, inference = case.registered(cast)
     bob = cast.client(cast.bob)
-    rows = read_csv(case.file)[:8]  # with the target, and with columns that the model does not use
+    rows = read_rows(case.file)[:8]  # with the target, and with columns that the model does not use
     for name in ("churned", "source"):
         del rows[0][name]
     answer = predict(bob, version, *rows)
@@ -72,7 +72,7 @@ def test_a_number_is_taken_as_the_file_writes_it_and_as_a_number_of_json(cast, t
     case = exported.table_of_sales(tmp_path)
     version, inference = case.registered(cast)
     bob = cast.client(cast.bob)
-    rows = read_csv(case.file)[:8]
+    rows = read_rows(case.file)[:8]
     assert (rows[2]["Umsatz"], rows[3]["Umsatz"]) == ("3.102,5", "4.103,5")
     answer = predict(bob, version, *rows[:3], rows[3] | {"Umsatz": 4103.5}, *rows[4:])
     assert answer.status_code == 200, answer.content

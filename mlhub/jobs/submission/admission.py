@@ -16,7 +16,7 @@ from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.model.builtin import HYPERPARAMETERS
+from mlhub.runtime.model.builtin import HYPERPARAMETERS, check_examples
 from mlhub.runtime.model.class_options import check_classes
 from mlhub.runtime.model.hyperparameters import check_declared, read_optimizer, read_settings
 from mlhub.runtime.model.requested_metrics import metrics_of
@@ -123,7 +123,7 @@ def check_request(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
     if model.kind != Kind.SCRIPT:  # a script reads its data as it likes
-        _check_examples(schema)
+        _check_examples(model, schema)
         _check_settings(model, schema, request)
         _check_fit(schema, request)
     request = {**request, **_strategy(model, request)}
@@ -144,8 +144,8 @@ def _with_one_worker(model: ModelVersion, request: dict[str, Any]) -> dict[str, 
     return {**request, "max_workers": 1}
 
 
-def _check_examples(schema: dict[str, Any]) -> None:
-    """Whether MLHub knows examples with targets in the dataset."""
+def _check_examples(model: ModelVersion, schema: dict[str, Any]) -> None:
+    """Whether MLHub knows examples with targets in the dataset, and a built-in model can take them."""
     if schema.get("task") == FILES_TASK:
         raise InvalidInputError(
             "The dataset is of files of any kind, which only scripts and notebooks read.",
@@ -158,6 +158,11 @@ def _check_examples(schema: dict[str, Any]) -> None:
             field="dataset",
             remedy="Predict on it, or upload it with targets.",
         )
+    if model.kind == Kind.BUILTIN:
+        try:
+            check_examples(model.entry, schema)
+        except BadInputError as error:
+            raise InvalidInputError(error.message, field=error.field, remedy=error.remedy) from error
 
 
 def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from mlhub.runtime.model import builtin
 PROGRAM = Path(exported_model.__file__).parent
 # modules of the program that only import others: an export carries those others
 CARRIED = {
-    "columns/delimiters.py": "mlhub.wire.delimiters",
     "columns/number_formats.py": "mlhub.wire.number_formats",
+    "columns/row_files.py": "mlhub.wire.row_files",
     "columns/text_encodings.py": "mlhub.wire.text_encodings",
     "audio/signal.py": "mlhub.runtime.data.readers.audio.signal",
     "columns/encoding.py": "mlhub.runtime.data.readers.tables.encoding",

@@ -14,14 +14,17 @@ from .errors import UnusableRowError
 from .inputs import read_rows
 from .model import ExportedModel
 
-ROW = re.compile(r"Row (\d+) ")
+ROW = re.compile(r"^Row (\d+)|(?<= in )row (\d+)(?=, which is no )")  # as messages name a row
 
 
 def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
     """Prints a list with a prediction for each row. Returns the exit status: 1 for inputs that cannot be used."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Predict with an exported model.")
     parser.add_argument(
-        "files", nargs="+", type=Path, help="CSV, JSON (a row or a list of rows), JSON lines, images, audio, or texts"
+        "files",
+        nargs="+",
+        type=Path,
+        help="CSV, JSON (a row or a list of rows), JSON lines, Parquet, images, audio, or texts",
     )
     parser.add_argument("--output", type=Path, help="the file to write, instead of printing")
     asked = parser.parse_args(argv)
@@ -30,6 +33,8 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
         rows = []
         for path in asked.files:
             found = read_rows(path)
+            if not found:
+                raise UnusableRowError(f"{path.name} has no rows.", field="file", remedy="Give at least one.")
             sources += [(path, number, len(found)) for number in range(len(found))]
             rows += found
         text = json.dumps(ExportedModel(folder).predict(rows), ensure_ascii=False)
@@ -49,9 +54,10 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
 def _in_file(message: str, sources: Sequence[tuple[Path, int, int]]) -> str:
     """The message with the file in place of the row's number among all of them. sources: of each row its file, its
     number there, and how many rows the file has."""
-    row = ROW.match(message)
-    if row is None or int(row[1]) >= len(sources):
+    row = next(iter(reversed([*ROW.finditer(message)])), None)  # a cell that is quoted before may read like one
+    if row is None or int(row[1] or row[2]) >= len(sources):
         return message
-    path, number, n_rows = sources[int(row[1])]
-    place = path.name if n_rows == 1 else f"Row {number} of {path.name}"
-    return f"{place} {message[row.end() :]}"
+    path, number, n_rows = sources[int(row[1] or row[2])]
+    is_whole = n_rows == 1 and row.start() == 0
+    place = path.name if is_whole else f"{row[0][:3]} {number} of {path.name}"
+    return f"{message[: row.start()]}{place}{message[row.end() :]}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from . import images, tables
 from .audio import clips
+from .columns.row_files import rows_in
 from .errors import UnusableRowError
 from .tokens import first_tokens, from_json
 
@@ -105,58 +105,32 @@ class InputReader:
         return found.float() / 255.0 if is_pixels else found
 
 
-JSON_LINES = (".jsonl", ".ndjson")
-
-
 def read_rows(path: Path) -> list[Any]:
-    """The rows of a file: CSV, JSON (a row or a list of rows), JSON lines, an image, audio, or a text.
+    """The rows of a file: CSV, JSON (a row or a list of rows), JSON lines, Parquet, an image, audio, or a text.
 
     Raises UnusableRowError.
     """
+    suffix = path.suffix.lower()
+    if suffix in images.SUFFIXES:
+        return [{"image": path.read_bytes()}]
+    if suffix in clips.SUFFIXES:
+        return [{"audio": path.read_bytes()}]
     try:
-        return _rows_in(path, path.suffix.lower())
-    except UnusableRowError:
-        raise
+        rows = rows_in(path)
     except UnicodeDecodeError as error:
         raise UnusableRowError(
             f"{path.name} is not UTF-8: {error.reason} at byte {error.start}.",
             field="file",
             remedy="Save it as UTF-8.",
         ) from error
-    except ValueError as error:  # no JSON
-        raise UnusableRowError(f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it.") from error
-
-
-def _rows_in(path: Path, suffix: str) -> list[Any]:
-    if suffix == ".csv":
-        return list(tables.read_csv(path))
-    if suffix == ".json":
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-        return found if isinstance(found, list) else [found]
-    if suffix in JSON_LINES:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-        return _with_all_fields([_row(line, number) for number, line in enumerate(lines, 1) if line.strip()])
-    if suffix in images.SUFFIXES:
-        return [{"image": path.read_bytes()}]
-    if suffix in clips.SUFFIXES:
-        return [{"audio": path.read_bytes()}]
-    if suffix in (".txt", ".text"):
-        return [{"text": path.read_text(encoding="utf-8-sig")}]
-    raise UnusableRowError(
-        f"{path.name} has a suffix that is not known.",
-        field="file",
-        remedy="Give .csv, .json, .jsonl, .txt, an image, or audio.",
-    )
-
-
-def _with_all_fields(rows: list[Any]) -> list[Any]:
-    """In JSON lines a row may leave out what others have: it is missing there, as it was in training."""
-    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-    return [{name: row.get(name) for name in names} if isinstance(row, dict) else row for row in rows]
-
-
-def _row(line: str, number: int) -> Any:
-    try:
-        return json.loads(line)
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON: {error}") from error
+        raise UnusableRowError(
+            f"{path.name} cannot be read: {error}.", field="file", remedy="Correct it, or save the rows as CSV."
+        ) from error
+    if rows is None:
+        raise UnusableRowError(
+            f"{path.name} has a suffix that is not known.",
+            field="file",
+            remedy="Give .csv, .json, .jsonl, .parquet, .txt, an image, or audio.",
+        )
+    return rows

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,25 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .columns.cells import cell_value, remedy_of
-from .columns.delimiters import delimiter_of
 from .columns.encoding import encode
-from .columns.text_encodings import encoding_of
 from .errors import UnusableRowError
 
 Columns = Sequence[Mapping[str, Any]]
 N_ROWS = 1024  # encoded at a time
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Returns the rows of a CSV file with one header line. Raises UnusableRowError."""
-    with path.open(newline="", encoding=encoding_of(path)) as file:
-        delimiter = delimiter_of(file.readline())
-        file.seek(0)
-        rows = list(csv.DictReader(file, delimiter=delimiter))
-    short = next((number for number, row in enumerate(rows) if None in row or None in row.values()), None)
-    if short is not None:
-        raise UnusableRowError(f"Row {short} has another number of columns than the header.", field="rows")
-    return rows
 
 
 def encoded_rows(rows: Sequence[Any], columns: Columns) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 
 from mlhub.runtime.data import archives
 from mlhub.runtime.data.augmentation_options import check_augment
-from mlhub.runtime.data.readers import Split, open_split
+from mlhub.runtime.data.readers import Split, open_first
 from mlhub.runtime.data.sampling import Schedule
 from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.data.validation_options import check_own_part, read_validation
@@ -35,6 +35,7 @@ from mlhub.wire.launch import PodSpec, SyncMode
 
 SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
+N_READ = LARGE * (N_REPEATS + 1)  # training and held-out examples that steps and metrics are tried with
 
 
 def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
@@ -91,11 +92,12 @@ def _data_of(spec: PodSpec, inputs: Mapping[str, Path], code: Path) -> Split:
     assert spec.dataset is not None
     training = spec.training
     check_own_part(training.hyperparameters, spec.dataset.schema)
-    return open_split(
+    return open_first(
         spec.dataset.format,
         dataset_data(spec.dataset, spec.inputs, inputs.__getitem__, code.parent).path,
         spec.dataset.schema,
         validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
+        n=N_READ,
     )
 
 

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import initial_weights
+from mlhub.runtime.model.builtin import check_examples
 from mlhub.runtime.model.hyperparameters import check_declared, read_optimizer
 from mlhub.runtime.model.packages import find_module
 from mlhub.runtime.optimization.ftrl import FTRL
@@ -65,9 +66,11 @@ def load_contract(
     """Imports the model's code. code: a folder to unpack into. facts: of the dataset; its task gives the defaults.
     standardise: whether inputs and targets are standardised, unless the package defines its own.
 
-    Raises BadInputError, and whatever the code raises.
+    Raises BadInputError, also where a built-in model cannot be trained on such data, and whatever the code raises.
     """
     leave_compiler_out()
+    if model.kind == "builtin":
+        check_examples(model.entry, facts)
     task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
     # a model may predict in the targets' own unit, as mlp does

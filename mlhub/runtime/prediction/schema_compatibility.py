@@ -39,7 +39,7 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     """
     _check_format(trained, given)
     if given.format in TABLES:
-        _check_columns(trained.schema, given.schema)
+        _check_columns(trained.schema, given.schema, is_csv=given.format == "csv")
     elif given.format == "npz":
         _check_arrays(trained.schema, given.schema)
     if needs_targets:
@@ -81,7 +81,7 @@ def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
         )
 
 
-def _check_columns(trained: Schema, given: Schema) -> None:
+def _check_columns(trained: Schema, given: Schema, *, is_csv: bool) -> None:
     raw = file_columns(given)
     there = {*raw, given.get("target")}
     missing = [column["name"] for column in trained["columns"] if column["name"] not in there]
@@ -98,6 +98,8 @@ def _check_columns(trained: Schema, given: Schema) -> None:
         found = raw.get(column["name"], learned)
         if column["kind"] == "number" and column["name"] in given.get("number_formats", {}):
             found = "number"
+        if is_csv and column["name"] in {*trained.get("codes", ()), *given.get("codes", ())}:
+            found = learned  # it is read as in training: with its zeros in front, or without
         if found not in (learned, "empty") and (learned != "word" or found != column["kind"]):
             raise BadInputError(
                 f"The column {column['name']} holds {words[found]}; the model was trained on {words[learned]}.",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,10 @@ def test_rows_of_a_table_with_types_are_given_as_json(tmp_path):
     pq.write_table(table, tmp_path / "typed.parquet")
     columns, expected = described(tmp_path / "typed.parquet", "parquet", target="y", types={"kind": "category"})
     rows = [row | {"moment": row["moment"] and row["moment"].isoformat()} for row in table.to_pylist()]
+    in_file = read_rows(tmp_path / "typed.parquet")
+    json.dumps(in_file, allow_nan=False)
+    assert in_file == rows_of(tmp_path / "typed.parquet")
+    np.testing.assert_allclose(encoded_rows(in_file, columns).numpy(), expected, atol=1e-6)
     np.testing.assert_allclose(encoded_rows(rows, columns).numpy(), expected, atol=1e-6)
 
 
@@ -130,3 +136,26 @@ def test_json_lines_are_rows_and_a_broken_line_is_named(tmp_path):
         read_rows(path)
     with pytest.raises(CommandError, match="line 2 is no JSON"):
         rows_of(path)
+
+
+def test_a_file_that_holds_no_rows_is_refused_with_what_is_wrong_with_it(tmp_path):
+    """By an export and by the command line alike."""
+    written = {
+        "short.csv": (b"a,b\n1,2\n3\n", "row 1 has another number of columns than the header"),
+        "long.csv": (b"a,b\n1,2\n3,4,5\n", "row 1 has another number of columns than the header"),
+        "cut.parquet": (b"PAR1 and nothing else", "cannot be read: .*Parquet"),
+        "cut.json": (b'{"a": 1', "cannot be read: "),
+    }
+    for name, (content, words) in written.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UnusableRowError, match=words):
+            read_rows(tmp_path / name)
+        with pytest.raises(CommandError, match=words):
+            rows_of(tmp_path / name)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "rows.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UnusableRowError, match="the package pyarrow, which is not installed"):
+        read_rows(tmp_path / "rows.parquet")

@@ -14,6 +14,7 @@ from mlhub.runtime.data.augmentation_options import check_augment
 from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import audio_cnn
+from mlhub.runtime.model.contract import load_contract
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.datasets.audio import RATE, clip, encoded, shard_of_clips, zip_of_clips
@@ -52,8 +53,15 @@ def test_it_has_the_same_outputs_in_half_precision_and_no_state_but_weights() ->
     ],
 )
 def test_what_it_cannot_compute_names_its_field(values: dict[str, object], field: str) -> None:
+    facts = {name: value for name, value in values.items() if name in FACTS}
+    given = {name: value for name, value in values.items() if name not in FACTS}
+
+    def build() -> None:
+        contract = load_contract(ModelSpec(kind="builtin", entry="audio_cnn"), None, code=Path(), facts=facts)
+        contract.build_model(contract.settings(given, facts))
+
     with pytest.raises(BadInputError) as refused:
-        audio_cnn.build_model(values)
+        build()
     assert refused.value.field == field
 
 

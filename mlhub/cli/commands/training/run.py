@@ -43,6 +43,9 @@ def run(
         str, typer.Option("--format", help="Of --data: csv, image_folder ...; files, for scripts; else by what it is.")
     ] = "",
     entry: Annotated[str, typer.Option(help="The script of a folder of code, such as src/train.py.")] = "",
+    requirements: Annotated[
+        Path | None, typer.Option(help="A requirements.txt of the code; by default the one next to it.")
+    ] = None,
     name: Annotated[str, typer.Option(help="The name of the job.")] = "",
     epochs: Annotated[int | None, typer.Option(min=1)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, as in a job file.")] = None,
@@ -69,6 +72,8 @@ def run(
         here = here.over(JobFile(data=data))
     if what is not None:
         here = here.over(job_file.read(what) if is_file else JobFile(code=what))
+    if requirements is not None:
+        here = JobFile(requirements=requirements).over(here)
     job = session.api.submit(**body(session, here))
     submitted(session, job)
     if detach:
@@ -125,6 +130,8 @@ def _check(session: Session, wanted: JobFile, project: str) -> None:
     has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
     if wanted.code is not None:
         _check_code(wanted)
+    elif wanted.requirements is not None:
+        raise CommandError("Packages of which code?", remedy="Name a script or a folder, or leave requirements out.")
     if not has_data and not (has_model and _is_script(session, wanted, project)):
         raise CommandError(
             "On which data?",
@@ -176,7 +183,7 @@ def _dataset(session: Session, wanted: JobFile, project: str) -> str:
 
 def _model(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.code is not None
-    code = packing.code(wanted.code, wanted.entry)
+    code = packing.code(wanted.code, wanted.entry, wanted.requirements)
     name = wanted.references.get("model") or code.name
     if code.file_name and name == code.name:
         _name_both(session, code, project)

@@ -60,7 +60,7 @@ def predict(
     model: ModelArgument,
     file: Annotated[
         Path,
-        typer.Option("--data", help="CSV, JSON (a row or a list), JSON lines, a text, an image, or audio."),
+        typer.Option("--data", help="CSV, JSON (a row or a list), JSON lines, Parquet, a text, an image, or audio."),
     ],
 ) -> None:
     """Predict the rows of a small file on the platform; for whole datasets, submit a prediction job."""

@@ -17,6 +17,7 @@ import numpy as np
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import prepared
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult
+from mlhub.runtime.data.readers.first_examples import FirstExamples
 from mlhub.runtime.data.sampling import Indices
 from mlhub.runtime.data.validation_options import check_validation
 from mlhub.runtime.data.validation_split import ValidationSplit
@@ -94,6 +95,19 @@ def open_split(
     train, held_out = own_part(format, path, schema, n_examples=len(examples)) or indices_of(
         validation, examples, schema
     )
+    return Split(examples, train, held_out, facts_of(schema))
+
+
+def open_first(format: str, path: Path, schema: Mapping[str, Any], *, validation: ValidationSplit, n: int) -> Split:
+    """open_split() for a dry run: of a large dataset only the first n training and held-out examples have inputs."""
+    reader = _reader(format)
+    if not isinstance(reader, prepared.PreparedParts) or not prepared.is_large(schema):
+        return open_split(format, path, schema, validation=validation)
+    examples = FirstExamples(reader, path, schema)
+    train, held_out = own_part(format, path, schema, n_examples=len(examples)) or indices_of(
+        validation, examples, schema
+    )
+    examples.choose(np.concatenate([train[:n], held_out[:n]]))
     return Split(examples, train, held_out, facts_of(schema))
 
 

@@ -31,8 +31,9 @@ def encoded_clip(number: int, audio: Any, shape: Sequence[int], sample_rate: int
         raw = audio if isinstance(audio, bytes) else bytes_of(audio)
         signal = _decoded(raw, length=shape[-1], sample_rate=sample_rate)
     except (ValueError, EOFError, RuntimeError, OSError, TypeError, wave.Error) as error:
+        reason = str(getattr(error, "error_string", error)).rstrip(".") or "it ends too early"
         raise UnusableRowError(
-            f"Row {number} cannot be read as audio: {str(getattr(error, 'error_string', error)).rstrip('.')}.",
+            f"Row {number} cannot be read as audio: {reason}.",
             field="audio",
             remedy="Give a WAV file, in JSON its bytes in base64; other formats where soundfile is installed.",
         ) from error

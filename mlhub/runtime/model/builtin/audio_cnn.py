@@ -53,12 +53,6 @@ def mel_filters(sample_rate: int, n_fft: int, n_mels: int) -> Tensor:
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
-    if "sample_rate" not in hyperparameters or len(hyperparameters["input_shape"]) != 2:
-        raise BadInputError(
-            "audio_cnn needs audio with classes.",
-            field="model",
-            remedy="Use small_cnn for images, mlp for tables, text_cnn or tiny_transformer for text.",
-        )
     values = {**HYPERPARAMETERS, **hyperparameters}
     width = int(values["width"])
     _check(values)

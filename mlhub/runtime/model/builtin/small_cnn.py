@@ -7,7 +7,6 @@ from typing import Any
 
 from torch import nn
 
-from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import builtin
 
 HYPERPARAMETERS = builtin.HYPERPARAMETERS["small_cnn"]
@@ -15,12 +14,6 @@ HYPERPARAMETERS = builtin.HYPERPARAMETERS["small_cnn"]
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
     shape = hyperparameters["input_shape"]
-    if len(shape) != 3:
-        raise BadInputError(
-            f"small_cnn needs images; examples of this dataset have the shape {tuple(shape)}.",
-            field="model",
-            remedy="Use mlp for tables, audio_cnn for audio, text_cnn or tiny_transformer for text.",
-        )
     values = {**HYPERPARAMETERS, **hyperparameters}
     width, dropout = int(values["width"]), float(values["dropout"])
 

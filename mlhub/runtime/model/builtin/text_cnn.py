@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import builtin
 
 HYPERPARAMETERS = builtin.HYPERPARAMETERS["text_cnn"]
@@ -32,12 +31,6 @@ class TextCnn(nn.Module):
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
-    if "vocabulary_size" not in hyperparameters or "n_classes" not in hyperparameters:
-        raise BadInputError(
-            "text_cnn needs texts with classes.",
-            field="model",
-            remedy="Use tiny_transformer for texts without, mlp for tables, small_cnn for images, audio_cnn for audio.",
-        )
     values = {**HYPERPARAMETERS, **hyperparameters}
     return TextCnn(
         hyperparameters["vocabulary_size"],

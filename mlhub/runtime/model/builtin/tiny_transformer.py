@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import builtin
 
 HYPERPARAMETERS = builtin.HYPERPARAMETERS["tiny_transformer"]
@@ -38,16 +37,6 @@ class TinyTransformer(nn.Module):
 
 
 def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
-    if "vocabulary_size" not in hyperparameters:
-        raise BadInputError(
-            "tiny_transformer needs text.", field="model", remedy="Use mlp for tables, small_cnn for images."
-        )
-    if "n_classes" in hyperparameters:
-        raise BadInputError(
-            "tiny_transformer goes on with texts; those of this dataset have classes.",
-            field="model",
-            remedy="Use text_cnn to classify texts.",
-        )
     values = {**HYPERPARAMETERS, **hyperparameters}
     return TinyTransformer(
         hyperparameters["vocabulary_size"],

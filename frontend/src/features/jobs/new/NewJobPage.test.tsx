@@ -264,6 +264,14 @@ it("says before it is submitted when it is expected to start and end", async () 
   expect(asked).toMatchObject({ dataset: dataset().id, model: builtin.id });
 });
 
+it("says before the job is submitted that the model cannot be trained on the dataset", async () => {
+  const errors = [{ field: "model", code: "invalid", message: "text_cnn is trained on texts with classes.", remedy: "Use mlp." }];
+  const problem = { type: "about:blank", title: "Unprocessable", status: 422, code: "invalid", detail: "", errors };
+  server.use(http.post("/api/v1/jobs/preview", () => HttpResponse.json(problem, { status: 422 })));
+  renderPage(preselected);
+  expect(await screen.findByRole("alert")).toHaveTextContent("text_cnn is trained on texts with classes. Use mlp.");
+});
+
 it("says while the scheduler is asked again that the plan is of the settings before", async () => {
   let answer: () => void = () => undefined;
   const answered = new Promise<void>((resolve) => {

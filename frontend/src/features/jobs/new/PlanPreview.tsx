@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before a job is submitted: what the scheduler would make of it, what it costs, and what other sizes would gain.
 import { plural, t } from "@lingui/core/macro";
-import { List, Paper, Text, Title } from "@mantine/core";
+import { Alert, List, Paper, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { Problem } from "@/api/client";
 import { previewJob } from "@/api/scheduler";
 import type { JobPreview, JobSubmit } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
@@ -35,10 +36,16 @@ export function PlanPreview({ request }: { request: JobSubmit | null }) {
     retry: false,
     staleTime: 10_000,
   });
-  // what is wrong with the request is shown when it is submitted
   if (request === null) return <Waiting />;
-  if (answer.data === undefined || answer.error !== null) return null;
+  if (answer.error !== null) return <Misfit error={answer.error} />;
+  if (answer.data === undefined) return null;
   return <Plan preview={answer.data} isOld={answer.isPlaceholderData} />;
+}
+
+/** A model that cannot be trained on the dataset; what else is wrong with the request is shown when it is submitted. */
+function Misfit({ error }: { error: Error }) {
+  const found = error instanceof Problem ? error.errors.find(({ field }) => field === "model") : undefined;
+  return found && <Alert color="yellow">{[found.message, found.remedy].filter(Boolean).join(" ")}</Alert>;
 }
 
 /** isOld: it is the plan of the settings before, until the scheduler has answered. */

@@ -193,7 +193,8 @@ def _fault_of_split(profile: ColumnProfile) -> str | None:
 def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | None, treatment: str) -> None:
     found = asked or profile.type
     if found in LEFT_OUT:
-        choice.treatments[profile.name] = " ".join([LEFT_OUT[found], *format_sentences(profile)])
+        sentences = [LEFT_OUT[found], *_code_sentences(profile, asked), *format_sentences(profile)]
+        choice.treatments[profile.name] = " ".join(sentences)
         return
     fault = _misfit(profile, found)
     if fault:
@@ -210,8 +211,19 @@ def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | N
         spec["drops_rows"] = True
     spec["indicator"] = bool(n_missing) and treatment == "indicator"
     choice.features.append(spec)
-    about_format = [] if asked == "category" else format_sentences(profile)
-    choice.treatments[profile.name] = " ".join([*_sentences(profile, spec, n_missing, treatment), *about_format])
+    about_words = [] if asked == "category" else [*_code_sentences(profile, asked), *format_sentences(profile)]
+    choice.treatments[profile.name] = " ".join([*_sentences(profile, spec, n_missing, treatment), *about_words])
+
+
+def _code_sentences(profile: ColumnProfile, asked: str | None) -> list[str]:
+    """Why a column that looks like numbers is none, or what it loses as one."""
+    if not profile.code:
+        return []
+    if asked == "number":
+        return [f"As numbers {profile.code} and {profile.code.lstrip('0') or '0'} are the same."]
+    if profile.type == "number":
+        return []
+    return [f"Its values are codes, not numbers: {profile.code} has zeros in front."]
 
 
 def _misfit(profile: ColumnProfile, asked: str) -> str | None:

@@ -20,7 +20,7 @@ from mlhub.runtime.data.readers.tables.number_evidence import FoundFormats, Numb
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
 from mlhub.runtime.data.readers.tables.rows import held_out_rows, used_rows
 from mlhub.runtime.data.readers.tables.statistics import TableStatistics
-from mlhub.runtime.data.readers.tables.values import with_format
+from mlhub.runtime.data.readers.tables.values import with_format, with_zeros_in_front
 from mlhub.runtime.data.readers.tables.vocabulary import most_words
 
 N_PREVIEW, N_PREVIEW_COLUMNS = 12, 13
@@ -41,17 +41,18 @@ def describe(
     profiles, rows = _profiles(read(()), collects=delimiter is not None)
     if not profiles or profiles[0].n_rows < (2 if has_targets else 1):
         return None
-    formats = dict[str, str]()
+    as_words: Collection[str] = ()
     if delimiter is not None:
         found = _number_formats(read, profiles, options, delimiter)
-        formats = found.formats
-        if formats:
-            profiles, rows = _profiles(read(formats), formats=formats, earlier=profiles)
+        formats, codes = found.formats, _columns_of_codes(read, profiles)
+        as_words = sorted({*formats, *codes})
+        if as_words:
+            profiles, rows = _profiles(read(as_words), formats=formats, earlier=profiles)
         for profile in profiles:
             profile.is_format_assumed = profile.name in found.assumed
             profile.is_format_open = profile.name in found.open
             profile.is_format_chosen = profile.name in found.chosen
-    batches = partial(read, formats)
+    batches = partial(read, as_words)
     statistics = TableStatistics(profiles, has_formats=delimiter is not None)
     if not has_targets:
         statistics.count(batches())
@@ -116,6 +117,17 @@ def _number_formats(
     for name, number_format in (options.get("numbers") or {}).items():
         if name in may_have:
             found.choose(name, number_format)
+    return found
+
+
+def _columns_of_codes(read: ReadBatches, profiles: Sequence[ColumnProfile]) -> set[str]:
+    """Columns of whole numbers of which one has zeros in front, such as postcodes: a CSV reader takes these off."""
+    left = {p.name for p in profiles if p.raw == "number" and p.is_whole and not p.is_fraction}
+    found = set[str]()
+    for batch in read(left) if left else ():
+        found |= {name for name in left - found if with_zeros_in_front(batch[name])}
+        if found == left:
+            break
     return found
 
 
@@ -215,9 +227,10 @@ def _schema_to_predict_on(profiles: Sequence[ColumnProfile]) -> dict[str, Any]:
 
 
 def _formats_of(profiles: Sequence[ColumnProfile]) -> dict[str, Any]:
-    """The part of a schema that says which columns are read as words, and by which format as numbers."""
+    """The part of a schema that says which columns are read as words: as codes, or by a format as numbers."""
     formats = {profile.name: profile.number_format for profile in profiles if profile.number_format is not None}
-    return {"number_formats": formats} if formats else {}
+    codes = [profile.name for profile in profiles if profile.code]
+    return {**({"number_formats": formats} if formats else {}), **({"codes": codes} if codes else {})}
 
 
 def _preview(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from mlhub.runtime.data.readers.tables import values as column_values
 from mlhub.runtime.data.readers.tables.encoding import WORD
 from mlhub.runtime.data.readers.tables.number_evidence import NumberEvidence
-from mlhub.runtime.data.readers.tables.values import Values
+from mlhub.runtime.data.readers.tables.values import Values, with_zeros_in_front
 
 MAX_CATEGORIES = 100
 MAX_TRACKED = 20_000  # different values that are counted; a column of more is no category
@@ -41,7 +41,8 @@ class ColumnProfile:
 
     date_formats: those that every word so far is of. n_numeric: values that are numbers, or words that look like one.
     number_format: by which words are read as numbers; where a person has chosen it, they are numbers. evidence: of
-    formats, of words in a file that may have any; it is collected where no format is given.
+    formats, of words in a file that may have any; it is collected where no format is given. code: a word with zeros in
+    front of a whole number, as postcodes have, which is then no number; "" for none.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ColumnProfile:
         self.n_rows = self.n_missing = self.n_numeric = 0
         self._n_sampled = self._n_words = 0  # of the values whose words are counted
         self.minimum, self.maximum = np.inf, -np.inf
-        self.is_whole = True
+        self.is_whole, self.code = True, ""
         self.date_formats = DATE_FORMATS if self.raw == "word" else ()
         self.examples: list[str] = []
         self._counts: Counter[Any] | None = Counter()  # None: more than MAX_TRACKED
@@ -98,7 +99,7 @@ class ColumnProfile:
         if not self.n_values:
             return "empty"
         # of numbers, even constant ones are kept: they may be pixels, whose places a model counts on
-        if self.n_distinct == 1 and not self.n_missing and self.raw == "word" and not self.n_numeric:
+        if self.n_distinct == 1 and not self.n_missing and self.raw == "word" and not self._are_numbers:
             return "constant"
         if self.raw == "word":
             return self._type_of_words()
@@ -114,7 +115,7 @@ class ColumnProfile:
     def _type_of_words(self) -> str:
         if self.date_formats:
             return "date"
-        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values or (self.is_format_chosen and self.n_numeric):
+        if self._are_numbers and (self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values or self.is_format_chosen):
             return "number"
         n_distinct = self.n_distinct
         if n_distinct is not None and n_distinct <= MAX_CATEGORIES:
@@ -125,6 +126,11 @@ class ColumnProfile:
         if n_distinct is not None and n_distinct <= self.n_values / 2:
             return "category"
         return "text" if self._is_text else "identifier"
+
+    @property
+    def _are_numbers(self) -> bool:
+        """Whether there are any, of words whose zeros in front may be left out."""
+        return self.n_numeric > 0 and (not self.code or self.is_format_chosen)
 
     @property
     def _is_text(self) -> bool:
@@ -158,6 +164,8 @@ class ColumnProfile:
         if is_number.any():
             self.minimum = min(self.minimum, float(as_numbers[is_number].min()))
             self.maximum = max(self.maximum, float(as_numbers[is_number].max()))
+        if not self.code:
+            self.code = with_zeros_in_front(unique)
         self._narrow_date_formats(unique)
         if self._collects and self.evidence is not None:
             self.evidence.add(unique)

@@ -21,7 +21,7 @@ from mlhub.runtime.data.readers.tables.description import describe
 from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards
 from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows, with_own_formats
 from mlhub.runtime.errors import BadInputError
-from mlhub.wire.delimiters import delimiter_of
+from mlhub.wire.row_files import delimiter_of
 from mlhub.wire.text_encodings import NAMES, UTF_8, encoding_of
 
 BLOCK_BYTES, N_ROWS = 2 * 2**20, 4096  # read at a time; pyarrow holds several
@@ -194,9 +194,8 @@ def _csv_options(as_words: Collection[str], *, encoding: str, delimiter: str, **
 
 
 def _as_words(schema: Mapping[str, Any]) -> Collection[str]:
-    """Columns whose numbers have a format, which are read as they are written."""
-    found: Collection[str] = schema.get("number_formats", {}).keys()
-    return found
+    """Columns of codes, and those whose numbers have a format, which are read as they are written."""
+    return {*schema.get("codes", ()), *schema.get("number_formats", {})}
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:

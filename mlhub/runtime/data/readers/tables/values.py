@@ -15,6 +15,7 @@ from mlhub.runtime.data.readers.tables.encoding import NUMERIC_WORD
 from mlhub.wire.number_formats import GROUP_MARKS, MARKS, MINUS, PATTERNS
 
 Values: TypeAlias = pa.Array | pa.ChunkedArray
+ZEROS_IN_FRONT = r"^\s*[+-]?0[0-9]+\s*$"
 
 
 def raw_type(kind: pa.DataType) -> str:
@@ -29,6 +30,12 @@ def raw_type(kind: pa.DataType) -> str:
     if types.is_date(kind) or types.is_timestamp(kind):
         return "date"
     return "word" if types.is_string(kind) or types.is_large_string(kind) or types.is_time(kind) else "other"
+
+
+def with_zeros_in_front(words: Values) -> str:
+    """The first word that is a whole number with zeros in front, as postcodes have; "" for none."""
+    found = words.filter(pc.fill_null(pc.match_substring_regex(_strings(words), ZEROS_IN_FRONT), False))
+    return str(found[0].as_py()).strip() if len(found) else ""
 
 
 def numbers(column: Values, number_format: str | None = None) -> Array:
