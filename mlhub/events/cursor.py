@@ -15,7 +15,7 @@ MAX_DIGITS = 19
 
 
 @dataclass(frozen=True)
-class StreamCursor:
+class EventCursor:
     """Written "<event id>-<mark>", or "<event id>" where no mark is known: then every kind may have changed since.
 
     mark: the newest change that was reported, of those of which no event is kept (wakeups.MARKS).
@@ -28,7 +28,7 @@ class StreamCursor:
         return str(self.event_id) if self.mark is None else f"{self.event_id}-{self.mark}"
 
     @classmethod
-    def parse(cls, text: str) -> StreamCursor:
+    def parse(cls, text: str) -> EventCursor:
         """Raises InvalidInputError."""
         event_id, dash, mark = text.partition("-")
         if not all(_is_number(part) for part in ((event_id, mark) if dash else (event_id,))):
@@ -48,7 +48,7 @@ def newest_event_id() -> int:
 def present_cursor() -> str:
     """Where the stream is now, in writing: what is read after this call holds all that came before. Reads the
     database and Redis; never waits long for Redis."""
-    return str(StreamCursor(newest_event_id(), newest_mark()))
+    return str(EventCursor(newest_event_id(), newest_mark()))
 
 
 def _is_number(text: str) -> bool:

@@ -31,7 +31,7 @@ from mlhub.events.api.serializers import (
     VerifyQuerySerializer,
 )
 from mlhub.events.changes import ChangeKind
-from mlhub.events.cursor import StreamCursor, newest_event_id
+from mlhub.events.cursor import EventCursor, newest_event_id
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
 from mlhub.events.querysets import job_is_seen_by
@@ -160,10 +160,10 @@ class EventsStreamView(sse.EventStreamView):
 
         access = await hub().read(access_to_events)
         seen = sse.last_event_id(request)
-        return sse.respond(_frames(access, StreamCursor.parse(seen) if seen else None))
+        return sse.respond(_frames(access, EventCursor.parse(seen) if seen else None))
 
 
-async def _frames(access: StreamAccess, start: StreamCursor | None) -> AsyncIterator[bytes]:
+async def _frames(access: StreamAccess, start: EventCursor | None) -> AsyncIterator[bytes]:
     def after(cursor: int) -> list[dict[str, Any]]:
         rows = Event.objects.visible_to(access.user).after(cursor).select_related("actor")[:BATCH]
         return [dict(EventSerializer(row).data) for row in rows]
@@ -172,7 +172,7 @@ async def _frames(access: StreamAccess, start: StreamCursor | None) -> AsyncIter
     async with hub().listen(EVENTS, access.topic, *changes.names()) as listener:
         await listener.begin()
         changes.heard(listener)  # from here on; what came before is asked for
-        cursor = start or StreamCursor(await hub().read(newest_event_id), listener.mark)
+        cursor = start or EventCursor(await hub().read(newest_event_id), listener.mark)
         missed = await hub().read(partial(changes.since, start.mark)) if start else []
         heartbeats = sse.HeartbeatTimer()
         yield sse.frame("heartbeat", {}, id=str(cursor))
