@@ -2,7 +2,8 @@
 """Changes of which no event is kept, since they come too often for the audit: progress, rounds, lines of a build.
 
 The organisation-wide stream reports that something of a kind has changed, and its client reads again what it shows of
-that. Nothing is stored: while Redis is away every kind is reported, and a client that was away reads everything again.
+that. Redis remembers when each was last (wakeups.MARKS), so a client that was away hears of what changed since then;
+while Redis is away, or where it may have lost something, every kind is reported.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from mlhub.events.hub import Listener
-from mlhub.events.wakeups import wake_on_commit
+from mlhub.events.wakeups import mark_on_commit, marked_since
 
 
 class ChangeKind(StrEnum):
@@ -31,9 +32,9 @@ ANYONE = "anyone"  # of any organisation: for those who see all of them
 def report_change(kind: ChangeKind, *, organisation_id: UUID | str | None) -> None:
     """Reports it to the organisation's streams (None: to all streams) once the present transaction commits."""
     if organisation_id is None:
-        wake_on_commit(_topic(kind, EVERYONE))
+        mark_on_commit(_topic(kind, EVERYONE))
     else:
-        wake_on_commit(_topic(kind, organisation_id), _topic(kind, ANYONE))
+        mark_on_commit(_topic(kind, organisation_id), _topic(kind, ANYONE))
 
 
 class ChangeTopics:
@@ -50,8 +51,14 @@ class ChangeTopics:
         """The kinds of which something changed since this was asked last; while Redis is away, all of them."""
         if not listener.is_connected:
             return list(ChangeKind)
-        heard = {topic for topic in self.names() if listener.heard(topic)}
-        return [kind for kind, topics in self._topics.items() if not heard.isdisjoint(topics)]
+        return self._kinds_of({topic for topic in self.names() if listener.heard(topic)})
+
+    def since(self, mark: int | None) -> list[ChangeKind]:
+        """The kinds of which something changed since that mark, or may have; all for None. Reads Redis."""
+        return self._kinds_of(marked_since(mark, self.names()))
+
+    def _kinds_of(self, changed: set[str]) -> list[ChangeKind]:
+        return [kind for kind, topics in self._topics.items() if not changed.isdisjoint(topics)]
 
 
 def _topic(kind: ChangeKind, whose: UUID | str) -> str:

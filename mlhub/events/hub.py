@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One ear a process: a single Redis subscription wakes all streams of this event loop that listen to a topic.
 
-Redis only notifies, without content; while it is away, listeners look every POLL_S.
+Redis only notifies, with no more content than the mark of a change; while it is away, listeners look every POLL_S.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
-from mlhub.events.wakeups import PREFIX
+from mlhub.events.wakeups import MARKS, NEWEST, PREFIX
 
 logger = structlog.stdlib.get_logger(__name__)
 POLL_S = 2.0
 RECONNECT_S = 3.0
+SUBSCRIBED_S = 1.0  # how long a stream that begins waits for the subscription, when Redis does not answer
 N_READERS = 4
 T = TypeVar("T")
 
@@ -45,6 +46,16 @@ class Listener:
     def is_connected(self) -> bool:
         """False while Redis is away, and nothing can be heard."""
         return self._hub.is_connected
+
+    @property
+    def mark(self) -> int | None:
+        """The newest mark of changes: of all up to it, this listener was woken. None while Redis is away."""
+        return self._hub.mark if self._hub.is_connected else None
+
+    async def begin(self) -> None:
+        """Waits until it can hear, or Redis is known to be away. Some topics may count as heard for that alone."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hub.has_tried.wait(), SUBSCRIBED_S)
 
     def heard(self, topic: str) -> bool:
         """Returns whether something was published to this topic since this was asked last."""
@@ -87,6 +98,8 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
         self._readers = cycle([_Reader() for _ in range(N_READERS)])
         self.is_connected = False
+        self.mark: int | None = None
+        self.has_tried = asyncio.Event()  # to subscribe, since there are listeners
 
     @contextlib.asynccontextmanager
     async def listen(self, *topics: str) -> AsyncIterator[Listener]:
@@ -94,6 +107,7 @@ class Hub:
         for topic in topics:
             self._listeners.setdefault(topic, set()).add(listener)
         if self._task is None or self._task.done():
+            self.has_tried.clear()
             self._task = asyncio.create_task(self._receive())
         try:
             yield listener
@@ -127,18 +141,24 @@ class Hub:
                     await subscription.psubscribe(f"{PREFIX}*")
                     if not self._is_wanted():
                         return
+                    self.mark = int(await client.hget(MARKS, NEWEST) or 0)
+                    if not self._is_wanted():
+                        return
                     self.is_connected = True
                     self._wake_all()  # what was published before this moment was not received
+                    self.has_tried.set()
                     async for message in subscription.listen():
                         if not self._is_wanted():
                             return
                         if message["type"] == "pmessage":
+                            self.mark = max(self.mark or 0, int(message["data"] or 0))
                             self._wake(message["channel"].decode().removeprefix(PREFIX))
             except (RedisError, OSError) as error:
                 logger.warning("stream.redis_away", error=error)
             finally:
                 if self._task is None or self._is_wanted():
                     self.is_connected = False
+                    self.has_tried.set()
                 with contextlib.suppress(RedisError, OSError):
                     await client.aclose()
             await asyncio.sleep(RECONNECT_S)

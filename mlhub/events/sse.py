@@ -64,21 +64,25 @@ class EventStreamView(AddressedView):
         return csrf_exempt(view)
 
 
-def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]) -> Callable[[type], type]:
+def described_stream(
+    summary: str, events: dict[str, tuple[str, dict[str, Any]]], *, begins: str
+) -> Callable[[type], type]:
     """A decorator of an EventStreamView: its entry in the OpenAPI schema.
 
-    events: the name of each kind of event, with its meaning and the JSON schema of its `data`.
+    events: the name of each kind of event, with its meaning and the JSON schema of its `data`. begins: a sentence, of
+    which answer says where a stream begins that reports all that came after that answer.
     """
     listed = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
     about = (
         f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
-        f"\n\n{listed}\n- `heartbeat`: every {HEARTBEAT_S:.0f} s while nothing else comes, {{}}; a stream that is"
-        f" silent for {2 * HEARTBEAT_S:.0f} s has stalled, and is to be opened anew\n\nAfter a reconnect, send the id"
-        f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
-        " nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's"
+        f"\n\n{listed}\n- `heartbeat`: at once, and every {HEARTBEAT_S:.0f} s while nothing else comes, {{}}; a stream"
+        f" that is silent for {2 * HEARTBEAT_S:.0f} s has stalled, and is to be opened anew\n\nAfter a reconnect, send"
+        f" the id of the last frame that had one as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
+        f" nothing that happened between is lost. The first frame has an id already. {begins}"
+        " The last frame is the event `end`, {code, detail}, when the caller's"
         " session, token, role or membership was taken away, or when there is nothing left to follow."
     )
-    place = "The id of the last frame that was seen; without it, the stream begins now."
+    place = "The id of the last frame that was seen, or another cursor; without it, the stream begins now."
     return extend_schema(
         methods=["GET"],
         description=about,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit events from below the events app, which knows tenants: the recorder is named by its path, not imported."""
+"""Audit events from below the events app, which knows tenants: what it provides is named by its path, not imported."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mlhub.tenants.models import Organisation, User
 
 DEFAULT_RECORDER = "mlhub.events.actions.append"
+CURSOR = "mlhub.events.cursor.present_cursor"
 
 
 class Recorder(Protocol):
@@ -51,6 +52,11 @@ def record(
         facts |= {"address": origin.address, "user_agent": origin.user_agent}
     recorder = _recorder(getattr(settings, "AUDIT_RECORDER", DEFAULT_RECORDER))
     recorder(kind, organisation=organisation, subject_kind=subject_kind, subject_id=subject_id, actor=actor, **facts)
+
+
+def stream_cursor() -> str:
+    """From where on the organisation-wide stream reports all that comes after this call. Reads the database."""
+    return cast("str", import_string(CURSOR)())
 
 
 @cache

@@ -53,6 +53,7 @@ def create_run(caller: Caller, project: Project, *, name: str, started_ms: int, 
             project=project, name=name, created_by=caller.user, started_ms=started_ms, parent_job=job
         )
         _set_tags(run, tags)
+        report_change(ChangeKind.RUN, organisation_id=project.organisation_id)
     return run
 
 
@@ -139,7 +140,9 @@ def set_deleted(caller: Caller, target: Run | Job, *, is_deleted: bool) -> None:
     caller.require_owner(target)
     if isinstance(target, Job):
         raise ConflictError("A job is not deleted as a run.", remedy="Delete it on its page when it has ended.")
-    Run.objects.filter(pk=target.pk).update(deleted_at=timezone.now() if is_deleted else None)
+    with transaction.atomic():
+        Run.objects.filter(pk=target.pk).update(deleted_at=timezone.now() if is_deleted else None)
+        report_change(ChangeKind.RUN, organisation_id=target.project.organisation_id)
 
 
 def delete_run(run: Run, *, actor: User) -> None:

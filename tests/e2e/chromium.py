@@ -29,3 +29,8 @@ def require_chromium() -> None:
         if os.environ.get("MLHUB_REQUIRE_BROWSER"):
             pytest.fail("There is no Chromium; run: make browser")
         pytest.skip("There is no Chromium; `make browser` installs it where it may.")
+
+
+def violations(text: str) -> list[str]:
+    """The text, when it is Chromium's complaint that a page broke its Content-Security-Policy."""
+    return [text] if "Content Security Policy" in text else []

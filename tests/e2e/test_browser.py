@@ -8,19 +8,17 @@ import io
 import random
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
 
-from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
+from tests.e2e.chromium import violations
 from tests.e2e.passkeys import walk_passkeys
 from tests.platform import PASSWORD, RunningPlatform
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
-PATIENCE_MS = 180_000  # of a busy machine
 MODEL = """
 import time
 
@@ -56,30 +54,6 @@ def model_zip() -> bytes:
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("model.py", MODEL)
     return out.getvalue()
-
-
-def violations(text: str) -> list[str]:
-    """The text, when it is Chromium's complaint that a page broke its Content-Security-Policy."""
-    return [text] if "Content Security Policy" in text else []
-
-
-@pytest.fixture
-def page(platform: RunningPlatform) -> Iterator[Any]:
-    require_chromium()
-    from playwright.sync_api import expect, sync_playwright
-
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
-        opened = browser.new_page(base_url=platform.url, viewport={"width": 1280, "height": 900})
-        opened.set_default_timeout(PATIENCE_MS)
-        complaints: list[str] = []
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.complaints_listener = lambda message: complaints.extend(violations(message.text))
-        opened.on("console", opened.complaints_listener)
-        yield opened
-        assert not complaints
-        browser.close()
 
 
 def choose(page: Any, label: str, option: str) -> None:

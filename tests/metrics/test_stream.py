@@ -47,11 +47,11 @@ class Viewer:
         async with asyncio.timeout(seconds):
             async for chunk in stream:
                 self.listens.set()
-                if chunk == sse.HEARTBEAT and not with_heartbeats:
-                    continue
                 fields = dict(line.split(": ", 1) for line in chunk.decode().strip().splitlines())
-                found.append((fields["event"], json.loads(fields["data"]), fields.get("id")))
                 self.last_id = fields.get("id", self.last_id)
+                if fields["event"] == "heartbeat" and not with_heartbeats:
+                    continue
+                found.append((fields["event"], json.loads(fields["data"]), fields.get("id")))
                 if until(found):
                     break
         await stream.aclose()  # type: ignore[attr-defined]

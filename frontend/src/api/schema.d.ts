@@ -1665,9 +1665,9 @@ export interface paths {
          *     - `event`: what happened to the job
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
-         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
+         *     - `heartbeat`: at once, and every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame that had one as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The first frame has an id already. `cursor` of GET /jobs/{id} is such an id: what came after that answer is reported from there on. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -3269,11 +3269,11 @@ export interface paths {
          *
          *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
          *
-         *     - `event`: an event; the id of the frame is the event's
+         *     - `event`: an event; the id of the frame begins with the event's
          *     - `changed`: something changed of which no event is kept; read again what is shown of these kinds
-         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
+         *     - `heartbeat`: at once, and every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame that had one as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The first frame has an id already. `stream_cursor` of GET /auth/me is such an id: what came after that answer is reported from there on. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;
@@ -7512,6 +7512,8 @@ export interface components {
             readonly memberships: components["schemas"]["MyMembership"][];
             /** @description Roles in projects, besides those in organisations. */
             readonly project_roles: components["schemas"]["ProjectRole"][];
+            /** @description Where GET /stream continues after this answer. */
+            readonly stream_cursor: string;
         };
         /** @description A value that the job's pods measured, with what a page says about it. */
         MeasuredValue: {
@@ -18800,7 +18802,7 @@ export interface operations {
                 project?: string;
             };
             header?: {
-                /** @description The id of the last frame that was seen; without it, the stream begins now. */
+                /** @description The id of the last frame that was seen, or another cursor; without it, the stream begins now. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -23274,7 +23276,7 @@ export interface operations {
                 last_event_id?: string;
             };
             header?: {
-                /** @description The id of the last frame that was seen; without it, the stream begins now. */
+                /** @description The id of the last frame that was seen, or another cursor; without it, the stream begins now. */
                 "Last-Event-ID"?: string;
             };
             path?: never;

@@ -3,6 +3,7 @@
 import type { Query, QueryKey } from "@tanstack/react-query";
 
 import type { ChangeKind } from "@/api/live/changes";
+import type { Touched } from "@/api/live/underWay";
 import { isInspecting } from "@/api/versions";
 
 /** The queries that an event about `kind` may change. */
@@ -41,12 +42,6 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
     default:
       return [];
   }
-}
-
-/** Queries whose key begins so; isTouched: those of them that it can change. */
-interface Touched {
-  key: QueryKey;
-  isTouched?: (query: Query) => boolean;
 }
 
 /** What a job's progress changes, of the queries that begin with its id; the job itself comes by its own stream. */

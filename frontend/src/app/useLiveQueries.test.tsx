@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import type { Model } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { dataset, model } from "@/testing/fixtures";
+import { dataset, me, model, run } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -41,7 +41,20 @@ describe("The stream of everything", () => {
     await waitFor(() => expect(reads).toHaveBeenCalledTimes(2));
   });
 
-  it("reads again what was being inspected before the stream was there, and nothing else", async () => {
+  it("begins where the page began to be read, so that what happens before it is there is reported", async () => {
+    let names = ["before"];
+    server.use(answers("/api/v1/datasets", () => page(names.map((name) => dataset({ name })))));
+    renderPage("/datasets");
+    await screen.findByText("before");
+    names = ["before", "meanwhile"];
+    const stream = FakeEventSource.of("/api/v1/stream");
+    expect(stream.url).toBe(`/api/v1/stream?last_event_id=${me().stream_cursor}`);
+    act(() => stream.open());
+    act(() => stream.emit("event", { subject_kind: "dataset", subject_id: "1" }, "41-1700"));
+    expect(await screen.findByText("meanwhile")).toBeInTheDocument();
+  });
+
+  it("reads again what was being inspected when turns in the queue of inspections were missed, and nothing else", async () => {
     let state = "inspecting";
     const reads = { models: vi.fn(), datasets: vi.fn() };
     server.use(
@@ -58,12 +71,36 @@ describe("The stream of everything", () => {
     await user.click(await screen.findByRole("combobox", { name: "Model" }));
     expect(screen.queryByRole("option", { name: "little-net" })).not.toBeInTheDocument();
     state = "ready";
-    act(() => FakeEventSource.of("/api/v1/stream").open());
+    const stream = FakeEventSource.of("/api/v1/stream");
+    act(() => stream.open());
+    act(() => stream.emit("changed", { kinds: ["queued_work"] }, "40-1701"));
     expect(await screen.findByRole("option", { name: "little-net" })).toBeInTheDocument();
     expect([reads.models.mock.calls.length, reads.datasets.mock.calls.length]).toEqual([2, 1]);
   });
 
-  it("reads again what may have changed while the stream was interrupted", async () => {
+  it.each([
+    ["event", { subject_kind: "run", subject_id: "1" }],
+    ["changed", { kinds: ["run"] }],
+  ])("reads again what was under way when its news came as an %s", async (name, data) => {
+    const pending: (() => void)[] = [];
+    server.use(
+      http.get("/api/v1/runs", async () => {
+        const isFirst = pending.length === 0;
+        await new Promise<void>((answer) => pending.push(answer));
+        return HttpResponse.json(page(isFirst ? [] : [run({ name: "made meanwhile" })]));
+      }),
+    );
+    renderPage("/runs");
+    await waitFor(() => expect(pending).toHaveLength(1));
+    act(() => FakeEventSource.of("/api/v1/stream").emit(name, data));
+    await new Promise((pass) => setTimeout(pass, 200));
+    pending[0]?.();
+    await waitFor(() => expect(pending).toHaveLength(2));
+    pending[1]?.();
+    expect(await screen.findByText("made meanwhile")).toBeInTheDocument();
+  });
+
+  it("reads a list once more after many events at once", async () => {
     const reads = vi.fn();
     server.use(
       answers("/api/v1/runs", () => {
@@ -73,13 +110,41 @@ describe("The stream of everything", () => {
     );
     renderPage("/runs");
     await screen.findByText("No runs yet");
-    act(() => FakeEventSource.of("/api/v1/stream").open());
+    const stream = FakeEventSource.of("/api/v1/stream");
+    act(() => {
+      for (let i = 0; i < 500; i++) stream.emit("event", { subject_kind: "run", subject_id: String(i) }, `${i}-1`);
+    });
+    await waitFor(() => expect(reads).toHaveBeenCalledTimes(2));
+    await new Promise((pass) => setTimeout(pass, 300));
+    expect(reads).toHaveBeenCalledTimes(2);
+  });
+
+  it("goes on after an interruption where it was, also before the first event, and reads again only what is reported", async () => {
+    const reads = vi.fn();
+    server.use(
+      answers("/api/v1/runs", () => {
+        reads();
+        return page([]);
+      }),
+    );
+    renderPage("/runs");
+    await screen.findByText("No runs yet");
+    const stream = FakeEventSource.of("/api/v1/stream");
+    act(() => stream.open());
+    act(() => stream.emit("heartbeat", {}, "40-1702"));
     await screen.findAllByText("Live");
     expect(reads).toHaveBeenCalledTimes(1);
-    act(() => FakeEventSource.of("/api/v1/stream").fail());
+    act(() => stream.fail());
     expect(await screen.findAllByText(/^Offline since/)).not.toHaveLength(0);
     await waitFor(() => expect(FakeEventSource.instances.filter(({ url }) => url.startsWith("/api/v1/stream"))).toHaveLength(2));
-    act(() => FakeEventSource.of("/api/v1/stream").open());
+    const second = FakeEventSource.of("/api/v1/stream");
+    expect(second.url).toBe("/api/v1/stream?last_event_id=40-1702");
+    act(() => second.open());
+    act(() => second.emit("heartbeat", {}, "40-1702"));
+    act(() => second.emit("changed", { kinds: ["delivery"] }, "40-1703"));
+    await screen.findAllByText("Live");
+    expect(reads).toHaveBeenCalledTimes(1);
+    act(() => second.emit("changed", { kinds: ["run"] }, "40-1704"));
     await waitFor(() => expect(reads).toHaveBeenCalledTimes(2));
   });
 });

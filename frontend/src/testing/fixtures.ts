@@ -11,6 +11,7 @@ import type {
   ModelVersionDetail,
   Organisation,
   Project,
+  Run,
   SignInMethods,
   Speed,
   Token,
@@ -25,7 +26,7 @@ const MODEL = { id: "00000000-0000-7000-8000-0000000000e1", name: "Small CNN" };
 export const JOB_ID = "00000000-0000-7000-8000-0000000000f1";
 
 export function me(over: Partial<Me> = {}): Me {
-  return { ...ADA, is_staff: false, needs_second_factor: false, memberships: [{ id: "m", organisation: ACME, role: "member" }], project_roles: [], ...over };
+  return { ...ADA, is_staff: false, needs_second_factor: false, memberships: [{ id: "m", organisation: ACME, role: "member" }], project_roles: [], stream_cursor: "40-1700", ...over };
 }
 
 export function signInMethods(over: Partial<SignInMethods> = {}): SignInMethods {
@@ -248,5 +249,12 @@ export function token(over: Partial<Token> = {}): Token {
     expires_at: "2099-03-02T09:00:00Z",
     last_used_at: null,
     ...over,
+  };
+}
+
+export function run(over: Partial<Run> = {}): Run {
+  return {
+    id: "00000000-0000-7000-8000-00000000aa01", name: "calm-lake-1", status: "FINISHED", project: VISION,
+    created_by: ADA, parent_job: null, started_at: AT, ended_at: AT, ...over,
   };
 }

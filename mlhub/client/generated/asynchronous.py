@@ -2369,13 +2369,14 @@ class AsyncJobsOperations:
         - `event`: what happened to the job
         - `metrics`: new points of its curves
         - `log`: new lines of its log
-        - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is
-        to be opened anew
+        - `heartbeat`: at once, and every 5 s while nothing else comes, {}; a stream that is silent for 10 s has
+        stalled, and is to be opened anew
 
-        After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as
-        `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail},
-        when the caller's session, token, role or membership was taken away, or when there is nothing left to
-        follow.
+        After a reconnect, send the id of the last frame that had one as the header Last-Event-ID (browsers do) or
+        as `last_event_id`: nothing that happened between is lost. The first frame has an id already. `cursor` of
+        GET /jobs/{id} is such an id: what came after that answer is reported from there on. The last frame is the
+        event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when
+        there is nothing left to follow.
 
         GET /jobs/{id}/stream
 
@@ -4842,15 +4843,16 @@ class AsyncStreamOperations:
 
         Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
 
-        - `event`: an event; the id of the frame is the event's
+        - `event`: an event; the id of the frame begins with the event's
         - `changed`: something changed of which no event is kept; read again what is shown of these kinds
-        - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is
-        to be opened anew
+        - `heartbeat`: at once, and every 5 s while nothing else comes, {}; a stream that is silent for 10 s has
+        stalled, and is to be opened anew
 
-        After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as
-        `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail},
-        when the caller's session, token, role or membership was taken away, or when there is nothing left to
-        follow.
+        After a reconnect, send the id of the last frame that had one as the header Last-Event-ID (browsers do) or
+        as `last_event_id`: nothing that happened between is lost. The first frame has an id already.
+        `stream_cursor` of GET /auth/me is such an id: what came after that answer is reported from there on. The
+        last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was
+        taken away, or when there is nothing left to follow.
 
         GET /stream
 

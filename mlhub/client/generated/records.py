@@ -1135,6 +1135,7 @@ class Me(ApiRecord):
     needs_second_factor: bool
     memberships: list[MyMembership]
     project_roles: list[ProjectRole]
+    stream_cursor: str
 
 
 class MeasuredValue(ApiRecord):

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import django_filters
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics
@@ -30,6 +31,7 @@ from mlhub.events.api.serializers import (
     VerifyQuerySerializer,
 )
 from mlhub.events.changes import ChangeKind
+from mlhub.events.cursor import EventCursor, newest_event_id
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
 from mlhub.events.querysets import job_is_seen_by
@@ -40,7 +42,6 @@ from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.named import NamedFilter
 
 BATCH = 200
-MAX_ID_DIGITS = 19
 CHANGED = {
     "type": "object",
     "properties": {
@@ -144,9 +145,10 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
 @sse.described_stream(
     "Everything that happens in the caller's organisations.",
     {
-        "event": ("an event; the id of the frame is the event's", {"$ref": "#/components/schemas/Event"}),
+        "event": ("an event; the id of the frame begins with the event's", {"$ref": "#/components/schemas/Event"}),
         "changed": ("something changed of which no event is kept; read again what is shown of these kinds", CHANGED),
     },
+    begins="`stream_cursor` of GET /auth/me is such an id: what came after that answer is reported from there on.",
 )
 class EventsStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest) -> HttpResponseBase:
@@ -158,39 +160,37 @@ class EventsStreamView(sse.EventStreamView):
 
         access = await hub().read(access_to_events)
         seen = sse.last_event_id(request)
-        if seen and not (seen.isdecimal() and len(seen) <= MAX_ID_DIGITS):
-            raise InvalidInputError(
-                "This is no event's id.", field="last_event_id", remedy="Leave it out to begin now."
-            )
-        return sse.respond(_frames(access, int(seen) if seen else None))
+        return sse.respond(_frames(access, EventCursor.parse(seen) if seen else None))
 
 
-async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[bytes]:
-    def newest() -> int:
-        return Event.objects.aggregate(newest=Max("id"))["newest"] or 0
-
+async def _frames(access: StreamAccess, start: EventCursor | None) -> AsyncIterator[bytes]:
     def after(cursor: int) -> list[dict[str, Any]]:
         rows = Event.objects.visible_to(access.user).after(cursor).select_related("actor")[:BATCH]
         return [dict(EventSerializer(row).data) for row in rows]
 
     changes = access.changes()
     async with hub().listen(EVENTS, access.topic, *changes.names()) as listener:
-        cursor = await hub().read(newest) if start is None else start
+        await listener.begin()
+        changes.heard(listener)  # from here on; what came before is asked for
+        cursor = start or EventCursor(await hub().read(newest_event_id), listener.mark)
+        missed = await hub().read(partial(changes.since, start.mark)) if start else []
         heartbeats = sse.HeartbeatTimer()
-        yield sse.HEARTBEAT
+        yield sse.frame("heartbeat", {}, id=str(cursor))
         is_due = True
         while True:
             # changes come far more often than events: the database is asked for these only
-            found = await hub().read(partial(after, cursor)) if is_due else []
+            found = await hub().read(partial(after, cursor.event_id)) if is_due else []
             if ended := await access.ended(listener):
                 yield end_frame(ended)
                 return
             for event in found:
-                cursor = event["id"]
+                cursor = replace(cursor, event_id=event["id"])
                 yield sse.frame("event", event, id=str(cursor))
                 heartbeats.restart()
-            if kinds := changes.heard(listener):
-                yield sse.frame("changed", {"kinds": kinds})
+            kinds = sorted({*missed, *changes.heard(listener)}, key=list(ChangeKind).index)
+            missed, cursor = [], replace(cursor, mark=listener.mark)
+            if kinds:
+                yield sse.frame("changed", {"kinds": kinds}, id=str(cursor))
                 heartbeats.restart()
             is_due = len(found) == BATCH
             if not is_due:

@@ -95,6 +95,7 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
         ),
         "log": ("new lines of its log", _listed("lines", {"$ref": f"{SCHEMAS}LogLine"})),
     },
+    begins="`cursor` of GET /jobs/{id} is such an id: what came after that answer is reported from there on.",
 )
 class JobStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest, id: UUID | AddressName) -> HttpResponseBase:
@@ -119,7 +120,7 @@ class JobStreamView(sse.EventStreamView):
 async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> AsyncIterator[bytes]:
     async with hub().listen(job_topic(job_id), access.topic) as listener:
         cursor = await hub().read(partial(cursor_of, job_id)) if start is None else start
-        yield sse.HEARTBEAT
+        yield sse.frame("heartbeat", {}, id=str(cursor))
         heartbeats = sse.HeartbeatTimer()
         shown: dict[str, Any] | None = None
         while True:

@@ -13,6 +13,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
 from mlhub.tenants.access_control.assignments import project_roles
 from mlhub.tenants.actions.sign_in.credentials import SCOPES
+from mlhub.tenants.audit import stream_cursor
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
 
@@ -79,6 +80,10 @@ class MeSerializer(serializers.ModelSerializer[User]):
         many=True, read_only=True, help_text="The organisations that the user is a member of."
     )
     project_roles = serializers.SerializerMethodField(help_text="Roles in projects, besides those in organisations.")
+    stream_cursor = serializers.SerializerMethodField(help_text="Where GET /stream continues after this answer.")
+
+    def get_stream_cursor(self, _: User) -> str:
+        return stream_cursor()
 
     @extend_schema_field(ProjectRoleSerializer(many=True))
     def get_project_roles(self, user: User) -> list[dict[str, Any]]:
@@ -86,7 +91,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
     class Meta:
         model = User
-        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships", "project_roles"]
+        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships", "project_roles", "stream_cursor"]
         read_only_fields = fields
         extra_kwargs = described(
             id="The user's id.",

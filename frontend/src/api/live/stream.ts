@@ -64,11 +64,14 @@ export function useStream(
         setStaleSince(null);
       };
       current.onerror = reopen;
-      current.addEventListener("heartbeat", hear);
+      const note = (message: MessageEvent<string>) => {
+        hear();
+        if (message.lastEventId) lastId = message.lastEventId;
+      };
+      current.addEventListener("heartbeat", note); // the first one says where the stream begins
       for (const name of names.split(" ")) {
         current.addEventListener(name, (message: MessageEvent<string>) => {
-          hear();
-          if (message.lastEventId) lastId = message.lastEventId;
+          note(message);
           handle(name, JSON.parse(message.data) as unknown);
         });
       }

@@ -2,10 +2,11 @@
 // One metric's curves of all jobs, over the axis that is chosen, smoothed and on a logarithmic scale where that is wanted.
 import { plural, t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useMemo, useRef } from "react";
 
 import { useChanges } from "@/api/live/changes";
+import { whenRead } from "@/api/live/underWay";
 import type { RunStatus } from "@/api/types";
 import type { NamedLine } from "@/components/chart/lines/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
@@ -47,6 +48,7 @@ interface Props {
 }
 
 export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, baseline }: Props) {
+  const client = useQueryClient();
   const metrics = useQuery(metricsQuery(ids));
   const keys = useMemo(() => keysOf(metrics.data ?? [], runs.metrics), [metrics.data, runs.metrics]);
   const [chosen, setMetric] = useSetting("metric", "");
@@ -60,7 +62,9 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
   const curves = useQuery(curvesQuery(ids, metric, axis));
   const runCurves = useQuery(runCurvesQuery(runIds, metric, axis));
   useLiveCurves({ jobs, ids, runIds, runs, metric, axis });
-  useChanges(metrics.data?.length === 0 && ids.length > 0 ? "progress" : null, () => void metrics.refetch());
+  useChanges((metrics.data ?? []).length === 0 && ids.length > 0 ? "progress" : null, () => {
+    whenRead(client, metricsQuery(ids).queryKey, () => void metrics.refetch());
+  });
   const smoothing = Math.min(0.99, Math.max(0, Number(smooth) || 0));
   const lines = useMemo((): NamedLine[] => {
     const rows = new Map(compared.map(({ id, name }, place) => [id, { label: name, place }]));

@@ -4,6 +4,7 @@ import { type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react
 
 import { type ChangeKind, useChanges } from "@/api/live/changes";
 import { useJobChanges } from "@/api/live/jobChanges";
+import { whenRead } from "@/api/live/underWay";
 import { isOver } from "@/domain/states/jobState";
 
 import { type ComparedJob, comparedJobsQuery, readJobs } from "./queries";
@@ -22,19 +23,23 @@ export function useLiveJobs(ids: readonly string[], jobs: readonly ComparedJob[]
   const client = useQueryClient();
   const rows: Rows<ComparedJob> = { queryKey: comparedJobsQuery(ids).queryKey, ids, idOf: ({ id }) => id, read: readJobs };
   const growing = jobs.filter((job) => !isOver(job)).map(({ id }) => id);
-  useJobChanges((changed) => readAgain(client, rows, changed.filter((id) => ids.includes(id))));
+  useJobChanges((changed) => readRows(client, rows, changed.filter((id) => ids.includes(id))));
   useGrowingRows("progress", rows, growing);
 }
 
 /** Reads these rows again when the stream reports a change of that kind, every few seconds at most. */
 export function useGrowingRows<T>(kind: ChangeKind, rows: Rows<T>, ids: readonly string[]): void {
   const client = useQueryClient();
-  useChanges(ids.length > 0 ? kind : null, () => readAgain(client, rows, ids));
+  useChanges(ids.length > 0 ? kind : null, () => readRows(client, rows, ids));
 }
 
 /** Where that fails, the whole query is read again, and says what is wrong. */
-function readAgain<T>(client: QueryClient, rows: Rows<T>, ids: readonly string[]): void {
-  if (ids.length === 0 || client.getQueryData(rows.queryKey) === undefined) return;
+function readRows<T>(client: QueryClient, rows: Rows<T>, ids: readonly string[]): void {
+  if (ids.length > 0) whenRead(client, rows.queryKey, () => readNow(client, rows, ids));
+}
+
+function readNow<T>(client: QueryClient, rows: Rows<T>, ids: readonly string[]): void {
+  if (client.getQueryData(rows.queryKey) === undefined) return;
   rows.read(ids).then(
     (fresh) => {
       client.setQueryData<T[]>(rows.queryKey, (known) => known && renewed(known, fresh, rows, new Set(ids)));

@@ -67,7 +67,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   function type(change: Typed) {
     setTyped((before) => ({ ...before, ...change }));
     preview.reset();
-    save.reset();
+    if (!isConflict) save.reset(); // both versions stay in view until one of them is chosen
   }
 
   function submit(event: SubmitEvent) {

@@ -342,6 +342,8 @@ describe("The tree of quotas", () => {
     await user.click(within(form).getByRole("button", { name: "Save" }));
     const both = await within(form).findByRole("table", { name: "Present and own rules" });
     expect(within(both).getByRole("row", { name: "Guarantee 5 1" })).toBeVisible();
+    await user.type(within(form).getByLabelText("Guarantee"), "{Backspace}1");
+    expect(both).toBeVisible();
     await user.click(within(form).getByRole("button", { name: "Save mine over them" }));
     expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
     expect(received).toEqual([{ guarantee: 1, version: 7 }, { guarantee: 1, version: 9 }]);

@@ -5,20 +5,11 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Run, RunDetail, RunMetric } from "@/api/types";
-import { AT, VISION, job, project } from "@/testing/fixtures";
+import { AT, VISION, job, project, run } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
 
-const RUN: Run = {
-  id: "00000000-0000-7000-8000-00000000aa01",
-  name: "calm-lake-1",
-  status: "FINISHED",
-  project: VISION,
-  created_by: job().created_by,
-  parent_job: null,
-  started_at: AT,
-  ended_at: AT,
-};
+const RUN = run();
 const DETAIL: RunDetail = {
   ...RUN,
   n_params: 1,

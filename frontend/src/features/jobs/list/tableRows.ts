@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { api, commaLists, unwrap } from "@/api/client";
 import { useJobChanges } from "@/api/live/jobChanges";
+import { whenRead } from "@/api/live/underWay";
 import type { Job, JobState, Page } from "@/api/types";
 import { cursorOf, everyPage, pageAt } from "@/lib/cursor";
 
@@ -81,7 +82,9 @@ export function useJobTable(view: TableView) {
     await refresh(ids.slice(MAX_IDS));
   }
 
-  useJobChanges((ids) => void refresh(ids).catch(() => void query.refetch()));
+  useJobChanges((ids) => {
+    whenRead(client, options.queryKey, () => void refresh(ids).catch(() => void query.refetch()));
+  });
   return {
     query,
     rows: query.data?.pages.flatMap(({ results }) => results) ?? [],

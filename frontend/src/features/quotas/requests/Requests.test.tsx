@@ -105,3 +105,25 @@ it("shows answers to all, and buttons only to who may decide", async () => {
   expect(row.getByText(/alice: nothing is left/)).toBeVisible();
   expect(row.queryByRole("button")).not.toBeInTheDocument();
 });
+
+it("keeps both answers in view when another administrator was first, until they are dismissed", async () => {
+  let state: QuotaRequest["state"] = "waiting";
+  serve(true);
+  server.use(
+    answers("/api/v1/quota-requests", () => ({ results: [{ ...REQUEST, state }], next: null, previous: null })),
+    http.post("/api/v1/quota-requests/:id/approve", () => {
+      state = "refused";
+      const facts = { present: { state, note: "after the deadline", by: "carol" }, yours: { state: "approved", note: "" } };
+      return HttpResponse.json({ status: 409, title: "Conflict", code: "request_answered", detail: "carol refused it.", ...facts }, { status: 409 });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  const row = within(await screen.findByRole("group", { name: "Request of bob for Vision" }));
+  await user.click(await row.findByRole("button", { name: "Approve" }));
+  await waitFor(() => expect(row.queryByRole("button", { name: "Approve" })).not.toBeInTheDocument());
+  const alert = within(row.getByRole("alert"));
+  expect(alert.getByRole("row", { name: "Answer Refused Approved" })).toBeVisible();
+  expect(alert.getByRole("row", { name: "Reason after the deadline –" })).toBeVisible();
+  await user.click(alert.getByRole("button", { name: "Dismiss" }));
+  expect(row.queryByRole("alert")).not.toBeInTheDocument();
+});

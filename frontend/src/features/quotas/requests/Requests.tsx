@@ -6,7 +6,7 @@ import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, unwrap } from "@/api/client";
+import { api, Problem, unwrap } from "@/api/client";
 import { useMe } from "@/api/session";
 import type { QuotaRequest } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
@@ -18,6 +18,7 @@ import type { BadgeColor } from "@/domain/states/badgeColor";
 import type { StateSign } from "@/domain/states/stateSign";
 import { ImpactAlert } from "@/features/quotas/changes/ImpactAlert";
 import { addedText } from "@/features/quotas/boosts/AmountFields";
+import { AnsweredAlert } from "@/features/quotas/requests/AnsweredAlert";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { useNow } from "@/lib/time";
 
@@ -59,6 +60,9 @@ export function Requests({ organisationId, mayEdit }: Props) {
 function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: boolean }) {
   const me = useMe();
   const state = STATES[request.state];
+  /** Stays when the request, read again, waits no more. */
+  const [conflict, setConflict] = useState<Problem | null>(null);
+  const noteError = (error: Error) => setConflict(error instanceof Problem && error.status === 409 ? error : null);
   return (
     <Stack gap={4} role="group" aria-label={t`Request of ${request.requested_by} for ${request.owner_name}`}>
       <Group gap="xs">
@@ -78,8 +82,13 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
         {request.answered_by && ` · ${request.answered_by}`}
         {request.note && `: ${request.note}`}
       </Text>
-      {request.state === "waiting" && mayDecide && <Decision request={request} />}
-      {request.state === "waiting" && !mayDecide && request.requested_by === me.username && <Withdrawal request={request} />}
+      {request.state === "waiting" && mayDecide && <Decision request={request} onError={noteError} />}
+      {request.state === "waiting" && !mayDecide && request.requested_by === me.username && (
+        <Withdrawal request={request} onError={noteError} />
+      )}
+      {conflict && (
+        <AnsweredAlert problem={conflict} labelOf={(answer) => STATES[answer].label} onDismiss={() => setConflict(null)} />
+      )}
     </Stack>
   );
 }
@@ -98,12 +107,19 @@ function Until({ at }: { at: string | null }) {
   );
 }
 
-function Decision({ request }: { request: QuotaRequest }) {
+interface AnswerProps {
+  request: QuotaRequest;
+  /** Of an answer that was refused. */
+  onError: (error: Error) => void;
+}
+
+function Decision({ request, onError }: AnswerProps) {
   const [note, setNote] = useState("");
   const reload = useReload(request.organisation);
   const path = { params: { path: { id: request.id } } };
   const approve = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/approve", { ...path, body: { note } })),
+    onError,
     onSettled: reload,
   });
   const preview = useMutation({
@@ -111,6 +127,7 @@ function Decision({ request }: { request: QuotaRequest }) {
   });
   const refuse = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/refuse", { ...path, body: { note } })),
+    onError,
     onSettled: reload,
   });
   return (
@@ -142,9 +159,14 @@ function Decision({ request }: { request: QuotaRequest }) {
         </Button>
       </Group>
       {preview.data && <ImpactAlert answer={preview.data} />}
-      <ProblemAlert error={approve.error ?? refuse.error ?? preview.error} />
+      <ProblemAlert error={otherThanAnswered(approve.error ?? refuse.error) ?? preview.error} />
     </>
   );
+}
+
+/** That someone else answered first is said by the row, which stays. */
+function otherThanAnswered(error: Error | null): Error | null {
+  return error instanceof Problem && error.status === 409 ? null : error;
 }
 
 /** What approving it would add, from now on. */
@@ -154,11 +176,12 @@ function hypotheticalQuota(request: QuotaRequest) {
   return { ...extras, [request.owner_kind]: request.owner };
 }
 
-function Withdrawal({ request }: { request: QuotaRequest }) {
+function Withdrawal({ request, onError }: AnswerProps) {
   const reload = useReload(request.organisation);
   const withdraw = useMutation({
     mutationFn: () =>
       unwrap(api.POST("/api/v1/quota-requests/{id}/withdraw", { params: { path: { id: request.id } } })),
+    onError,
     onSettled: reload,
   });
   return (
@@ -168,7 +191,7 @@ function Withdrawal({ request }: { request: QuotaRequest }) {
           {t`Withdraw`}
         </Button>
       </Group>
-      <ProblemAlert error={withdraw.error} />
+      <ProblemAlert error={otherThanAnswered(withdraw.error)} />
     </>
   );
 }
