@@ -47,8 +47,8 @@ def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> M
         raise BadInputError(
             f"The module {entry} has no function build_model.",
             field="file",
-            remedy="Define build_model(hyperparameters), which returns a torch.nn.Module; or upload code that trains by "
-            "itself with the kind script and its entry, such as train.py.",
+            remedy="Define build_model(hyperparameters), which returns a torch.nn.Module; or upload code that "
+            "trains by itself with the kind script and its entry, such as train.py.",
         )
     for name in OPTIONAL:
         if hasattr(module, name) and not callable(getattr(module, name)):
