@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to the registry: uploading code, what validation finds, built-ins, and the results of training."""
+"""Writes to the registry: what validation finds, built-ins, deletions, and the results of training."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.db import IntegrityError, models, transaction
+from django.db import models, transaction
 
 from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.core.references import refuses_while_used
@@ -18,72 +17,18 @@ from mlhub.environments.actions import request_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.models import Kind, Model, ModelVersion, name_of_trained
-from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip, kind_of
+from mlhub.registry.packages import entry_of
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
-from mlhub.storage.stores import StagedBytes, blob_store
+from mlhub.storage.stores import StagedBytes
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.roles import Role
 
 OWNER_KIND = "model_version"
 VALIDATE = "mlhub.registry.tasks.validate_version"
-
-
-def upload_model(
-    project: Project,
-    *,
-    name: str,
-    description: str = "",
-    staging: StagedBytes,
-    filename: str,
-    kind: str | None = None,
-    entry: str | None = None,
-    actor: User,
-) -> Model:
-    """A model with its first version of code, which Celery validates; all of it or nothing.
-
-    Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a wrong file or entry.
-    """
-    require_role(actor, project, Role.MEMBER)
-    require_open(project)
-    with transaction.atomic():
-        try:
-            with transaction.atomic():
-                model = Model.objects.create(project=project, name=name, description=description, created_by=actor)
-        except IntegrityError as error:
-            raise ConflictError(
-                f"There is already a model called {name} in {project.name}.",
-                code="name_taken",
-                field="name",
-                remedy="Choose another name, or upload a new version of that model.",
-            ) from error
-        _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
-        _record("model.created", model, actor, name=name, project_id=str(project.id))
-    return model
-
-
-def upload_version(
-    model: Model,
-    *,
-    staging: StagedBytes,
-    filename: str,
-    kind: str | None = None,
-    entry: str | None = None,
-    actor: User,
-) -> ModelVersion:
-    """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
-    project = own_project(model)
-    require_role(actor, project, Role.MEMBER)
-    require_open(project)
-    with transaction.atomic():
-        Model.objects.select_for_update().get(pk=model.pk)  # versions are numbered one after the other
-        version = _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
-        _record("model.version_created", model, actor, version_id=str(version.id), number=version.number)
-    return version
 
 
 def delete_model(model: Model, *, actor: User) -> None:
@@ -97,7 +42,7 @@ def delete_model(model: Model, *, actor: User) -> None:
         with _refuses_while_used(model.name):
             model.versions.exclude(source="upload").delete()
             Model.objects.filter(pk=model.pk).delete()
-        _record("model.deleted", model, actor, name=model.name)
+        record("model.deleted", model, actor, name=model.name)
 
 
 def delete_version(version: ModelVersion, *, actor: User, may_be_last: bool = False) -> None:
@@ -116,7 +61,7 @@ def delete_version(version: ModelVersion, *, actor: User, may_be_last: bool = Fa
         work_queue.withdraw([version.pk])
         with _refuses_while_used(f"version {version.number} of {model.name}"):
             ModelVersion.objects.filter(pk=version.pk).delete()
-        _record("model.version_deleted", model, actor, name=model.name, number=version.number)
+        record("model.version_deleted", model, actor, name=model.name, number=version.number)
 
 
 def _refuse_named(version: ModelVersion) -> None:
@@ -216,7 +161,7 @@ def register_trained(
             return found
         version: ModelVersion = ModelVersion.objects.create(
             model=model,
-            number=_next_number(model),
+            number=next_number(model),
             source="training",
             kind=code_version.kind,
             entry=code_version.entry,
@@ -239,7 +184,7 @@ def register_trained(
             user=created_by,
             within_quota=False,
         )
-        _record("model.trained", model, created_by, version_id=str(version.id), job_id=str(job_id), metrics=metrics)
+        record("model.trained", model, created_by, version_id=str(version.id), job_id=str(job_id), metrics=metrics)
     return version
 
 
@@ -267,7 +212,7 @@ def register_checkpoint(
             return found
         version: ModelVersion = ModelVersion.objects.create(
             model=model,
-            number=_next_number(model),
+            number=next_number(model),
             source="training",
             kind=code_version.kind,
             entry=code_version.entry,
@@ -283,7 +228,7 @@ def register_checkpoint(
             staging, place=project, owner_kind=OWNER_KIND, owner_id=version.id, user=created_by
         )
         version.save(update_fields=["weights"])
-        _record("model.checkpoint_registered", model, created_by, version_id=str(version.id), metrics=metrics)
+        record("model.checkpoint_registered", model, created_by, version_id=str(version.id), metrics=metrics)
     return version
 
 
@@ -299,47 +244,8 @@ def _line_of(code_version: ModelVersion, project: Project, created_by: User | No
     return line
 
 
-def _add_version(
-    model: Model,
-    project: Project,
-    *,
-    staging: StagedBytes,
-    filename: str,
-    kind: str | None,
-    entry: str | None,
-    actor: User,
-) -> ModelVersion:
-    """kind None: found out by the entry, or from the code once it is inspected; its entry is "" until then."""
-    store = blob_store()
-    staging.finish()
-    is_single_file = not is_zip(filename, staging)
-    is_code = not (is_single_file and is_made_elsewhere(filename, staging))
-    written_as, is_open = kind_of(kind, entry, is_code=is_code)
-    found_entry = (
-        ""
-        if is_open
-        else entry_of(entry, kind=written_as, filename=filename, is_single_file=is_single_file, is_code=is_code)
-    )
-    with store.stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as wrapped:
-        package = as_zip(staging, wrapped, filename=filename)
-        version: ModelVersion = ModelVersion.objects.create(
-            model=model,
-            number=_next_number(model),
-            source="upload",
-            kind=written_as,
-            entry=found_entry,
-            size_bytes=package.finish().size_bytes,
-            created_by=actor,
-        )
-        version.package = storage.keep(package, place=project, owner_kind=OWNER_KIND, owner_id=version.id, user=actor)
-        version.save(update_fields=["package"])
-    work_queue.enqueue(
-        VALIDATE, version.id, organisation=project.organisation, user=actor, size_bytes=version.size_bytes
-    )
-    return version
-
-
-def _next_number(model: Model) -> int:
+def next_number(model: Model) -> int:
+    """Of the version that is made now."""
     return (model.versions.aggregate(newest=models.Max("number"))["newest"] or 0) + 1
 
 
@@ -370,7 +276,7 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
         else:
             _hold_environment(version)
         facts = {"error": {k: v for k, v in found["error"].items() if k != "traceback"}} if "error" in found else {}
-        _record(
+        record(
             kind,
             version.model,
             None,
@@ -399,7 +305,8 @@ def _hold_environment(version: ModelVersion) -> None:
         )
 
 
-def _record(kind: str, model: Model, actor: User | None, **facts: Any) -> None:
+def record(kind: str, model: Model, actor: User | None, **facts: Any) -> None:
+    """An event of the model."""
     append(
         kind,
         organisation=None if model.project is None else model.project.organisation,

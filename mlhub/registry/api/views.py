@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import AddressedView, AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
-from mlhub.registry import actions
+from mlhub.registry import actions, uploads
 from mlhub.registry.annotations import annotate_version
 from mlhub.registry.api import serializers as s
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -77,7 +77,7 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
         )
         actor = caller(request)
         with uploaded(body, project=project, actor=actor) as (staging, filename):
-            created = actions.upload_model(project, staging=staging, filename=filename, actor=actor, **body)
+            created = uploads.upload_model(project, staging=staging, filename=filename, actor=actor, **body)
         shown = self.get_queryset().get(pk=created.pk)
         return Response(s.ModelSerializer(shown, context=WITH_QUEUE).data, status=status.HTTP_201_CREATED)
 
@@ -122,7 +122,7 @@ class ModelVersionsView(UploadMixin, AddressedView, generics.ListAPIView[ModelVe
         body = read_body(s.ModelVersionUploadSerializer, request)
         actor = caller(request)
         with uploaded(body, project=actions.own_project(model), actor=actor) as (staging, filename):
-            created = actions.upload_version(model, staging=staging, filename=filename, actor=actor, **body)
+            created = uploads.upload_version(model, staging=staging, filename=filename, actor=actor, **body)
         return Response(s.ModelVersionSerializer(created).data, status=status.HTTP_201_CREATED)
 
 
