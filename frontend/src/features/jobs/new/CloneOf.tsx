@@ -10,6 +10,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { podSettings } from "@/domain/pods/podSetting";
 import { jobQuery } from "@/features/jobs/queries";
 
+import { lineOf } from "./basics/commandLine";
 import type { Clone } from "./basics/useNewJob";
 import { type Draft, emptyDraft, NO_DATASET, requestOf } from "./draft";
 
@@ -27,6 +28,8 @@ export function CloneOf({ id, children }: { id: string; children: (clone: Clone)
 /** The form as it would have been filled in for this job. */
 export function draftOf(job: Job): Draft {
   const { name: strategy, ...parameters } = isRecord(job.strategy) ? job.strategy : {};
+  const { arguments: given, ...hyperparameters } = job.hyperparameters;
+  const words = Array.isArray(given) ? given.map(String) : null;
   const asked: Record<string, unknown> = { ...job.resources, ...job.limits };
   const draft = emptyDraft(job.dataset_version?.dataset.id ?? NO_DATASET, job.model_version.model.id);
   for (const name of podSettings) draft[name] = typeof asked[name] === "number" ? asked[name] : "";
@@ -39,7 +42,8 @@ export function draftOf(job: Job): Draft {
     mode: job.mode,
     min_workers: job.min_workers,
     max_workers: job.max_workers,
-    hyperparameters: written(job.hyperparameters),
+    arguments: words === null ? "" : lineOf(words),
+    hyperparameters: written(words === null ? job.hyperparameters : hyperparameters),
     strategy: typeof strategy === "string" ? strategy : "",
     parameters: written(parameters),
     target_metric: job.target_metric,

@@ -13,7 +13,7 @@ import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
 
-import { ChoiceFields, LengthFields } from "./basics/BasicFields";
+import { ArgumentsField, ChoiceFields, LengthFields } from "./basics/BasicFields";
 import { type Clone, useNewJob } from "./basics/useNewJob";
 import { PlanPreview } from "./PlanPreview";
 import classes from "./NewJobForm.module.css";
@@ -39,7 +39,8 @@ function Fields({ clone }: { clone?: Clone }) {
         <Stack>
           {clone && <CloneNote clone={clone} isClone={isClone} />}
           <ChoiceFields {...fields} {...chosen} />
-          <LengthFields {...fields} />
+          {choice.mayDoWithout && <ArgumentsField {...fields} />}
+          <LengthFields {...fields} isScript={choice.mayDoWithout} />
           {project && <ProjectNote project={project} />}
           <div>
             <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={advanced.isOpen}>

@@ -355,6 +355,22 @@ it("starts a script without a dataset, with further ones by name", async () => {
   ]);
 });
 
+it("starts a script without a dataset and with the arguments of its command line", async () => {
+  const sent = submissions(created);
+  const script = model({ latest_version: modelVersion({ kind: "script" }) });
+  server.use(answers("/api/v1/models", page([script, builtin])));
+  const { user } = renderPage(`/jobs/new?model=${script.id}`);
+  await user.type(await screen.findByRole("textbox", { name: "Arguments" }), '--lr 0.1 --name "two');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(await screen.findByText("A quotation mark is not closed.")).toBeVisible();
+  await user.type(screen.getByRole("textbox", { name: "Arguments" }), ' words"');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  const hyperparameters = { arguments: ["--lr", "0.1", "--name", "two words"] };
+  await expect.poll(() => sent.map(({ body }) => body)).toEqual([
+    { project: script.project?.id, model: script.id, mode: "auto", hyperparameters },
+  ]);
+});
+
 it("offers no job without a dataset for models that read one", async () => {
   const { user } = renderPage(`/jobs/new?model=${builtin.id}`);
   await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));

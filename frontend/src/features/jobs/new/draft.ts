@@ -8,6 +8,8 @@ import type { JobSubmit, Mode } from "@/api/types";
 import { type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/pods/podSetting";
 import { number } from "@/lib/quantities";
 
+import { wordsOf } from "./basics/commandLine";
+
 /** In place of a dataset, for scripts. */
 export const NO_DATASET = "none";
 
@@ -23,6 +25,8 @@ export interface Draft extends Record<PodSetting, number | string> {
   model: string;
   epochs: number | string;
   batch_size: number | string;
+  /** Of a script: what its command line gets as it is. */
+  arguments: string;
   name: string;
   mode: Mode;
   min_workers: number | string;
@@ -52,6 +56,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     model,
     epochs: "",
     batch_size: "",
+    arguments: "",
     name: "",
     mode: "auto",
     min_workers: "",
@@ -79,7 +84,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
 const NUMBERS = [
   "epochs", "batch_size", "min_workers", "max_workers", "seed", "priority", "target_value",
 ] as const;
-const SIMPLE: readonly Field[] = ["dataset", "model", "epochs", "batch_size"];
+const SIMPLE: readonly Field[] = ["dataset", "model", "epochs", "batch_size", "arguments"];
 
 export function isAdvanced(field: Field): boolean {
   return !SIMPLE.includes(field);
@@ -99,6 +104,7 @@ export function check(draft: Draft): Errors {
   if (parsed(draft.parameters) === null) {
     errors.parameters = notAnObject('{"staleness": 3}');
   }
+  if (wordsOf(draft.arguments) === null) errors.arguments = t`A quotation mark is not closed.`;
   const wrong = linesOf(draft.environment).find((line) => !/^[A-Za-z_]\w*=/.test(line));
   if (wrong !== undefined) errors.environment = t`"${wrong}" is not NAME=value.`;
   if (!draft.datasets.every(({ name, dataset }) => name.trim() !== "" && dataset !== "")) {
@@ -129,8 +135,9 @@ export function requestOf(draft: Draft, project?: string): JobSubmit {
   const named = draft.datasets.map(({ name, dataset }) => [name.trim(), dataset]);
   if (named.length > 0) request.datasets = Object.fromEntries(named) as Record<string, string>;
   if (draft.name.trim() !== "") request.name = draft.name.trim();
-  const hyperparameters = parsed(draft.hyperparameters);
-  if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
+  const words = wordsOf(draft.arguments) ?? [];
+  const hyperparameters = { ...parsed(draft.hyperparameters), ...(words.length > 0 && { arguments: words }) };
+  if (Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
   if (draft.strategy !== "") request.strategy = { name: draft.strategy, ...parsed(draft.parameters) };
   if (draft.target_metric.trim() !== "") request.target_metric = draft.target_metric.trim();
   for (const field of NUMBERS) {
@@ -158,6 +165,7 @@ export function fieldOf(error: FieldError): Field | null {
   const setting = podSettingOf(error.field);
   if (setting !== null) return setting;
   if (error.field.startsWith("resources.gpu_types")) return "gpu_types";
+  if (error.field.startsWith("hyperparameters.arguments")) return "arguments";
   if (error.field.startsWith("strategy.") && error.field !== "strategy.name") return "parameters";
   return name in emptyDraft("", "") ? (name as Field) : null;
 }

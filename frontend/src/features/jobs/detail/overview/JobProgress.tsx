@@ -47,8 +47,9 @@ function done(job: Job): string {
 
 function pace(job: Job): Fact[] {
   if (job.step_unit === "epoch") return [[t`Time of an epoch`, shortDuration(job.step_s)]];
+  const countsEpochs = job.epoch > 0 || (job.progress !== null && job.model_version.kind !== "script");
   return [
-    ...(job.kind === "train" && (job.progress !== null || job.epoch > 0)
+    ...(job.kind === "train" && countsEpochs
       ? [[t`Epoch`, t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
       : []),
     [t`Step time`, shortDuration(job.step_s)],

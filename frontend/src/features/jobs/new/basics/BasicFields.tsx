@@ -2,7 +2,7 @@
 // What each job needs: data and a model, and for how long it trains.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Group, NumberInput } from "@mantine/core";
+import { Group, NumberInput, TextInput } from "@mantine/core";
 
 import { TextLink } from "@/components/display/TextLink";
 import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
@@ -11,6 +11,8 @@ import { isReady } from "@/features/jobs/queries";
 
 import { NO_DATASET } from "../draft";
 import { type JobFields, isTrainable } from "./useNewJob";
+
+const EXAMPLE = "--lr 0.1"; // of a command line, in any language
 
 /** Of a field with its longest placeholder; where two are wider than the form, they stand below each other. */
 const WHOLE_PLACEHOLDER_PX = 220;
@@ -29,15 +31,15 @@ export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, err
     <>
       <DatasetSelect
         label={t`Dataset`}
-        placeholder={t`Choose a dataset`}
-        required
+        placeholder={mayDoWithout ? t`No dataset` : t`Choose a dataset`}
+        required={!mayDoWithout}
         isOffered={isTrainable}
         extra={mayDoWithout ? [{ value: NO_DATASET, label: t`No dataset` }] : []}
         value={dataset}
         onChange={(id) => onChange({ dataset: id })}
         error={errors.dataset}
         disabled={isNothingReady && !mayDoWithout}
-        description={isNothingReady ? <NothingReady /> : undefined}
+        description={mayDoWithout ? t`A script may do without one.` : isNothingReady ? <NothingReady /> : undefined}
       />
       <ModelSelect
         label={t`Model`}
@@ -52,14 +54,33 @@ export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, err
   );
 }
 
-export function LengthFields({ draft, errors, onChange }: JobFields) {
+/** Of a script: as it would be called in a terminal. */
+export function ArgumentsField({ draft, errors, onChange }: JobFields) {
+  return (
+    <TextInput
+      label={t`Arguments`}
+      description={t`What its command line gets, as it is`}
+      placeholder={EXAMPLE}
+      inputWrapperOrder={["label", "input", "description", "error"]}
+      spellCheck={false}
+      styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+      value={draft.arguments}
+      onChange={(event) => onChange({ arguments: event.currentTarget.value })}
+      error={errors.arguments}
+    />
+  );
+}
+
+/** isScript: which may say itself how long it trains. */
+export function LengthFields({ draft, errors, onChange, isScript }: JobFields & { isScript: boolean }) {
+  const byDefault = isScript ? t`As the script says` : t`By the size of the dataset`;
   return (
     <Group grow align="start" preventGrowOverflow={false}>
       <NumberInput
         label={t`Epochs`}
         miw={WHOLE_PLACEHOLDER_PX}
         description={t`Passes over the examples`}
-        placeholder={t`By the size of the dataset`}
+        placeholder={byDefault}
         min={1}
         inputWrapperOrder={["label", "input", "description", "error"]}
         allowDecimal={false}
@@ -71,7 +92,7 @@ export function LengthFields({ draft, errors, onChange }: JobFields) {
         label={t`Batch size`}
         miw={WHOLE_PLACEHOLDER_PX}
         description={t`Over all workers together`}
-        placeholder={t`By the size of the dataset`}
+        placeholder={byDefault}
         min={1}
         allowDecimal={false}
         inputWrapperOrder={["label", "input", "description", "error"]}

@@ -39,7 +39,8 @@ function useChoice(draft: Draft) {
   const model = readyOne(useChosen(modelChoices, draft.model));
   const dataset = useChosen(datasetChoices, draft.dataset === NO_DATASET ? "" : draft.dataset);
   const mayDoWithout = model !== undefined && isScript(model);
-  const chosen = mayDoWithout && draft.dataset === NO_DATASET ? NO_DATASET : dataset && isTrainable(dataset) ? dataset.id : undefined;
+  const isWithout = mayDoWithout && (draft.dataset === NO_DATASET || draft.dataset === "");
+  const chosen = isWithout ? NO_DATASET : dataset && isTrainable(dataset) ? dataset.id : undefined;
   const project = (chosen === dataset?.id ? dataset?.project : undefined) ?? model?.project;
   return { isNothingReady, mayDoWithout, dataset: chosen ?? "", model: model?.id ?? "", project };
 }
@@ -60,7 +61,12 @@ export function useNewJob(clone: Clone | undefined) {
     clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
   const submit = useSubmitJob(isClone ? () => clone.send(draft) : undefined);
   const choice = useChoice(draft);
-  const complete = { ...draft, dataset: choice.dataset, model: choice.model };
+  const complete = {
+    ...draft,
+    dataset: choice.dataset,
+    model: choice.model,
+    arguments: choice.mayDoWithout ? draft.arguments : "", // of a script that was chosen before
+  };
   const asked = useSettledRequest(complete, choice.project?.id);
   const onChange = (part: Partial<Draft>) => {
     setDraft((known) => ({ ...known, ...part }));
