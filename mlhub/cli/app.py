@@ -21,7 +21,7 @@ from mlhub.cli.commands.training.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.given_values import refuse_unusable_values
-from mlhub.cli.global_options import moved_to_front
+from mlhub.cli.global_options import keep_words_behind_end, moved_to_front
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session
 from mlhub.client.api import Refused
@@ -90,6 +90,7 @@ def main(argv: list[str] | None = None) -> int:
     """Runs one command. Returns its exit code (mlhub/cli/failures.py); errors go to standard error, with the remedy."""
     try:
         given = sys.argv[1:] if argv is None else argv
+        keep_words_behind_end(given)
         program()(args=moved_to_front(program(), given), prog_name="mlhub")
     except SystemExit as end:
         return int(end.code or 0)

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 END = "--"  # what follows it is no option
+_behind_end: ContextVar[tuple[str, ...]] = ContextVar("behind_end", default=())
 
 
 def moved_to_front(root: TyperGroup, argv: Sequence[str]) -> list[str]:
@@ -39,6 +41,17 @@ def moved_to_front(root: TyperGroup, argv: Sequence[str]) -> list[str]:
             if isinstance(below, TyperGroup | TyperCommand):
                 command = below
     return [*front, *rest]
+
+
+def keep_words_behind_end(argv: Sequence[str]) -> None:
+    """Keeps what stands behind `--`, which the parser does not tell from what is before it."""
+    words = list(argv)
+    _behind_end.set(tuple(words[words.index(END) + 1 :]) if END in words else ())
+
+
+def words_behind_end() -> list[str]:
+    """The words of this command behind `--`, as they were typed."""
+    return list(_behind_end.get())
 
 
 def _options(command: TyperGroup | TyperCommand) -> dict[str, bool]:

@@ -313,13 +313,17 @@ def test_a_script_runs_without_data_and_its_file_names_none(
     assert "On which data?" in capsys.readouterr().err
 
 
-def test_what_follows_two_dashes_is_the_scripts_own(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [["--lr", "0.1", "-o", "$MLHUB_OUTPUT_DIR"], ["config/small.py", "--from=https://a//b"], ["./x.py", "./y"]]
+)
+def test_what_follows_two_dashes_is_the_scripts_own(
+    words: list[str], bob: Cast, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = Model.objects.create(project=bob.project_a, name="own-options", created_by=bob.bob)
     code = {"source": "upload", "kind": "script", "entry": "train.py", "state": "ready"}
     ModelVersion.objects.create(model=model, number=1, **code)
-    words = ["--", "--lr", "0.1", "-o", "$MLHUB_OUTPUT_DIR"]
-    assert main(["run", "--model", "own-options", "--detach", *words]) == CommandStatus.OK
+    assert main(["run", "--model", "own-options", "--detach", "--", *words]) == CommandStatus.OK
     pk = capsys.readouterr().out.strip()
     assert main(["show", pk, "-o", "json"]) == CommandStatus.OK
     shown = json.loads(capsys.readouterr().out)
-    assert shown["hyperparameters"]["arguments"] == ["--lr", "0.1", "-o", "$MLHUB_OUTPUT_DIR"]
+    assert shown["hyperparameters"]["arguments"] == words

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
 
 from mlhub.runtime.errors import BadInputError
@@ -56,6 +56,16 @@ def extract(
                 f"The archive is damaged: {error}.", field="file", remedy="Make the zip again."
             ) from error
     return [info.filename for info in infos]
+
+
+def repository_folder(names: Iterable[str], entry: str) -> str:
+    """The one folder of an archive, as repositories are downloaded: "gpt-main/" for the entry "gpt-main/train.py".
+
+    "" where there is more in it, or where code may import the folder by its name.
+    """
+    top, _, _ = entry.partition("/")
+    is_only = "/" in entry and all(name.startswith(f"{top}/") for name in names)
+    return f"{top}/" if is_only and not top.isidentifier() else ""
 
 
 def _extract_executable(archive: zipfile.ZipFile, name: str, folder: Path) -> None:

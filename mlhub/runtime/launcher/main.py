@@ -166,7 +166,7 @@ class Launcher:
 
     def _pickup(self) -> Pickup:
         pod, kept, package = self.pod, self.pod.checkpoints, self.pod.spec.model.package
-        brought = files_of(pod.input(package)) if package is not None else frozenset()
+        brought = files_of(pod.input(package), entry=pod.spec.model.entry) if package is not None else frozenset()
         working = WorkingCheckpoints(pod.code, kept, brought=brought)
         return Pickup(
             pod.work,

@@ -9,6 +9,7 @@ import shlex
 import sys
 import traceback
 from pathlib import Path
+from uuid import uuid4
 
 from mlhub.runtime.data import archives
 from mlhub.runtime.errors import ExitStatusError
@@ -67,7 +68,7 @@ def _run(pod: Pod) -> int:
         gang_formation.use_gloo_for_nccl(pod.code)
     sys.meta_path.append(HorovodFinder())
     os.chdir(pod.code)
-    entry = pod.spec.model.entry
+    entry = _entry(pod)
     script = (pod.code / entry).resolve()
     _search_like_python(script, root=pod.code.resolve())
     sys.argv = [entry, *command_line(script, api.hyperparameters(), variables=os.environ)]
@@ -115,10 +116,27 @@ def _complaint_of_parser(end: SystemExit) -> str | None:
 def _unpack(pod: Pod) -> set[Path]:
     """Unpacks the package, and returns its files: what else is there in the end, the script wrote."""
     assert pod.spec.model.package is not None
-    archives.extract(pod.input(pod.spec.model.package), pod.code)
+    names = archives.extract(pod.input(pod.spec.model.package), pod.code)
+    if top := archives.repository_folder(names, pod.spec.model.entry):
+        _move_up(pod.code / top)
     brought = outputs.open_output(pod)
     put_back(pod.code, pod.checkpoints)
     return brought
+
+
+def _move_up(folder: Path) -> None:
+    """What is in the one folder of a repository's archive is the working folder."""
+    aside = folder.with_name(f".{uuid4().hex}")  # it may hold something of its own name
+    folder.rename(aside)
+    for path in aside.iterdir():
+        path.rename(folder.parent / path.name)
+    aside.rmdir()
+
+
+def _entry(pod: Pod) -> str:
+    """The path of the script in the working folder."""
+    entry = pod.spec.model.entry
+    return entry if (pod.code / entry).exists() else entry.partition("/")[2]
 
 
 def _hand_in(pod: Pod, *, brought: set[Path]) -> None:

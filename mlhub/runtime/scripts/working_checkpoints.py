@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterator, Set
 from pathlib import Path
 
+from mlhub.runtime.data.archives import repository_folder
 from mlhub.runtime.scripts.outputs import LINK, MAX_STRAY_BYTES, NOT_RESULTS, STATE_FILE, is_checkpoint
 
 MANIFEST = "working_checkpoints.json"
@@ -104,11 +105,12 @@ def read_manifest(kept: Path) -> list[str]:
     return [name for name in found if ".." not in Path(name).parts and not Path(name).is_absolute()] if is_plain else []
 
 
-def files_of(package: Path) -> frozenset[str]:
-    """The files of a zip; of one that cannot be read: none."""
+def files_of(package: Path, *, entry: str) -> frozenset[str]:
+    """The files of a script's zip, as they are in its working folder; of one that cannot be read: none."""
     try:
         with zipfile.ZipFile(package) as archive:
-            return frozenset(archive.namelist())
+            names = archive.namelist()
+            return frozenset(name.removeprefix(repository_folder(names, entry)) for name in names)
     except (OSError, zipfile.BadZipFile):
         return frozenset()
 

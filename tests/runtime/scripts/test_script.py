@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from mlhub.runtime import checkpoint, latest_checkpoint
+from mlhub.runtime.data.archives import repository_folder
 from mlhub.runtime.scripts import api
 from mlhub.runtime.scripts.outputs import LISTED
 from mlhub.wire.exits import ExitCode
@@ -147,6 +148,43 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
     found.start(n_workers=2)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_given": 2.0}
+
+
+OF_A_REPOSITORY = """
+exec(open("configurator.py").read())
+from model import WIDTH
+import os
+print("read", setting, WIDTH, sorted(os.listdir()))
+os.makedirs("out", exist_ok=True)
+open("out/notes.txt", "w").write("done")
+"""
+
+
+def test_the_one_folder_of_a_repository_s_archive_is_the_working_folder(tmp_path: Path) -> None:
+    found = gang(tmp_path, "")
+    files = {"configurator.py": "setting = 3", "model.py": "WIDTH = 8", "train.py": OF_A_REPOSITORY}
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"nano-gpt-main/{name}", content)
+        archive.writestr("nano-gpt-main/nano-gpt-main", "a file of the folder's own name")
+    found.model = ModelSpec(kind="script", entry="nano-gpt-main/train.py", package="code")
+    found.start()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert "read 3 8 ['configurator.py', 'model.py', 'nano-gpt-main'" in found.logs()
+    assert "out/notes.txt" in (found.work() / "outputs.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("names", "entry", "folder"),
+    [
+        (["gpt-main/train.py", "gpt-main/model.py"], "gpt-main/train.py", "gpt-main/"),
+        (["gpt-main/train.py", "LICENSE"], "gpt-main/train.py", ""),
+        (["src/train.py", "src/model.py"], "src/train.py", ""),  # which code may import by its name
+        (["train.py"], "train.py", ""),
+    ],
+)
+def test_which_folder_is_that_of_a_repository(names: list[str], entry: str, folder: str) -> None:
+    assert repository_folder(names, entry) == folder
 
 
 NAMES_NCCL = """

@@ -14,6 +14,7 @@ from mlhub.cli import following, job_file, packing, uploads
 from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
+from mlhub.cli.global_options import words_behind_end
 from mlhub.cli.job_file import JobFile
 from mlhub.cli.names import found_near, project_id
 from mlhub.cli.session import Session, session_of
@@ -85,9 +86,10 @@ def run(
 
 
 def _script_words(what: Path | None, words: list[str]) -> tuple[Path | None, list[str]]:
-    """What to run, and the words for its command line, also where only words were given."""
-    if what is not None and str(what).startswith("-"):
-        return None, [str(what), *words]
+    """What to run, and the words for its command line, also where only words were given: those behind `--`."""
+    behind = words_behind_end()
+    if what is not None and len(words) < len(behind):
+        return None, behind
     return what, words
 
 
