@@ -154,7 +154,7 @@ OF_A_REPOSITORY = """
 exec(open("configurator.py").read())
 from model import WIDTH
 import os
-print("read", setting, WIDTH, sorted(os.listdir()))
+print("read", setting, WIDTH, sorted(set(os.listdir()) - {"__pycache__"}))
 os.makedirs("out", exist_ok=True)
 open("out/notes.txt", "w").write("done")
 """
