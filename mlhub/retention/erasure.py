@@ -36,7 +36,7 @@ from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import OWNER_KIND as MODEL
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.models import OrganisationDeletion
-from mlhub.retention.organisation_deletions import record_deletion
+from mlhub.retention.organisation_deletions import n_things, record_deletion
 from mlhub.retention.project_caches import remove_cache
 from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
@@ -59,6 +59,7 @@ GOES_WITH_IT = {"team", "teams", "webhook", "webhooks"}
 def erase(deletion: OrganisationDeletion, *, run_s: float) -> bool:
     """Goes on for so long; returns whether it has ended. Raises ConflictError for what keeps it from ending."""
     until = time.monotonic() + run_s
+    _count_anew(deletion)
     for name, step in STEPS.items():
         OrganisationDeletion.objects.filter(pk=deletion.pk).update(step=name, problem="")
         while (n := step(deletion)) > 0:
@@ -68,6 +69,14 @@ def erase(deletion: OrganisationDeletion, *, run_s: float) -> bool:
                 return False
     _end(deletion)
     return True
+
+
+def _count_anew(deletion: OrganisationDeletion) -> None:
+    """What a run that was killed removed and did not count is counted, too."""
+    organisation = Organisation.objects.filter(pk=deletion.organisation_id).first()
+    if organisation is not None:
+        n_removed = max(0, deletion.n_total - n_things(organisation))
+        OrganisationDeletion.objects.filter(pk=deletion.pk).update(n_removed=n_removed)
 
 
 def _mark_blobs(deletion: OrganisationDeletion) -> int:

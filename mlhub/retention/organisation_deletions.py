@@ -84,7 +84,7 @@ def begin_deletion(organisation: Organisation, *, name: str, actor: User) -> Org
             name=found.name,
             requested_by=actor,
             counts=counts,
-            n_total=sum(counts.values()) + Holding.objects.filter(organisation=found).values("blob").distinct().count(),
+            n_total=n_things(found, counts),
         )
         record_deletion("organisation.deletion_began", deletion, actor, counts=counts)
         send_on_commit(ERASE)
@@ -110,6 +110,12 @@ def record_deletion(kind: str, deletion: OrganisationDeletion, actor: User | Non
         name=deletion.name,
         **facts,
     )
+
+
+def n_things(organisation: Organisation, counts: dict[str, int] | None = None) -> int:
+    """All that there is of it, blobs among them."""
+    n_blobs = Holding.objects.filter(organisation=organisation).values("blob").distinct().count()
+    return sum((counts or _counts(organisation)).values()) + n_blobs
 
 
 def _counts(organisation: Organisation) -> dict[str, int]:

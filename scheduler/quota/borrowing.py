@@ -79,15 +79,11 @@ class BorrowingLedger:
         return twin
 
     def used(self, tenant_id: str | None) -> int:
-        """Returns the GPUs taken out of the tenant's pool (of a tenant without children all that it uses); None: of the
-        cluster's.
-        """
+        """Returns the GPUs taken out of the tenant's pool (without children: all that it uses); None: the cluster's."""
         return self._used[tenant_id]
 
     def pool(self, tenant_id: str | None) -> int:
-        """Returns the tenant's own GPUs: its guarantee without those of its children; None: those guaranteed to no
-        tenant.
-        """
+        """Returns the tenant's own GPUs: its guarantee without its children's; None: those guaranteed to no tenant."""
         return self._places[tenant_id].pool
 
     def guarantee(self, tenant_id: str) -> int:
@@ -175,6 +171,12 @@ class BorrowingLedger:
             absorbed += max(0, max(self._floors.get(at.id, 0), at.kept) - used)
         return found
 
+    def taken_from_children(self, tenant_id: str) -> int:
+        """Returns the GPUs of the tenant's own jobs above what its guarantee leaves when its children have theirs."""
+        below = [at for at in self._places.values() if at.line and at.line[0].id == tenant_id]
+        own = self._used[tenant_id] - sum(map(self._over, below))
+        return max(0, own - self.guarantee(tenant_id) + sum(at.guarantee for at in below))
+
     def most_own(self, tenant_id: str) -> int:
         """Returns the GPUs that are guaranteed to the tenant or, by a parent's guarantee, may be its."""
         return max(at.guarantee for at in (self._places[tenant_id], *self._places[tenant_id].line))
@@ -249,8 +251,6 @@ class BorrowingLedger:
             for tenant_id, at in self._places.items()
             if tenant_id is not None
         }
-
-    # arithmetic
 
     def _left(self, tenant_id: str) -> int:
         """As available(), in these books alone."""

@@ -36,7 +36,8 @@ def victims_for(
     cannot.
 
     1. candidates: jobs of tenants outside the owner that borrow, they and all above them up to the parent that they
-       have in common with the owner; under LOWER_PRIORITY only those of a lower priority than the job that waits;
+       have in common with the owner, and the own jobs of the owner's parents; under LOWER_PRIORITY only those of a
+       lower priority than the job that waits;
     2. in order: lowest priority, least work lost for each GPU freed, most recently admitted;
     3. each gives what its tenant borrows as far as it is missing: an elastic job shrinks if that will do, else it
        leaves; until enough is free;
@@ -85,8 +86,11 @@ def borrowed_from(owner: str | None, tenant: str, borrowing: BorrowingLedger) ->
     borrow.
 
     It is 0 if the tenant, or any parent of it that the owner does not belong to, keeps within its own; 0 within the
-    owner, too.
+    owner, too. A parent of the owner may have jobs of its own, such as those of projects without quotas: it borrows
+    what these use of its children's guarantees.
     """
+    if owner is not None and tenant in borrowing.line(owner)[1:]:
+        return borrowing.taken_from_children(tenant)
     above_owner = set(borrowing.line(owner)) if owner is not None else {None}
     excess: int | None = None
     for at in borrowing.line(tenant):

@@ -193,6 +193,21 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(cast):
     assert error["message"] == '"fast" is not a valid choice. Give one of: auto, all_reduce, parameter_server.'
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field", "message"),
+    [
+        ("quota", {"weight": 2e9}, "weight", "Give at most 1,000,000,000."),
+        ("quota", {"weight": -1}, "weight", "Give at least 0."),
+        ("", {"name": "x" * 101}, "name", "Give at most 100 characters."),
+    ],
+)
+def test_limits_are_written_for_people(cast, path, body, field, message):
+    answer = cast.client(cast.root).patch(f"/api/v1/organisations/{cast.a.id}/{path}".rstrip("/"), body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"field": field, "message": message}]
+    assert answer.json()["detail"] == f"{field}: {message}"
+
+
 def test_a_quota_of_gpu_hours_is_not_dropped_silently(cast):
     answer = cast.client(cast.root).patch(f"/api/v1/organisations/{cast.a.id}/quota", {"gpu_hours": 5})
     assert (answer.status_code, list(fields_of(answer))) == (422, ["gpu_hours"])

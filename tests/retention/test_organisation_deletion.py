@@ -17,6 +17,7 @@ from mlhub.metrics.models import DetachedRows
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention import erasure, tasks
 from mlhub.retention.models import OrganisationDeletion
+from mlhub.retention.organisation_deletions import n_things
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import blob_store
@@ -155,6 +156,40 @@ def test_a_process_that_is_killed_anywhere_leaves_the_rest_to_the_next_one(
     assert tasks.erase_organisations() == 1
     assert not Organisation.objects.filter(name="A").exists()
     assert list(Blob.objects.values_list("sha256", flat=True)) == [shared]
+
+
+def test_what_a_killed_process_removed_and_did_not_count_is_counted_by_the_next_one(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(cast)
+    archived(cast)
+    begun = begin(cast).json()
+    done: list[str] = []
+
+    def killed_after(name: str) -> Any:
+        def act(deletion: OrganisationDeletion) -> int:
+            n = erasure_steps[name](deletion)
+            if n and name == "jobs":
+                raise KeyboardInterrupt
+            done.append(name)
+            return int(n)
+
+        return act
+
+    erasure_steps = dict(erasure.STEPS)
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "STEPS", {name: killed_after(name) for name in erasure_steps})
+        with pytest.raises(KeyboardInterrupt):
+            tasks.erase_organisations()
+    assert "marks" in done
+    before = cast.client(cast.root).get(f"/api/v1/organisation-deletions/{begun['id']}").json()["n_removed"]
+    n_left = n_things(Organisation.objects.get(pk=cast.a.pk))
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "STEPS", {})
+        patch.setattr(erasure, "_end", lambda _: None)  # looked at before anything more is removed
+        tasks.erase_organisations()
+    after = cast.client(cast.root).get(f"/api/v1/organisation-deletions/{begun['id']}").json()
+    assert before < after["n_removed"] == after["n_total"] - n_left
 
 
 def test_what_forbids_it_is_said_with_the_remedy(cast: Cast) -> None:

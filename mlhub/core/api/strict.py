@@ -14,6 +14,7 @@ from rest_framework.exceptions import ErrorDetail
 
 MAX_SHOWN_NAME = 100  # of an unknown name, in an error message
 MOST_SHOWN_CHOICES = 30
+LIMITS = {"max_value": "most", "min_value": "least", "max_length": "most", "min_length": "least"}  # by code of an error
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -33,7 +34,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         except serializers.ValidationError as error:
             if not isinstance(error.detail, dict):
                 raise
-            named = {name: with_choices(self.fields.get(name), one) for name, one in error.detail.items()}
+            named = {name: in_words(self.fields.get(name), one) for name, one in error.detail.items()}
             raise serializers.ValidationError({**unknown, **named}) from error
         if unknown:
             raise serializers.ValidationError(unknown)
@@ -74,20 +75,33 @@ class NameOrIdField(serializers.CharField):
             return found
 
 
-def with_choices(field: Any, errors: Any) -> Any:
-    """The errors of a field, where a wrong choice names those that there are."""
-    if isinstance(errors, dict) and isinstance(field, serializers.ListField):
-        return {index: with_choices(field.child, one) for index, one in errors.items()}
-    if not isinstance(errors, list) or not isinstance(field, serializers.ChoiceField):
+def in_words(field: Any, errors: Any) -> Any:
+    """The errors of a field, where a wrong choice names those that there are, and a limit is written for people."""
+    if isinstance(errors, dict) and isinstance(field, serializers.ListField | serializers.DictField):
+        return {key: in_words(field.child, one) for key, one in errors.items()}
+    if not isinstance(errors, list):
         return errors
-    known = [str(choice) for choice in field.choices if choice != ""]
-    if len(known) > MOST_SHOWN_CHOICES:
-        return errors
-    remedy = f" Give one of: {', '.join(known)}."
-    return [
-        ErrorDetail(error + remedy, error.code) if getattr(error, "code", "") == "invalid_choice" else error
-        for error in errors
-    ]
+    return [_worded(field, error) for error in errors]
+
+
+def _worded(field: Any, error: Any) -> Any:
+    code = getattr(error, "code", "")
+    if code == "invalid_choice" and isinstance(field, serializers.ChoiceField):
+        known = [str(choice) for choice in field.choices if choice != ""]
+        return (
+            error if len(known) > MOST_SHOWN_CHOICES else ErrorDetail(f"{error} Give one of: {', '.join(known)}.", code)
+        )
+    limit = getattr(field, code, None) if code in LIMITS else None
+    if limit is None or callable(limit):
+        return error
+    unit = "" if code.endswith("value") else " entries" if hasattr(field, "child") else " characters"
+    unit = unit.replace("ies", "y").removesuffix("s") if limit == 1 else unit
+    return ErrorDetail(f"Give at {LIMITS[code]} {grouped(limit)}{unit}.", code)
+
+
+def grouped(number: float) -> str:
+    """A number as people read it: 1,000,000,000 for 1e9, and 0.1."""
+    return f"{int(number):,}" if number == int(number) else f"{number:,}"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -145,6 +145,24 @@ def test_gpus_that_a_sibling_has_borrowed(world: World) -> None:
     assert state(waiting) == "running"
 
 
+@pytest.mark.parametrize("policy", ["fifo", "las", "mlhub"])
+def test_the_advised_guarantee_takes_gpus_back_from_a_project_without_one(world: World, policy: str) -> None:
+    world.settle(policy=policy)
+    cast = world.cast
+    set_quota(cast.a, guarantee=3, actor=cast.root)
+    set_quota(cast.project_a, guarantee=1, actor=cast.root)
+    other = Project.objects.create(organisation=cast.a, name="other")  # without a quota: its jobs are A's own
+    theirs = job(other, cast.alice, min_workers=2, max_workers=2, steps_total=1_000_000)
+    world.rounds(2)
+    waiting, headline, _ = blocked(world, steps_total=1_000_000)
+    assert headline.endswith("An admin of A can raise the guarantee.")
+    set_quota(cast.project_a, guarantee=3, actor=cast.root)
+    world.rounds(4)
+    assert (state(waiting), state(theirs)) == ("running", "queued")
+    world.rounds(4)
+    assert (state(waiting), state(theirs)) == ("running", "queued")  # they do not take turns
+
+
 def test_gpus_come_first_where_the_tenants_own_jobs_hold_too_many(world: World) -> None:
     cast = world.cast
     set_quota(cast.b, guarantee=1, actor=cast.root)
