@@ -23,7 +23,7 @@ export const NEARLY_USED = 0.8;
 
 /** "GPU-hours per week on A100" */
 export function budgetName({ period, gpu_type }: Pick<Budget, "period" | "gpu_type">): string {
-  return t`GPU-hours ${PERIODS[period]}${gpu_type === "" ? "" : ` on ${gpu_type}`}`;
+  return gpu_type === "" ? t`GPU-hours ${PERIODS[period]}` : t`GPU-hours ${PERIODS[period]} on ${gpu_type}`;
 }
 
 /** The part that is used, 0 to 1. */

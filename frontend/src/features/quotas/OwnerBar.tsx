@@ -46,9 +46,9 @@ export function OwnerBar({ owner, most }: { owner: QuotaOwner; most: number }) {
 
 const LEGEND = [
   ["own", t`used of its guarantee`],
-  ["lent", "lent"],
+  ["lent", t`lent`],
   ["idle", t`guaranteed, idle`],
-  ["borrowed", "borrowed"],
+  ["borrowed", t`borrowed`],
   ["queued", t`requested by pending jobs`],
 ];
 

@@ -10,6 +10,7 @@ import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
+import { ownerKind } from "@/domain/scheduling/ownerKinds";
 import { Boosts } from "@/features/quotas/boosts/Boosts";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { AskForMore } from "@/features/quotas/requests/AskForMore";
@@ -50,7 +51,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
                       {owner.name}{" "}
                       <Text span size="xs" c="dimmed">
-                        {owner.kind}
+                        {ownerKind(owner.kind)}
                       </Text>
                     </Text>
                     {mayEdit(owner.kind, owner.id) && (

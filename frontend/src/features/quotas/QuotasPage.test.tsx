@@ -5,10 +5,10 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Quota, QuotaPatch } from "@/api/types";
-import { me } from "@/testing/fixtures";
+import { me, organisation } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { quota, quotaOwner } from "@/testing/schedulingFixtures";
-import { answers, problem, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 const GIB = 1024 ** 3;
 
@@ -75,6 +75,24 @@ describe("Editing a quota", () => {
     await user.click(within(alert).getByRole("button", { name: "Load the present values" }));
     await waitFor(() => expect(screen.getByLabelText("GPUs")).toHaveValue("12"));
     expect(screen.queryByRole("alert")).not.toBeInTheDocument();
+  });
+});
+
+describe("The organisation that is shown", () => {
+  it("stays, with what is typed, when a newer one is first of the list", async () => {
+    serveQuota(quota());
+    const acme = organisation();
+    let listed = [acme];
+    server.use(http.get("/api/v1/organisations", () => HttpResponse.json(page(listed))));
+    const { user, queries, router } = renderPage("/quotas");
+    const gpus = await screen.findByLabelText("GPUs");
+    await user.clear(gpus);
+    await user.type(gpus, "16");
+    listed = [organisation({ id: "00000000-0000-7000-8000-0000000000aa", name: "Newer" }), acme];
+    await queries.invalidateQueries({ queryKey: ["organisations"] });
+
+    expect(screen.getByLabelText("GPUs")).toHaveValue("16");
+    expect(router.state.location.search).toBe(`?organisation=${acme.id}`);
   });
 });
 

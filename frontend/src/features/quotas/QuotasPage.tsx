@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense } from "react";
+import { Suspense, useEffect } from "react";
 import { useSearchParams } from "react-router";
 
 import { choicesQuery, organisationChoices } from "@/api/choices";
@@ -34,7 +34,12 @@ export function QuotasPage() {
 function AllQuotas() {
   const [parameters, setParameters] = useSearchParams();
   const organisations = useQuery(choicesQuery(organisationChoices()));
-  const chosen = parameters.get("organisation") ?? organisations.data?.results[0]?.id;
+  const named = parameters.get("organisation");
+  const chosen = named ?? organisations.data?.results[0]?.id;
+  // in the address, so that another organisation, newly made, does not take the place of the one whose form is open
+  useEffect(() => {
+    if (named === null && chosen !== undefined) setParameters({ organisation: chosen }, { replace: true });
+  }, [named, chosen, setParameters]);
   return (
     <Page title={t`Quotas`} subtitle={t`What each organisation is guaranteed, and the most that it may use at a time.`}>
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />

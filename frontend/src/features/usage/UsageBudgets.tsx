@@ -11,6 +11,7 @@ import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
+import { ownerKind } from "@/domain/scheduling/ownerKinds";
 import { BurnDowns } from "@/features/usage/BurnDowns";
 import { budgetsQuery } from "@/features/usage/queries";
 
@@ -49,7 +50,7 @@ function OwnerBudgets({ owner, startsOpen }: { owner: QuotaOwner; startsOpen: bo
         <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
           {name}{" "}
           <Text span size="xs" c="dimmed">
-            {kind}
+            {ownerKind(kind)}
           </Text>
         </Text>
         <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
