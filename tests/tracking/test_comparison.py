@@ -247,7 +247,7 @@ def test_two_hundred_long_curves_fit_into_an_answer(cast: Cast) -> None:
         ({"runs": [str(uuid4())] * 201}, "runs", "200"),
         ({"metrics": "loss"}, "metrics", "did you mean `metric`?"),
         ({"axis": "epoch"}, "axis", "Give one of: step, wall."),
-        ({"max_points": 1001}, "max_points", "1000"),
+        ({"max_points": 1001}, "max_points", "Give at most 1,000."),
         (
             {"runs": [str(uuid4()) for _ in range(200)], "max_points": 50},
             "max_points",

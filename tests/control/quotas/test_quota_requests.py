@@ -81,8 +81,8 @@ def test_a_limit_that_was_lifted_meanwhile_stays_lifted(cast: Cast) -> None:
     [
         ({"H100": 1}, "Name types that it limits: A100, T4."),
         ({"A100": 0}, "Nothing would be added."),
-        ({"A100": -1}, "greater than or equal to 0"),
-        ({"A100": 100_001}, "less than or equal to 100000"),
+        ({"A100": -1}, "Give at least 0."),
+        ({"A100": 100_001}, "Give at most 100,000."),
         ({"A100": "many"}, "integer"),
         ({"": 1}, "by GPU type"),
         ("A100", "dictionary"),
