@@ -12,11 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mlhub.wire.launch import PodSpec
 from mlhub.wire.report import (
     MAX_VALUES,
     FailureReport,
     MetricReport,
     PhaseReport,
+    ProgressReport,
     Report,
     StalenessReport,
     metric_name,
@@ -94,3 +96,20 @@ class ReportStream(threading.Thread):
         if (current.counts, current.n_discarded) != self._published:
             self._published = current.counts, current.n_discarded
             self._reporter.send(current)
+
+
+def script_progress(spec: PodSpec, *, steps_done: int, steps_total: int, epoch: float, step_s: float) -> ProgressReport:
+    """The report of a script, of whose steps no parts are known. step_s: seconds; 0: not measured."""
+    return ProgressReport(
+        at=time.time(),
+        steps_done=steps_done,
+        steps_total=steps_total,
+        epoch=epoch,
+        n_workers=spec.n_workers,
+        n_servers=spec.n_servers,
+        batch_size=spec.training.batch_size,
+        step_s=step_s,
+        compute_s=step_s,
+        sync_s=0.0,
+        input_s=0.0,
+    )

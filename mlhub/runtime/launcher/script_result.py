@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mlhub.runtime.reporting import script_progress
 from mlhub.runtime.scripts.lines.epochs import REPORTS_PROGRESS, EpochProgress, announced_epochs
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.report import MAX_VALUES, ProgressReport, ResultReport
@@ -42,22 +43,8 @@ class EpochReports:
         if int(done) != int(self._completed[0]):
             self._completed = self._seen
         self._sent = done, now
-        return self._report(done, total, epoch_s=passed_s / n_new if n_new > 0 else 0.0, now=now)
-
-    def _report(self, done: float, total: int, *, epoch_s: float, now: float) -> ProgressReport:
-        return ProgressReport(
-            at=now,
-            steps_done=int(done),
-            steps_total=total,
-            epoch=done,
-            n_workers=self._spec.n_workers,
-            n_servers=self._spec.n_servers,
-            batch_size=self._spec.training.batch_size,
-            step_s=epoch_s,
-            compute_s=epoch_s,
-            sync_s=0.0,
-            input_s=0.0,
-        )
+        epoch_s = passed_s / n_new if n_new > 0 else 0.0
+        return script_progress(self._spec, steps_done=int(done), steps_total=total, epoch=done, step_s=epoch_s)
 
 
 def result_of(reports: Path) -> ResultReport | None:

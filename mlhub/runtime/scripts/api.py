@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.reporting import Reporter, script_progress
 from mlhub.runtime.scripts import outputs
 from mlhub.runtime.scripts.lines.epochs import REPORTS_PROGRESS, announce_epochs
 from mlhub.wire import environment as names
-from mlhub.wire.report import ProgressReport, ResultReport
+from mlhub.wire.report import ResultReport
 
 if TYPE_CHECKING:
     from mlhub.runtime.data.readers import Split
@@ -145,19 +145,7 @@ def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float
     if pod is not None and total_steps:
         _announce_progress()
         _reporter().send(
-            ProgressReport(
-                at=time.time(),
-                steps_done=step,
-                steps_total=total_steps,
-                epoch=epoch,
-                n_workers=pod.spec.n_workers,
-                n_servers=pod.spec.n_servers,
-                batch_size=pod.spec.training.batch_size,
-                step_s=step_s,
-                compute_s=step_s,
-                sync_s=0.0,
-                input_s=0.0,
-            )
+            script_progress(pod.spec, steps_done=step, steps_total=total_steps, epoch=epoch, step_s=step_s)
         )
 
 
