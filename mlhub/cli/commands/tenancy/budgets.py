@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from mlhub.cli.failures import CommandError
 from mlhub.cli.given_values import finite
@@ -15,6 +17,14 @@ ON_EXHAUSTED = ("alert", "stop_new", "stop_all")
 WRITTEN = "PERIOD[:TYPE]=GPU_HOURS[,WHEN_USED_UP]"
 REMEDY = f"Give one as {WRITTEN}, such as month=500,stop_new or week:A100=40, or month=none."
 BudgetRow = dict[str, Any]
+BudgetChanges = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar=f"{WRITTEN}|none",
+        help=f"GPU-hours of a {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, of all types or of one, and what happens "
+        f"when they are used up: {', '.join(ON_EXHAUSTED)}; once for each budget.",
+    ),
+]
 
 
 def changed_budgets(present: Iterable[BudgetRow], changes: Sequence[str]) -> list[BudgetRow]:

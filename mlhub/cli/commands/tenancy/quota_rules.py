@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.budgets import ON_EXHAUSTED, PERIODS, WRITTEN, changed_budgets
+from mlhub.cli.commands.tenancy.budgets import BudgetChanges, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format, predicted, until
@@ -89,14 +89,7 @@ def set_rules(
     storage_gib: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="GiB stored by it and by all below it.")
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=f"{WRITTEN}|none",
-            help=f"GPU-hours of a {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, of all types or of one, and what happens "
-            f"when they are used up: {', '.join(ON_EXHAUSTED)}; once for each budget.",
-        ),
-    ] = None,
+    budget: BudgetChanges = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
 ) -> None:
     """Change the rules of a quota; what is left out stays as it is, none lifts a limit or a guarantee."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.budgets import ON_EXHAUSTED, PERIODS, WRITTEN, budgets_in_words, changed_budgets
+from mlhub.cli.commands.tenancy.budgets import BudgetChanges, budgets_in_words, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, owner_of
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -61,14 +61,7 @@ def set_limits(
             help="GPU-hours of all types a month, after which no job starts: short for --budget month=NUMBER,stop_new.",
         ),
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=f"{WRITTEN}|none",
-            help=f"GPU-hours of a {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, of all types or of one, and what happens "
-            f"when they are used up: {', '.join(ON_EXHAUSTED)}; once for each budget.",
-        ),
-    ] = None,
+    budget: BudgetChanges = None,
 ) -> None:
     """Change limits of one person or of everyone; what is left out stays as it is, none lifts a limit."""
     session = session_of(context)
