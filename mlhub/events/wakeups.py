@@ -102,7 +102,7 @@ class _Publisher:
         self.url = url
         self._client = redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         self._not_before = 0.0
-        self._has_lost = False  # a mark: whoever was away is to count everything as changed
+        self._has_lost = False  # a mark: a listener that was away is to count everything as changed
 
     def publish(self, topics: tuple[str, ...]) -> bool:
         def send() -> bool:

@@ -33,8 +33,8 @@ def defines_build_model(path: Path) -> bool:
 def kind_and_entry(folder: Path) -> tuple[str, str]:
     """The kind of code, and its module or the path of its script, by the files at the top.
 
-    Where nothing is there but one folder, as in archives of repositories, they are those in it. A package whose module
-    is `model` where no file tells more.
+    Where nothing is there but one folder, as in archives of repositories, they are those in it. Where none of
+    them is there: a package whose module is `model`.
     """
     name = usual_entry(folder) or _only(folder.glob("*.py"))
     if name:
