@@ -38,6 +38,7 @@ class CostKind(StrEnum):
 class Basis(StrEnum):
     """Names what an estimate rests on."""
 
+    UNSAVED = "unsaved"  # of a loss: work since the last checkpoint, as the job has done it by now
     FAMILY = "family"
     FEW = "few"  # of the family's own
     OTHERS = "others"
@@ -82,6 +83,7 @@ class Estimate:
         digits = 0 if self.seconds >= 10 else 1
         seen = f"{self.n} observation{'' if self.n == 1 else 's'}"
         rests_on = {
+            Basis.UNSAVED: "since its last checkpoint",
             Basis.FAMILY: seen,
             Basis.FEW: f"{seen} and others'",
             Basis.OTHERS: "others'",
@@ -94,6 +96,7 @@ class Estimate:
         """Returns the estimate as a sentence that says what it rests on."""
         about = f"{self.seconds:.1f} s, mostly {self.low_s:.1f} to {self.high_s:.1f} s"
         words = {
+            Basis.UNSAVED: f"{about}; what it trained since its last checkpoint.",
             Basis.FAMILY: f"{about}; from {self.n} of its own.",
             Basis.FEW: f"{about}; too few of its own ({self.n}), so that others' count, too.",
             Basis.OTHERS: f"{about}; never measured of its family: as others'.",
@@ -133,6 +136,11 @@ class Costs:
         weakest = max(parts, key=lambda part: list(Basis).index(part.basis))
         low_s = max(0.0, seconds - error_s)
         return Estimate(seconds, low_s, low_s + 2 * error_s, min(part.n for part in parts), weakest.basis)
+
+
+def known_loss(seconds: float) -> Estimate:
+    """Returns the loss of a job that would lose these seconds of work if it were stopped now."""
+    return Estimate(seconds, seconds, seconds, 0, Basis.UNSAVED)
 
 
 class CostModel:

@@ -4471,13 +4471,14 @@ export interface components {
             message: string;
         };
         /**
-         * @description * `family` - family
+         * @description * `unsaved` - unsaved
+         *     * `family` - family
          *     * `few` - few
          *     * `others` - others
          *     * `prior` - prior
          * @enum {string}
          */
-        BasisEnum: "family" | "few" | "others" | "prior";
+        BasisEnum: "unsaved" | "family" | "few" | "others" | "prior";
         /** @description The batch that the trainer is to use from its next epoch or checkpoint on. */
         BatchDecision: {
             /** @description The global batch size, in examples. */
@@ -5206,7 +5207,8 @@ export interface components {
         /**
          * @description Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
          *
-         *     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+         *     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess; of a
+         *     running script's loss, its work since its last checkpoint.
          */
         Cost: {
             /**
@@ -5224,6 +5226,7 @@ export interface components {
             /**
              * @description What the estimate rests on.
              *
+             *     * `unsaved` - unsaved
              *     * `family` - family
              *     * `few` - few
              *     * `others` - others

@@ -446,7 +446,8 @@ class ComparedRuns(ApiRecord):
 class Cost(ApiRecord):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 
-    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess; of a
+    running script's loss, its work since its last checkpoint.
     """
 
     seconds: float

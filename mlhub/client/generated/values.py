@@ -29,7 +29,7 @@ ActionKindEnum = Literal[
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
-BasisEnum = Literal["family", "few", "others", "prior"]
+BasisEnum = Literal["unsaved", "family", "few", "others", "prior"]
 BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
     "free_gpus",

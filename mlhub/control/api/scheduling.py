@@ -62,7 +62,8 @@ class DecisionSerializer(serializers.ModelSerializer[JobDecision]):
 class CostSerializer(serializers.Serializer[Any]):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 
-    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess; of a
+    running script's loss, its work since its last checkpoint.
     """
 
     seconds = serializers.FloatField(help_text="The expected cost of the next one, in seconds.")

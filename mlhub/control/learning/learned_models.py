@@ -18,6 +18,7 @@ from mlhub.control.fault_isolation.soundness import is_number, sound_observation
 from mlhub.control.learning.learned_pairs import learned_pairs
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import SpeedSample
+from mlhub.registry.models import Kind
 from scheduler.api.sharing_measurements import PairObservation, Profile
 from scheduler.api.snapshot import Mode, SpeedObservation
 from scheduler.models.cost import CostKind, CostModel, CostObservation
@@ -194,15 +195,20 @@ def _memory_line(points: Mapping[int, float]) -> tuple[float, float] | None:
 
 
 def learned_costs() -> CostModel:
-    """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost."""
+    """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost.
+
+    What a script would lose is no matter of its family: unsaved_work.py.
+    """
     newest = (
         Attempt.objects.exclude(training_at=None)
         .order_by("-id")
-        .annotate(family=F("speed_sample__family"), step_s=F("speed_sample__step_s"))
+        .annotate(
+            family=F("speed_sample__family"), step_s=F("speed_sample__step_s"), kind=F("job__model_version__kind")
+        )
     )
     columns = (
-        "job_id", "family", "step_s", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome", "first_step",
-        "last_step",
+        "job_id", "kind", "family", "step_s", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome",
+        "first_step", "last_step",
     )  # fmt: skip
     found, resumed_at = [], dict[UUID, int]()  # by job, the step at which its next attempt went on
     for row in newest.values(*columns)[:LOOKED_AT]:
@@ -213,7 +219,7 @@ def learned_costs() -> CostModel:
             continue
         leave_s = (row["ended_at"] - row["stop_asked_at"]).total_seconds()
         found.append(CostObservation(family, CostKind.LEAVE, max(0.0, leave_s)))
-        if went_on_at is not None:
+        if went_on_at is not None and row["kind"] != Kind.SCRIPT:  # which step a script went on from is not known
             lost_steps = max(0, row["last_step"] - went_on_at)
             found.append(CostObservation(family, CostKind.LOSS, lost_steps * (row["step_s"] or 0.0)))
     return CostModel(found)

@@ -5,17 +5,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from mlhub.control.learning.learned_models import learned_costs
+from mlhub.control.learning.unsaved_work import checkpoint_times, with_unsaved_work
 from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
-from scheduler.models.cost import CostModel, Estimate
+from scheduler.models.cost import Costs, Estimate
 
 LOOKED_AT = 200  # attempts, the newest ones, for the families that ran last
 
 
 def costs_of(job: Job) -> dict[str, Any]:
     """Returns the costs that the next round will assume."""
-    return _shown(learned_costs(), family_of(job))
+    live = job.attempts.filter(ended_at=None).first()
+    costs = learned_costs().of(family_of(job))
+    return _shown(with_unsaved_work(costs, job, live, saved_at=checkpoint_times([job]), now=timezone.now()))
 
 
 def costs_of_newest(n: int) -> list[dict[str, Any]]:
@@ -26,12 +31,11 @@ def costs_of_newest(n: int) -> list[dict[str, Any]]:
         family = attempt.speed_sample.family
         if family not in found and len(found) < n:
             job = {"id": attempt.job_id, "name": attempt.job.name}
-            found[family] = {"job": job, **_shown(model, family)}
+            found[family] = {"job": job, **_shown(model.of(family))}
     return list(found.values())
 
 
-def _shown(model: CostModel, family: str) -> dict[str, Any]:
-    costs = model.of(family)
+def _shown(costs: Costs) -> dict[str, Any]:
     parts = {"start": costs.start, "leave": costs.leave, "loss": costs.loss, "restart": costs.restart}
     return {name: _estimate(part) for name, part in parts.items()}
 

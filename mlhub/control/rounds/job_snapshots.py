@@ -11,6 +11,7 @@ from uuid import UUID
 from mlhub.control.fault_isolation.soundness import sound_job
 from mlhub.control.learning.batch_sizes import max_local_batch, noise_ahead
 from mlhub.control.learning.learned_models import LearnedModels
+from mlhub.control.learning.unsaved_work import with_unsaved_work
 from mlhub.control.pods.pod_resources import (
     gpu_types,
     requested_servers,
@@ -40,7 +41,8 @@ class JobReader:
     """Makes the snapshots of jobs from what was read of all of them at once, by job where it differs between them.
 
     held: on which nodes a job's live attempt holds GPUs. steps: where a curve predicts another end than the declared.
-    studies: id and name of the study of a trial. shares_within_project: nodes let only jobs of one project share GPUs.
+    saved_at: when each script wrote its newest checkpoint. studies: id and name of the study of a trial.
+    shares_within_project: nodes let only jobs of one project share GPUs.
     """
 
     tree: QuotaTree
@@ -48,6 +50,7 @@ class JobReader:
     families: Mapping[UUID, str]
     held: Mapping[UUID, tuple[NodeAllocation, ...]]
     steps: Mapping[UUID, int]
+    saved_at: Mapping[UUID, datetime]
     studies: Mapping[UUID, tuple[str, str]]
     gpu_memory_bytes: Mapping[str, int]
     shares_within_project: bool
@@ -64,6 +67,7 @@ class JobReader:
                 held=self.held.get(job.id),
                 now=self.now,
                 steps_total=self.steps.get(job.id),
+                saved_at=self.saved_at,
                 shares_within=str(job.project_id) if self.shares_within_project else "",
                 gpu_memory_bytes=self.gpu_memory_bytes,
                 study=self.studies.get(job.id, ("", "")),
@@ -89,6 +93,7 @@ def job_snapshot(
     held: tuple[NodeAllocation, ...] | None,
     now: datetime,
     steps_total: int | None = None,
+    saved_at: Mapping[UUID, datetime] | None = None,
     shares_within: str = "",
     gpu_memory_bytes: Mapping[str, int] | None = None,
     study: tuple[str, str] = ("", ""),
@@ -96,13 +101,13 @@ def job_snapshot(
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
-    steps_total: where its curve predicts an end before the declared one. gpu_memory_bytes: of one GPU, by type.
-    study: id and name of the one of which it is a trial.
+    steps_total: where its curve predicts an end before the declared one. saved_at: of scripts, when each wrote its
+    newest checkpoint. gpu_memory_bytes: of one GPU, by type. study: id and name of the one of which it is a trial.
     """
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
-    costs = learned.costs.of(family)
+    costs = with_unsaved_work(learned.costs.of(family), job, live, saved_at=saved_at or {}, now=now)
     return JobSnapshot(
         id=str(job.id),
         name=job.name,

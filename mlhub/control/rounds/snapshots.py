@@ -20,6 +20,7 @@ from mlhub.control.learning.batch_sizes import gpu_memory_by_type
 from mlhub.control.learning.learned_models import learned_models_of
 from mlhub.control.learning.measured_links import slow_links
 from mlhub.control.learning.target_prediction import expected_steps
+from mlhub.control.learning.unsaved_work import checkpoint_times
 from mlhub.control.quotas.quota_tree import QuotaTree, tree_of
 from mlhub.control.rounds.job_snapshots import PHASES, JobReader, job_snapshot, tenant_of
 from mlhub.experiments.models import Trial
@@ -38,7 +39,8 @@ READ = [
 ]  # fmt: skip
 READ_OF_USERS = ["created_by_id", "project__organisation"]
 READ_OF_ATTEMPTS = [
-    "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome", "batch_size",
+    "job", "number", "mode", "n_workers", "n_servers", "created_at", "started_at", "training_at", "ended_at", "outcome",
+    "batch_size",
 ]  # fmt: skip
 
 
@@ -127,6 +129,7 @@ def _reader_of(
         families=families,
         held=held,
         steps=expected_steps(jobs, isolation=isolation),
+        saved_at=isolation.attempt(partial(checkpoint_times, jobs), kind=ItemKind.STEP, name="checkpoints", default={}),
         gpu_memory_bytes=gpu_memory_by_type(nodes),
         studies=isolation.attempt(studies, kind=ItemKind.STEP, name="studies", default={}),
         shares_within_project=any(n.shares_within_project for n in nodes),
