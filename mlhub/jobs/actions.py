@@ -15,7 +15,7 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.secrets import check_secrets
 from mlhub.environments.variables import check_variables
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.execution import startup, validations
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.limits.capacity import types_of
@@ -133,7 +133,7 @@ def _store(job: Job, further: dict[str, DatasetVersion], *, actor: User, key: st
             HAND_OFF, job.id, organisation=job.project.organisation, user=actor, is_bulk=True, is_new_subject=True
         )
     # last: from here to the commit no one else can append an event
-    _record("job.submitted", job, actor, cloned_from=job.cloned_from and job.cloned_from.id)
+    append_of_job("job.submitted", job, actor=actor, cloned_from=job.cloned_from and job.cloned_from.id)
     if is_validated:
         _record_validation(job, job.validation)
     job.is_as_stored = True
@@ -269,7 +269,8 @@ def _validate_unstored(job: Job) -> bool:
 
 def _record_validation(job: Job, validation: PassedValidation | None) -> None:
     earlier = validation.job_id if validation is not None and validation.job_id != job.pk else None
-    _record("job.preflight_passed", job, None, **({"validated_by": earlier} if earlier else {}))
+    facts: dict[str, Any] = {"validated_by": earlier} if earlier else {}
+    append_of_job("job.preflight_passed", job, **facts)
 
 
 def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:
@@ -304,7 +305,7 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             if intent is Intent.RUN:
                 check_resumption(found, actor=actor or found.created_by)
             Job.objects.filter(pk=job.pk).update(intent=intent)
-            _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)
+            append_of_job(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor=actor)
         if found.state in at_once_in:
             changes = CONTINUED if is_continued else {}
             reason = f"{trigger}_by_{'user' if actor else 'platform'}"
@@ -372,15 +373,3 @@ def _fingerprint(
 ) -> str:
     body = [str(project.id), None if dataset is None else str(dataset.id), str(model.id), name, request]
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _record(kind: str, job: Job, actor: User | None, **facts: Any) -> None:
-    append(
-        kind,
-        organisation=job.project.organisation,
-        subject_kind="job",
-        subject_id=job.id,
-        actor=actor,
-        name=job.name,
-        **facts,
-    )

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F, Func, TextField
 
 from mlhub.core.tags import checked_tags
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Job
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
@@ -57,13 +57,10 @@ def _write(job: Job, actor: User, tags_after: Callable[[list[str]], list[str] | 
         if after != before:
             named = ("tags",) if "tags" in after else ()  # an event has no room for notes
             Job.objects.filter(pk=found.pk).update(**after)
-            append(
+            append_of_job(
                 "job.annotated",
-                organisation=found.project.organisation,
-                subject_kind="job",
-                subject_id=found.id,
+                found,
                 actor=actor,
-                name=found.name,
                 before={name: before[name] for name in named},
                 after={name: after[name] for name in named},
                 is_noted="notes" in after,

@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import F, Max
 
 from mlhub.core.installation import first_attempt_number
-from mlhub.events.actions import append
 from mlhub.events.models import Event
+from mlhub.jobs.events import append_of_attempt
 from mlhub.jobs.execution.attempt_ends import attempt_closed
 from mlhub.jobs.execution.causes import failure, judge_failure
 from mlhub.jobs.execution.credentials import token_of
@@ -125,15 +125,10 @@ def record_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> Non
     about = {"kind": "attempt.workers_lost", "subject_id": attempt.job_id}
     if Event.objects.filter(**about, facts__attempt_id=str(attempt.id), facts__message=message).exists():
         return
-    job = Job.objects.select_related("project__organisation").get(pk=attempt.job_id)
-    append(
+    append_of_attempt(
         "attempt.workers_lost",
-        organisation=job.project.organisation,
-        subject_kind="job",
-        subject_id=job.id,
+        attempt,
         at=now,
-        attempt_id=attempt.id,
-        number=attempt.number,
         message=message,
     )
 

@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from mlhub.events.actions import append
 from mlhub.events.models import Event
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import PREDICTIONS, Job
 from mlhub.jobs.states import ENDED, TRANSITIONS, JobState, Trigger
 from mlhub.tenants.models import User
@@ -67,14 +67,11 @@ def advance(
         )
         if not moved:
             return None
-        append(
+        append_of_job(
             "job.state",
-            organisation=job.project.organisation,
-            subject_kind="job",
-            subject_id=job_id,
+            job,
             actor=actor,
             at=now,
-            name=job.name,
             before=before,
             after=after,
             trigger=trigger,

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from mlhub.core.database.columns import ModelColumns, read_first
 from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
-from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
+from mlhub.jobs.events import append_of_attempt
 from mlhub.jobs.execution.startup import mark_attempt
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.submission.notebooks import record_activity
@@ -315,13 +315,9 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
         step = report.detail.get("step") or 0
         begin_training(attempt, now, first_step=step)
     if report.phase in PUBLISHED_PHASES:
-        append(
+        append_of_attempt(
             "attempt.phase",
-            organisation=attempt.job.project.organisation,
-            subject_kind="job",
-            subject_id=attempt.job_id,
-            attempt_id=attempt.id,
-            number=attempt.number,
+            attempt,
             phase=report.phase,
             since_start_s=report.since_start_s,
             **{"step": report.detail["step"]} if "step" in report.detail else {},

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Job
 from mlhub.jobs.submission.notebooks import require_right, serving_attempt
 from mlhub.notebooks.addresses import origin_of
@@ -38,13 +38,10 @@ def open_notebook(job: Job, *, user: User, session_key: str = "", token: ApiToke
         NotebookAccess.objects.create(
             job=job, user=user, session_key=session_key, token=token, ticket_hash=hash_token(ticket)
         )
-        append(
+        append_of_job(
             "notebook.opened",
-            organisation=job.project.organisation,
-            subject_kind="job",
-            subject_id=job.pk,
+            job,
             actor=user,
-            name=job.name,
         )
     return f"{origin_of(job.pk, pattern=settings.NOTEBOOK_ORIGIN)}{ENTER}?ticket={ticket}"
 

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db.models import DateTimeField, Exists, OuterRef, Subquery
 from django.db.models.functions import Coalesce, Greatest
 
-from mlhub.events.actions import append
 from mlhub.events.models import Event
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent, JobState
 from mlhub.webhooks.topics import LONG_WAIT
@@ -34,13 +34,10 @@ def report_long_waits(now: datetime) -> int:
     due = waiting.annotate(waits_since=since).filter(~Exists(reported), waits_since__lte=limit)
     jobs = list(due.select_related("project__organisation").order_by("submitted_at")[:BATCH])
     for job in jobs:
-        append(
+        append_of_job(
             LONG_WAIT,
-            organisation=job.project.organisation,
-            subject_kind="job",
-            subject_id=job.pk,
+            job,
             at=now,
-            name=job.name,
             waited_s=round((now - job.waits_since).total_seconds()),
             reason=job.reason,
         )

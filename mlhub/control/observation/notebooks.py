@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -17,8 +16,8 @@ from django.db import transaction
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.observation.stalls import FRESH as LAUNCHER_FRESH
-from mlhub.events.actions import append
 from mlhub.jobs.actions import pause_job
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Job, JobKind, NotebookActivity
 from mlhub.jobs.states import Intent, JobState
 from mlhub.jobs.submission.notebooks import idle_limit_s, stops_at, warns_at
@@ -86,29 +85,17 @@ def _reclaim_silent(stall: StallRecord, *, now: datetime) -> None:
             create_defaults={"active_at": stall.since, "reported_at": stall.since, "reclaimed_at": now},
         )
         silent_s, limit_s = round((now - stall.since).total_seconds()), round(settings.NOTEBOOK_SILENT_LIMIT_S)
-        _publish("notebook.silent", job, now=now, attempt_id=attempt.pk, silent_s=silent_s, limit_s=limit_s)
+        append_of_job("notebook.silent", job, at=now, attempt_id=attempt.pk, silent_s=silent_s, limit_s=limit_s)
         pause_job(job, actor=None)
 
 
 def _publish_idle(kind: str, row: NotebookActivity, job: Job, *, now: datetime) -> None:
-    _publish(
+    append_of_job(
         kind,
         job,
-        now=now,
+        at=now,
         attempt_id=row.attempt_id,
         idle_s=round((now - row.active_at).total_seconds()),
         limit_s=round(idle_limit_s(job)),
         stops_at=stops_at(row, job),
-    )
-
-
-def _publish(kind: str, job: Job, *, now: datetime, **facts: Any) -> None:
-    append(
-        kind,
-        organisation=job.project.organisation,
-        subject_kind="job",
-        subject_id=job.pk,
-        at=now,
-        name=job.name,
-        **facts,
     )

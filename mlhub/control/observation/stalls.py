@@ -15,9 +15,9 @@ from django.conf import settings
 
 from mlhub.backends.protocol import Backend, ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
-from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
+from mlhub.jobs.events import append_of_attempt
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.metrics.measurements.stalls import Waited, waited_for
@@ -93,14 +93,10 @@ def _publish_stall(
     about = {"kind": STALL_EVENT, "subject_id": attempt.job_id, "facts__attempt_id": str(attempt.id)}
     if Event.objects.filter(**about, facts__step=step, facts__waited_for=whom).exists():
         return
-    append(
+    append_of_attempt(
         STALL_EVENT,
-        organisation=attempt.job.project.organisation,
-        subject_kind="job",
-        subject_id=attempt.job_id,
+        attempt,
         at=now,
-        attempt_id=attempt.id,
-        number=attempt.number,
         step=step,
         still_s=round(still_s),
         limit_s=round(limit),

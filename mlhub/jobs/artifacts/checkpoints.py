@@ -13,9 +13,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
-from mlhub.events.actions import append
 from mlhub.jobs.actions import clone_job
 from mlhub.jobs.artifacts import checkpoint_files
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import BEST, Checkpoint, Job, JobKind
 from mlhub.jobs.retention.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.retention.retention_holds import checkpoint_kind, hold_on
@@ -94,7 +94,9 @@ def pin_checkpoint(job: Job, checkpoint: Checkpoint, *, is_pinned: bool, actor: 
     checkpoint_files.pin(job.pk, checkpoint.name, is_pinned=is_pinned)
     with transaction.atomic():
         Checkpoint.objects.filter(pk=checkpoint.pk).update(is_pinned=is_pinned)
-        _record("job.checkpoint_pinned" if is_pinned else "job.checkpoint_unpinned", job, actor, step=checkpoint.step)
+        append_of_job(
+            "job.checkpoint_pinned" if is_pinned else "job.checkpoint_unpinned", job, actor=actor, step=checkpoint.step
+        )
     checkpoint.is_pinned = is_pinned
     return checkpoint
 
@@ -109,7 +111,7 @@ def delete_checkpoints(job: Job, ids: Collection[int], *, actor: User) -> int:
         _refuse_needed(found, chosen)
         Checkpoint.objects.filter(pk__in=[checkpoint.pk for checkpoint in chosen]).delete()
         steps = sorted({checkpoint.step for checkpoint in chosen})
-        _record("job.checkpoints_deleted", job, actor, n=len(chosen), steps=steps[:20])
+        append_of_job("job.checkpoints_deleted", job, actor=actor, n=len(chosen), steps=steps[:20])
         names = [checkpoint.name for checkpoint in chosen]
         transaction.on_commit(partial(checkpoint_files.remove, job.pk, names))
     return len(chosen)
@@ -201,15 +203,3 @@ def _refuse_needed(job: Job, chosen: Collection[Checkpoint]) -> None:
 
 def _require_right(job: Job, actor: User) -> None:
     require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
-
-
-def _record(kind: str, job: Job, actor: User, **facts: Any) -> None:
-    append(
-        kind,
-        organisation=job.project.organisation,
-        subject_kind="job",
-        subject_id=job.id,
-        actor=actor,
-        name=job.name,
-        **facts,
-    )

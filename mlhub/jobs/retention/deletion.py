@@ -11,7 +11,7 @@ from django.db import transaction
 
 from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Artifact, DeletedJob, Job
 from mlhub.jobs.retention.retention_holds import hold_on
 from mlhub.jobs.states import ENDED, predicate
@@ -75,13 +75,10 @@ def delete_job(job: Job, *, actor: User) -> None:
             raise conflict
         n_attempts = found.attempts.count()
         remove_job(found)
-        append(
+        append_of_job(
             "job.deleted",
-            organisation=found.project.organisation,
-            subject_kind="job",
-            subject_id=found.pk,
+            found,
             actor=actor,
-            name=found.name,
             state=found.state,
             project_id=str(found.project_id),
             n_attempts=n_attempts,

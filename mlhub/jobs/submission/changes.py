@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.limits.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.limits.host_limits import check_host_limits
 from mlhub.jobs.limits.priorities import check_priority
@@ -37,7 +37,6 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
     InvalidInputError and QuotaExceededError as its submission would, ConflictError for a job that has ended, is being
     cancelled or holds GPUs, NotAllowedError.
     """
-    organisation = job.project.organisation
     require_role(actor, job.project, Role.SUBMITTER if job.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         found = Job.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=job.pk)
@@ -54,13 +53,10 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
         if changed:
             # a launch that was decided on the former request finds another version, and is left to the next round
             Job.objects.filter(pk=found.pk).update(**fields, version=F("version") + 1)
-            append(
+            append_of_job(
                 "job.changed",
-                organisation=organisation,
-                subject_kind="job",
-                subject_id=found.id,
+                found,
                 actor=actor,
-                name=found.name,
                 before={name: before[name] for name in changed},
                 after=changed,
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_attempt
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.measurements.batch_sizes import may_use_batch
 from mlhub.wire.report import PhaseReport
@@ -21,13 +21,9 @@ def record_batch_change(attempt: Attempt, report: PhaseReport) -> None:
     size = int(_number(detail.get("batch_size")))
     if may_use_batch(attempt.job, size):
         Attempt.objects.filter(pk=attempt.pk).update(batch_size=size)
-    append(
+    append_of_attempt(
         "attempt.batch_changed",
-        organisation=attempt.job.project.organisation,
-        subject_kind="job",
-        subject_id=attempt.job_id,
-        attempt_id=attempt.id,
-        number=attempt.number,
+        attempt,
         step=int(_number(detail.get("step"))),
         was=int(_number(detail.get("was"))),
         batch_size=size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_attempt
 from mlhub.jobs.models import Attempt
 from mlhub.wire.report import PhaseReport
 
@@ -18,13 +18,9 @@ def record_server_return(attempt: Attempt, report: PhaseReport, *, server: int) 
     detail = report.detail
     if _number(detail.get("returns")) > MAX_RETURNS:
         return
-    append(
+    append_of_attempt(
         "attempt.server_returned",
-        organisation=attempt.job.project.organisation,
-        subject_kind="job",
-        subject_id=attempt.job_id,
-        attempt_id=attempt.id,
-        number=attempt.number,
+        attempt,
         server=server,
         signal=str(detail.get("signal"))[:20],
         away_s=_number(detail.get("away_s")),

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
-from mlhub.events.actions import append
+from mlhub.jobs.events import append_of_job
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.states import JobState, predicate
 from mlhub.metrics.models import ProfileRecording, ProfileTrace, RecordingState
@@ -61,7 +61,7 @@ def request_recording(
         Attempt.objects.filter(pk=attempt.pk).update(profile_request=request.to_dict())
         for old in ProfileRecording.objects.filter(job=found).order_by("-requested_at", "-id")[MAX_RECORDINGS:]:
             remove_recording(old)
-        _record("job.profile_asked", found, actor, recording=recording.pk, steps=steps, ranks=list(ranks),
+        append_of_job("job.profile_asked", found, actor=actor, recording=recording.pk, steps=steps, ranks=list(ranks),
                 servers=list(servers))  # fmt: skip
     return recording
 
@@ -88,7 +88,7 @@ def delete_recording(recording: ProfileRecording, *, actor: User) -> None:
     _require_right(job, actor)
     with transaction.atomic():
         remove_recording(recording)
-        _record("job.profile_deleted", job, actor, recording=recording.pk)
+        append_of_job("job.profile_deleted", job, actor=actor, recording=recording.pk)
 
 
 def remove_recording(recording: ProfileRecording) -> None:
@@ -220,13 +220,6 @@ def _require_right(job: Job, actor: User) -> None:
 
 def _folder(recording: ProfileRecording) -> str:
     return f"profiles/{recording.pk}/"
-
-
-def _record(kind: str, job: Job, actor: User, **facts: Any) -> None:
-    append(
-        kind, organisation=job.project.organisation, subject_kind="job", subject_id=job.id, actor=actor, name=job.name,
-        **facts,
-    )  # fmt: skip
 
 
 def due_for_removal(before: datetime, limit: int) -> list[ProfileRecording]:
