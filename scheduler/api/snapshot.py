@@ -137,6 +137,18 @@ class SpeedObservation:
     share: float = 1.0
 
     @worked_out_once
+    def shape(self) -> tuple[Mode, int, int, int, str]:
+        """Returns what distinguishes the measurement from those of other layouts, as shape_of() of a layout."""
+        return self.mode, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
+
+    @worked_out_once
+    def like(self) -> tuple[object, ...]:
+        """Returns the shape, the batch and the part of its links that it had: measurements that are alike in these are
+        of the same thing.
+        """
+        return *self.shape, self.batch_size, round(self.share, 1)
+
+    @worked_out_once
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__
