@@ -264,7 +264,7 @@ class JobSnapshot:
         """Returns the weight of the job's priority: 4 for each step of priority, up to eight steps in both
         directions.
         """
-        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority)) if self.priority else 1.0
 
     @worked_out_once
     def fixed_workers(self) -> int:
