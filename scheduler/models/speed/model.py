@@ -151,21 +151,19 @@ class SpeedModel:
         return self._one_on_line(o.batch_size / o.n_workers) * self._own_factors[o.gpu_type]
 
     def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
-        self._sync: dict[tuple[Mode, bool], Floats] = {}
+        self._factors: dict[tuple[Mode, bool], list[float]] = {}
         self._n_synced: dict[Mode, int] = {}
         for mode in Mode:
             synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
             self._n_synced[mode] = len({o.shape for o in synced})
             for crosses in (False, True):
                 rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
-                self._sync[mode, crosses] = fit_sync(rows)
-        self._factors = {which: factors.tolist() for which, factors in self._sync.items()}
+                self._factors[mode, crosses] = fit_sync(rows).tolist()
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
             if o.share >= ALONE:
                 by_shape.setdefault(o.shape, []).append((o.compute_s, max(0.0, o.sync_s)))
-        self._exposed_points = {shape: sorted(points) for shape, points in by_shape.items()}
-        self._exposed = {shape: np.array(points) for shape, points in self._exposed_points.items()}
+        self._exposed = {shape: sorted(points) for shape, points in by_shape.items()}
 
     def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
         """Of a measurement's place; where others sent over its links, its bytes took as much longer."""
@@ -216,7 +214,7 @@ class SpeedModel:
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
         measured = self._exposed.get(shape_of(layout, mode))
         if measured is not None:
-            exposed_B = interpolated_exposed_s(measured, exposed_B, compute_B, mode)
+            exposed_B = interpolated_exposed_s(np.array(measured), exposed_B, compute_B, mode)
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
@@ -231,7 +229,7 @@ class SpeedModel:
         )
         if mode is Mode.ALL_REDUCE:
             exposed_s = max(ALWAYS_EXPOSED * exposed_s, exposed_s - HIDING * compute_s)
-        if (points := self._exposed_points.get(shape)) is not None:
+        if (points := self._exposed.get(shape)) is not None:
             exposed_s = exposed_between_s(points, exposed_s, compute_s, mode)
         return max(passes * compute_s + exposed_s, 1e-6)
 
