@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import cached_property
 from operator import itemgetter, le, lt
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.sharing_measurements import PairObservation, Profile
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.api.user_limits import UserLimit
+from scheduler.api.worked_out_once import worked_out_once
 
 _TOP_PRIORITY = 8
 LEAST = {  # that a number of a job may be
@@ -104,7 +104,7 @@ class GangAllocation:
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @worked_out_once
     def _hash(self) -> int:
         """Worked out once: allocations are looked up again and again."""
         return hash((self.mode, self.n_workers, self.n_servers, self.shares))
@@ -136,7 +136,19 @@ class SpeedObservation:
     observed_at_s: float = 0.0
     share: float = 1.0
 
-    @cached_property
+    @worked_out_once
+    def shape(self) -> tuple[Mode, int, int, int, str]:
+        """Returns what distinguishes the measurement from those of other layouts, as shape_of() of a layout."""
+        return self.mode, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
+
+    @worked_out_once
+    def like(self) -> tuple[object, ...]:
+        """Returns the shape, the batch and the part of its links that it had: measurements that are alike in these are
+        of the same thing.
+        """
+        return *self.shape, self.batch_size, round(self.share, 1)
+
+    @worked_out_once
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__
@@ -252,19 +264,19 @@ class JobSnapshot:
         """Returns the weight of the job's priority: 4 for each step of priority, up to eight steps in both
         directions.
         """
-        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority)) if self.priority else 1.0
 
-    @cached_property
+    @worked_out_once
     def fixed_workers(self) -> int:
         """Returns the size that a policy of fixed sizes gives, within the job's limits."""
         return max(self.min_workers, min(self.requested_workers or self.min_workers, self.max_workers))
 
-    @cached_property
+    @worked_out_once
     def held(self) -> GangAllocation | None:
         """Returns what the job holds at this moment; None for a waiting job."""
         return None if self.phase is Phase.WAITING else self.allocation
 
-    @cached_property
+    @worked_out_once
     def is_sound(self) -> bool:
         """Returns whether its fields can be worked with, and do not contradict each other."""
         has_place = self.phase is Phase.WAITING or self.allocation is not None
@@ -282,7 +294,7 @@ class JobSnapshot:
                 return name, least
         return None
 
-    @cached_property
+    @worked_out_once
     def needs(self) -> Needs:
         """Returns what decides where the job could run; it is equal for jobs that could run on the same clusters."""
         return Needs(
@@ -373,12 +385,12 @@ class ClusterSnapshot:
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
-    @cached_property
+    @worked_out_once
     def by_id(self) -> dict[str, JobSnapshot]:
         """Returns the jobs by their ids, in the snapshot's order."""
         return {job.id: job for job in self.jobs}
 
-    @cached_property
+    @worked_out_once
     def n_by_type(self) -> dict[str, int]:
         """Returns the GPUs of all nodes by type."""
         found: dict[str, int] = {}

@@ -112,7 +112,8 @@ class PlacementSearch:
             return found
         if found is None and not free.has_capacity(job, grant.gpu_type, grant.n_workers):
             return None
-        others = [self._lay_out(free, job, replace(grant, n_nodes=n), keep=keep) for n in (0, grant.n_workers)]
+        spreads = [n for n in (0, grant.n_workers) if n != grant.n_nodes]
+        others = [self._lay_out(free, job, replace(grant, n_nodes=n), keep=keep) for n in spreads]
         options = [option for option in (found, *others) if option is not None]
         return min(options, key=lambda option: self.speeds.step_s_on(job, option), default=None)
 

@@ -116,7 +116,8 @@ class Ledger:
         """Returns whether refusal() has nothing against so much more: for who does not ask why."""
         if (self.users is not None and user) or (gpu_type and self._typed) or self.hosts is not None:
             return self.refusal(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type, host=host) is None
-        for at, most_jobs, most_gpus in self._limits_above(tenant_id):
+        limits = self._limits.get(tenant_id)
+        for at, most_jobs, most_gpus in _limits_of(self._line(tenant_id)) if limits is None else limits:
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
                 return False
         return self.borrowing is None or self.borrowing.refusal(tenant_id, gpus, gpu_type=gpu_type) is None
@@ -335,10 +336,6 @@ class Ledger:
             raise ValueError(
                 f"tenant {tenant_id!r} is not in the snapshot; add it to ClusterSnapshot.tenants"
             ) from None
-
-    def _limits_above(self, tenant_id: str) -> tuple[_Limits, ...]:
-        found = self._limits.get(tenant_id)
-        return _limits_of(self._line(tenant_id)) if found is None else found
 
     def _line_of(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         line: list[TenantSnapshot] = []

@@ -45,7 +45,7 @@ def admit(
     notable = snapshot.jobs if notable is None else notable
     state = _initial_state(snapshot, memory.resizing, cluster, limits, notable)  # 1
     staying = _settle(state, new, memory.resizing, cluster)  # 2
-    ledger_later = _initial_ledger(snapshot)  # 3
+    ledger_later = cluster.ledger(snapshot.tenants)  # 3
     counter = SharedGpuCounter()
     for job, held in staying:
         state.free_later.reserve(job, held)
@@ -57,10 +57,6 @@ def admit(
     return state
 
 
-def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
-    return Ledger(snapshot.tenants, n_gpus=sum(snapshot.n_by_type.values()), n_by_type=snapshot.n_by_type)
-
-
 def _initial_state(
     snapshot: ClusterSnapshot,
     promises: Mapping[str, ResizePromise],
@@ -68,7 +64,7 @@ def _initial_state(
     limits: GpuHourLimits,
     notable: Sequence[JobSnapshot],
 ) -> RoundState:
-    free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
+    free_now, ledger_now, counter = cluster.free(), cluster.ledger(snapshot.tenants), SharedGpuCounter()
     for job in notable:
         held = job.held
         if held is None:
@@ -87,6 +83,7 @@ def _initial_state(
         resizing=frozenset(job_id for job_id, promise in promises.items() if promise.is_resize),
         limits=limits,
         notable=notable,
+        empty_ledger=cluster.ledger(snapshot.tenants),
     )
 
 

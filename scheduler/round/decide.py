@@ -7,8 +7,6 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Plan, with_prediction
 from scheduler.api.snapshot import ClusterSnapshot
 from scheduler.models.batch_sizes import choose_batches, explain_batches
-from scheduler.models.forecast.arrivals import ArrivalEffects
-from scheduler.models.forecast.prediction_intervals import PredictionIntervals
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -61,8 +59,6 @@ def decide(
     notable = cache.notable.among(snapshot.jobs)
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=notable)
     lengths = JobLengthModel(memory.job_lengths)
-    arrivals, intervals = ArrivalEffects(memory.arrival_effects), PredictionIntervals(memory.prediction_intervals)
-    start_intervals = PredictionIntervals(memory.start_intervals)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
     is_elastic = abilities_of(policy).is_elastic
 
@@ -77,12 +73,11 @@ def decide(
     targets = place(state, proposal, speeds)  # 4
     decisions = {**state.settled, **resumed, **diff(state, targets, cache.waits)}  # 5
     batches = choose_batches(notable, decisions, speeds)
-    if explain:  # 6
+    learnt = LearntErrors.of(memory, counts_arrivals=not is_elastic) if explain else None
+    if learnt is not None:  # 6
         decisions |= why_it_waits(state, proposal, targets, decisions)
         decisions |= why_it_leaves(state, proposal, targets)
         decisions |= explain_batches(snapshot, decisions, batches, speeds)
-        forecast = None if is_elastic else arrivals
-        learnt = LearntErrors(starts=start_intervals, ends=intervals, arrivals=forecast)
         predictions = predict(
             state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
         )
@@ -91,14 +86,16 @@ def decide(
     remembered = RoundMemory(
         policy=policy.name,
         policy_values=dict(proposal.memory),
-        prediction_intervals=intervals.to_json(),
-        start_intervals=start_intervals.to_json(),
-        arrival_effects=arrivals.to_json(),
+        prediction_intervals=memory.prediction_intervals,
+        start_intervals=memory.start_intervals,
+        arrival_effects=memory.arrival_effects,
         job_lengths=lengths.to_json() if lengths.has_learnt else {},
         resizing=promised_allocations(state, proposal, targets, decisions),
         pending_since_s=pending_since_s,
         decayed_usage=record_usage(state, decisions, usage),
     )
+    if learnt is not None:
+        remembered = learnt.added_to(remembered)
     wakes_s = (proposal.wake_at_s, again_s, limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None)
     wake_at_s = min((at_s for at_s in wakes_s if at_s is not None), default=None)
     ordered = tuple([decisions[job.id] for job in snapshot.jobs])

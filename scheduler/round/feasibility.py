@@ -7,6 +7,7 @@ from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.placement.free_resources import FreeResources
+from scheduler.quota.ledger import Ledger
 from scheduler.round.standing_jobs import StandingJobs
 
 
@@ -28,6 +29,7 @@ class EmptyCluster:
             schedulable = node.n_gpus * node.is_schedulable
             self._n_schedulable[node.gpu_type] = self._n_schedulable.get(node.gpu_type, 0) + schedulable
         self._total = sum(self._n_gpus.values())
+        self._ledger: tuple[tuple[TenantSnapshot, ...], Ledger] | None = None  # the one that was asked for last
         self._n_cordoned = sum(not node.is_schedulable for node in free.nodes.values())
         self._most: dict[tuple[object, ...], int] = {}
         self.standing = StandingJobs()
@@ -35,6 +37,16 @@ class EmptyCluster:
     def free(self) -> FreeResources:
         """Returns all of its resources, in an object of the caller's own."""
         return self._free.copy()
+
+    def ledger(self, tenants: tuple[TenantSnapshot, ...]) -> Ledger:
+        """Returns the books of these tenants on this cluster, in which nothing is booked; an object of the caller's
+        own.
+
+        Raises ValueError for tenants that are no tree.
+        """
+        if self._ledger is None or self._ledger[0] != tenants:
+            self._ledger = tenants, Ledger(tenants, n_gpus=self._total, n_by_type=self._n_gpus)
+        return self._ledger[1].copy()
 
     def refusal(self, job: JobSnapshot) -> Explanation | None:
         """Returns why the job can never run at its least size; None if it can."""

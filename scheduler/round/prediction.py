@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
@@ -21,12 +22,29 @@ from scheduler.round.state import RoundState
 class LearntErrors:
     """Holds what earlier rounds learnt of their predictions' errors, of starts and of ends.
 
-    arrivals: how jobs that come later delay the present ones; None = that is not predicted, as for elastic policies.
+    arrivals: how jobs that come later delay the present ones; counts_arrivals: False = that is not predicted, as for
+    elastic policies.
     """
 
     starts: PredictionIntervals
     ends: PredictionIntervals
-    arrivals: ArrivalEffects | None
+    arrivals: ArrivalEffects
+    counts_arrivals: bool
+
+    @classmethod
+    def of(cls, memory: RoundMemory, *, counts_arrivals: bool) -> LearntErrors:
+        """Returns what a memory holds of them."""
+        starts, ends = PredictionIntervals(memory.start_intervals), PredictionIntervals(memory.prediction_intervals)
+        return cls(starts, ends, ArrivalEffects(memory.arrival_effects), counts_arrivals)
+
+    def added_to(self, memory: RoundMemory) -> RoundMemory:
+        """Returns the memory with what is known now."""
+        return replace(
+            memory,
+            prediction_intervals=self.ends.to_json(),
+            start_intervals=self.starts.to_json(),
+            arrival_effects=self.arrivals.to_json(),
+        )
 
 
 def predict(
@@ -52,7 +70,7 @@ def predict(
     bounded = BudgetForecast(state, decisions, speeds).bounded(predictions) if state.limits else {}
     starts = _starts(snapshot, predictions, decisions, bounded)
     ends = _ends(snapshot, predictions, bounded)
-    if learnt.arrivals is not None:  # 2
+    if learnt.counts_arrivals:  # 2
         starts, ends = forecast.with_arrivals(starts, ends, learnt.arrivals, known=learnt.ends.known)
     _close(snapshot, decisions, learnt, bounded)  # 3
     starts_s = _calibrated(starts, decisions, learnt.starts, now_s=snapshot.now_s)

@@ -18,14 +18,15 @@ from scheduler.quota.ledger import Ledger
 class RoundState(PlacementState):
     """Holds the state of a round; placement sees only what PlacementState declares.
 
-    ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. budget: what the
-    policy may grant. settled: decisions that need no policy. colocated_with: by job that was promised GPUs, the jobs
-    with which it is to share them. resizing: jobs that ran
-    when they were promised GPUs. limits: budgets of GPU-hours. notable: jobs that do more than wait (NotableJobs).
+    ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. empty_ledger: the
+    same books with nothing booked, to copy. budget: what the policy may grant. settled: decisions that need no policy.
+    colocated_with: by job that was promised GPUs, the jobs with which it is to share them. resizing: jobs that ran when
+    they were promised GPUs. limits: budgets of GPU-hours. notable: jobs that do more than wait (NotableJobs).
     """
 
     ledger_now: Ledger
     ledger_before: Ledger
+    empty_ledger: Ledger
     budget: Budget
     limits: GpuHourLimits
     notable: Sequence[JobSnapshot]

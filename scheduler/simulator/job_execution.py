@@ -30,6 +30,8 @@ class JobExecution:
         self._numbers: dict[str, int] = {}  # in the order of submission
         self._running: list[tuple[int, str]] = []  # those that train, in that order
         self._shown: dict[str, JobSnapshot] = {}  # all that are there, as last seen
+        self._seen_at_s = -math.inf
+        self._seen_as: dict[str, tuple[JobSnapshot, int]] = {}  # those on GPUs: what they were then, and their version
         self._newly_waiting: set[str] = set()
         self._on_gpus: set[str] = set()
 
@@ -53,15 +55,22 @@ class JobExecution:
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
         """Returns all jobs as the scheduler sees them at this moment.
 
-        A waiting job is the same object as before if nothing is learnt of it.
+        A waiting job is the same object as before if nothing is learnt of it; one on GPUs, if nothing happened to it
+        and no time has passed: about a third of the rounds follow others at the same instant.
         """
-        shown, jobs = self._shown, self.jobs
+        shown, jobs, seen_as, histories = self._shown, self.jobs, self._seen_as, self.histories
+        if now_s != self._seen_at_s or self._environment.is_learning:
+            seen_as.clear()
+        self._seen_at_s = now_s
         for job_id in jobs if self._environment.is_learning else self._newly_waiting:
             if job_id in jobs and jobs[job_id].phase is Phase.WAITING:
                 shown[job_id] = self._environment.snapshot_of(jobs[job_id])
         self._newly_waiting.clear()
         for job_id in self._on_gpus:
-            shown[job_id] = self._seen(job_id, jobs[job_id], now_s)
+            job, version, before = jobs[job_id], histories[job_id].version, seen_as.get(job_id)
+            if before is None or before[0] is not job or before[1] != version:
+                seen_as[job_id] = job, version
+                shown[job_id] = self._seen(job_id, job, now_s)
         return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:

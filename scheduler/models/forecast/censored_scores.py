@@ -58,7 +58,8 @@ class CensoredScores:
         weight_QS = self._weights_for(asked)
         at_risk_QS = weight_QS[:, ::-1].cumsum(axis=1)[:, ::-1]
         gone_QS = 1 - np.cumprod(1 - self._ended_S * weight_QS / at_risk_QS, axis=1)
-        place_QL = np.array([np.searchsorted(gone_S, levels) for gone_S in gone_QS])
+        levels_L = np.array(levels)
+        place_QL = np.array([gone_S.searchsorted(levels_L) for gone_S in gone_QS])
         found: list[list[float]] = self._value_S[np.minimum(place_QL, len(self._value_S) - 1)].tolist()
         return found
 

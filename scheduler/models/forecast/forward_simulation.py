@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -303,6 +304,8 @@ class _State:
     def grow(self, now_s: float) -> None:
         able = [one for one in self.active.values() if now_s >= one.at_s and self._larger(one)]
         for one in sorted(able, key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
+            if self.free <= 0:
+                return
             larger = self._larger(one)
             if not larger:
                 continue
@@ -313,12 +316,11 @@ class _State:
                 continue
             self._resize(one, best, steps=steps, at_s=now_s + cost_s)
 
-    def _larger(self, one: _Active) -> list[int]:
+    def _larger(self, one: _Active) -> Sequence[int]:
         """The sizes that it could have with what is free."""
-        sizes = self._sizes(one.job)
-        if sizes[-1] <= one.n_workers:
-            return []
-        return [n for n in sizes if one.n_workers < n <= one.n_workers + self.free]
+        sizes, most = self._sizes(one.job), one.n_workers + self.free
+        first = bisect_right(sizes, one.n_workers)
+        return sizes[first : bisect_right(sizes, most)] if first < len(sizes) and sizes[first] <= most else ()
 
     def _resize(self, one: _Active, n_workers: int, *, steps: float, at_s: float) -> None:
         self.free -= n_workers - one.n_workers

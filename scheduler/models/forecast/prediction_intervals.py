@@ -100,8 +100,7 @@ class PredictionIntervals:
         """Records the end of jobs that are gone; withdrawn ones count as censored."""
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
-        self._outlive(now_s)
-        self._unfinished, self._closed_at_s = self._open_points(), now_s
+        self._unfinished, self._closed_at_s = self._open_points(now_s), now_s
         self._scores.clear()
         for group in ForecastGroup:
             self._found[group].clear()
@@ -167,14 +166,6 @@ class PredictionIntervals:
             for group in {point[3] for point in points}:
                 self._n_jobs[group] += 1
 
-    def _outlive(self, now_s: float) -> None:
-        """Scores the predictions whose jobs take longer than predicted, once each."""
-        for job_id, (n, every, points) in self._open.items():
-            for point in points:
-                if point[4] and now_s - point[0] > point[4] + 1.0:
-                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
-                    break
-
     def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
         """The point, scored as soon as its job takes longer than predicted."""
         if not point[4] or now_s - point[0] <= point[4] + 1.0:
@@ -186,10 +177,15 @@ class PredictionIntervals:
         step = FIRST_STEP if group in _FIRST else STEP
         self._alpha[group] += step * (ALPHA - (not held))
 
-    def _open_points(self) -> dict[str, list[tuple[int, list[Any]]]]:
-        """The predictions of jobs that are present, by group: every how many rounds one is kept, and it."""
+    def _open_points(self, now_s: float) -> dict[str, list[tuple[int, list[Any]]]]:
+        """The predictions of jobs that are present, by group: every how many rounds one is kept, and it. Those whose
+        jobs take longer than predicted are scored, once each.
+        """
         found: dict[str, list[tuple[int, list[Any]]]] = {group.value: [] for group in ForecastGroup}
-        for _, every, points in self._open.values():
+        for job_id, (n, every, points) in self._open.items():
+            if [point for point in points if point[4] and now_s - point[0] > point[4] + 1.0]:
+                points = [self._outlived(point, now_s) for point in points]
+                self._open[job_id] = [n, every, points]
             for point in points:
                 found[point[3]].append((every, point))
         return found
@@ -218,10 +214,10 @@ class PredictionIntervals:
         group, cause, cell, part = forecast.group, forecast.cause, forecast.cell, forecast.part
         if not self._has_learnt(group):
             return 1.0, 0.0
-        found = self._found[group]
-        if (cause, cell) not in found or (cause, cell + 1.0) not in found:
-            self._look_up(group, [(cause, cell), (cause, cell + 1.0)])
-        (high, middle), (next_high, next_middle) = found[cause, cell], found[cause, cell + 1.0]
+        found, here, above = self._found[group], (cause, cell), (cause, cell + 1.0)
+        if here not in found or above not in found:
+            self._look_up(group, [here, above])
+        (high, middle), (next_high, next_middle) = found[here], found[above]
         return high + part * (next_high - high), middle + part * (next_middle - middle)
 
     def _look_up(self, group: str, cells: Sequence[_Cell]) -> None:

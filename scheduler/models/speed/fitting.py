@@ -6,6 +6,7 @@ Relative errors count, so that fast and slow shapes weigh alike.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -96,3 +97,22 @@ def interpolated_exposed_s(measured: Floats, expected: Floats, compute_s: Floats
     shorter = np.clip(expected, exposed[0], exposed[0] + hiding * np.maximum(0.0, passes[0] - compute_s))
     longer = np.clip(expected, np.maximum(0.0, exposed[-1] - hiding * (compute_s - passes[-1])), exposed[-1])
     return np.where(compute_s < passes[0], shorter, np.where(compute_s > passes[-1], longer, inside))
+
+
+def exposed_between_s(measured: Sequence[tuple[float, float]], expected: float, compute_s: float, mode: Mode) -> float:
+    """Returns interpolated_exposed_s() at one length of a pass, without making arrays of it."""
+    (shortest_s, of_shortest_s), (longest_s, of_longest_s) = measured[0], measured[-1]
+    hiding = 0.0 if mode is Mode.PARAMETER_SERVER else 1.0
+    if compute_s < shortest_s:
+        return min(max(expected, of_shortest_s), of_shortest_s + hiding * (shortest_s - compute_s))
+    if compute_s > longest_s:
+        return min(max(expected, max(0.0, of_longest_s - hiding * (compute_s - longest_s))), of_longest_s)
+    return interpolated(compute_s, [pass_s for pass_s, _ in measured], [exposed_s for _, exposed_s in measured])
+
+
+def interpolated(at: float, points: Sequence[float], values: Sequence[float]) -> float:
+    """Returns np.interp() at one place, without making arrays of it."""
+    i = bisect_right(points, at) - 1
+    if i < 0 or i + 1 == len(points) or points[i] == at:
+        return values[max(i, 0)]
+    return (values[i + 1] - values[i]) / (points[i + 1] - points[i]) * (at - points[i]) + values[i]

@@ -10,7 +10,6 @@ multiplied by a factor of the GPU type (gpu_factors.py), 1 for the type on which
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -25,13 +24,15 @@ from scheduler.models.speed.candidate_layouts import CandidateLayouts
 from scheduler.models.speed.fitting import (
     ALWAYS_EXPOSED,
     HIDING,
+    exposed_between_s,
     exposed_s,
     fit_factors,
     fit_sync,
+    interpolated,
     interpolated_exposed_s,
 )
 from scheduler.models.speed.gpu_factors import DEFAULT_EXAMPLE_S, NO_FACTORS, GpuFactors
-from scheduler.models.speed.observation_means import ObservationMeans, observed_shape
+from scheduler.models.speed.observation_means import ObservationMeans
 from scheduler.models.speed.sync_terms import SyncTerms
 
 UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
@@ -72,7 +73,7 @@ class SpeedModel:
         self.is_measured_on_several = any(o.n_workers > 1 for o in observations)
         newest = (means or ObservationMeans()).newest(observations)
         self._n_measured = len(newest)
-        self._steps = {(*observed_shape(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
+        self._steps = {(*o.shape, o.batch_size): o.step_s for o in newest if o.share >= ALONE}
         self._served = {o.n_workers for o in newest if o.mode is Mode.PARAMETER_SERVER}
         self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
@@ -100,12 +101,12 @@ class SpeedModel:
         self._line = self._fitted_line(measured, prior)
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
-            ratios.setdefault(observed_shape(o), []).append(o.compute_s / self._measured_on_line(o))
+            ratios.setdefault(o.shape, []).append(o.compute_s / self._measured_on_line(o))
         self._crowding = {shape: median(values) for shape, values in ratios.items()}
         misses: dict[float, list[float]] = {}
         for o in measured:
             examples = o.batch_size / o.n_workers
-            expected = self._measured_on_line(o) * self._crowding[observed_shape(o)]
+            expected = self._measured_on_line(o) * self._crowding[o.shape]
             misses.setdefault(examples, []).append(o.compute_s / expected)
         self._examples_of = sorted(misses)
         self._misses_of = [float(median(misses[examples])) for examples in self._examples_of]
@@ -150,20 +151,19 @@ class SpeedModel:
         return self._one_on_line(o.batch_size / o.n_workers) * self._own_factors[o.gpu_type]
 
     def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
-        self._sync: dict[tuple[Mode, bool], Floats] = {}
+        self._factors: dict[tuple[Mode, bool], list[float]] = {}
         self._n_synced: dict[Mode, int] = {}
         for mode in Mode:
             synced = [o for o in observations if o.mode is mode and (o.n_workers > 1 or o.n_servers > 0)]
-            self._n_synced[mode] = len({observed_shape(o) for o in synced})
+            self._n_synced[mode] = len({o.shape for o in synced})
             for crosses in (False, True):
                 rows = [(self._observed_terms(o), o) for o in synced if (o.n_nodes > 1) is crosses]
-                self._sync[mode, crosses] = fit_sync(rows)
-        self._factors = {which: factors.tolist() for which, factors in self._sync.items()}
+                self._factors[mode, crosses] = fit_sync(rows).tolist()
         by_shape: dict[Shape, list[tuple[float, float]]] = {}
         for o in observations:
             if o.share >= ALONE:
-                by_shape.setdefault(observed_shape(o), []).append((o.compute_s, max(0.0, o.sync_s)))
-        self._exposed = {shape: np.array(sorted(points)) for shape, points in by_shape.items()}
+                by_shape.setdefault(o.shape, []).append((o.compute_s, max(0.0, o.sync_s)))
+        self._exposed = {shape: sorted(points) for shape, points in by_shape.items()}
 
     def _observed_terms(self, o: SpeedObservation) -> tuple[float, float, float]:
         """Of a measurement's place; where others sent over its links, its bytes took as much longer."""
@@ -214,7 +214,7 @@ class SpeedModel:
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
         measured = self._exposed.get(shape_of(layout, mode))
         if measured is not None:
-            exposed_B = interpolated_exposed_s(measured, exposed_B, compute_B, mode)
+            exposed_B = interpolated_exposed_s(np.array(measured), exposed_B, compute_B, mode)
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
@@ -223,15 +223,14 @@ class SpeedModel:
         measured = self._steps.get((*shape, batch_size))
         if measured is not None and passes == 1:
             return measured
-        if shape in self._exposed:
-            batch_B, passes_B = np.array([float(batch_size)]), np.array([float(passes)])
-            return float(self.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B)[0])
         compute_s, exposed_s = (
             self.pass_s(batch_size / layout.n_workers / passes, layout, mode),
             self.sync_s(layout, mode),
         )
         if mode is Mode.ALL_REDUCE:
             exposed_s = max(ALWAYS_EXPOSED * exposed_s, exposed_s - HIDING * compute_s)
+        if (points := self._exposed.get(shape)) is not None:
+            exposed_s = exposed_between_s(points, exposed_s, compute_s, mode)
         return max(passes * compute_s + exposed_s, 1e-6)
 
     def error(self, layout: Layout, mode: Mode) -> float:
@@ -322,14 +321,7 @@ class SpeedModel:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
 
     def _miss_at(self, examples: float) -> float:
-        """np.interp() at one point, without making arrays of it."""
-        at, misses = self._examples_of, self._misses_of
-        if not at:
-            return 1.0
-        i = bisect_right(at, examples) - 1
-        if i < 0 or i + 1 == len(at) or at[i] == examples:
-            return misses[max(i, 0)]
-        return (misses[i + 1] - misses[i]) / (at[i + 1] - at[i]) * (examples - at[i]) + misses[i]
+        return interpolated(examples, self._examples_of, self._misses_of) if self._examples_of else 1.0
 
     def _one_on_line(self, examples: float) -> float:
         return max(self._line[0] + self._line[1] * examples, 1e-7)

@@ -10,7 +10,6 @@ import numpy as np
 
 from scheduler.api.snapshot import SpeedObservation
 from scheduler.models.bounded_tables import BoundedTable
-from scheduler.models.layout import Shape
 
 NEWEST = 3  # measurements of one shape and batch that count
 MAX_ENTRIES = 10_000
@@ -28,7 +27,7 @@ class ObservationMeans:
         """Returns one observation by shape and batch: the mean of the newest, weighted by their steps."""
         groups: dict[tuple[object, ...], list[SpeedObservation]] = {}
         for o in sorted(observations, key=lambda o: o.observed_at_s):
-            groups.setdefault((*observed_shape(o), o.batch_size, round(o.share, 1)), []).append(o)
+            groups.setdefault(o.like, []).append(o)
         return [group[0] if len(group) == 1 else self._mean(tuple(group[-NEWEST:])) for group in groups.values()]
 
     def _mean(self, group: tuple[SpeedObservation, ...]) -> SpeedObservation:
@@ -40,8 +39,3 @@ class ObservationMeans:
             mean = replace(group[-1], step_s=step_s, compute_s=compute_s, sync_s=sync_s, n_steps=int(weights.sum()))
             found = self._means.store(group, mean)
         return found
-
-
-def observed_shape(o: SpeedObservation) -> Shape:
-    """Returns what distinguishes the measurement from those of other layouts, as shape_of() of a layout."""
-    return o.mode, o.n_workers, o.n_servers, o.n_nodes, o.gpu_type

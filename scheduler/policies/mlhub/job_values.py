@@ -292,11 +292,17 @@ class JobValues:
         """Returns price by remaining time: what a second at that size is worth; less by its restart for a change."""
         return self.values(job, (n_workers,))[0]
 
+    def prepare(self, jobs: Sequence[JobSnapshot]) -> None:
+        """Works out at once what values() of these jobs is going to be asked for."""
+        new = [job for job in jobs if job.id not in self._values]
+        if new:
+            found_of = self._values_of(new, [self._left_s[job.id] for job in new])
+            self._values |= {job.id: own for job, own in zip(new, found_of, strict=True)}
+
     def values(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
         """Returns value() of each of these sizes."""
-        if not self._values:
-            found_of = self._values_of(self.jobs, [self._left_s[job.id] for job in self.jobs])
-            self._values = {job.id: own for job, own in zip(self.jobs, found_of, strict=True)}
+        if job.id not in self._values:
+            self.prepare([job])
         found = self._values[job.id]
         try:
             return [found[n] for n in sizes]

@@ -10,7 +10,7 @@ is left alone for a while after a change, and near its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,7 +87,8 @@ class Mlhub:
             proposal = search.applied(proposal)
         return proposal
 
-    def _share_out(self, jobs: Iterable[JobSnapshot], values: JobValues, budget: Budget) -> None:
+    def _share_out(self, jobs: Sequence[JobSnapshot], values: JobValues, budget: Budget) -> None:
+        values.prepare(jobs)
         types = values.gpu_type if values.is_mixed else None
         waterfill(jobs, budget=budget, sizes=values.sizes, values=values.values, min_gain=self.min_gain, types=types)
 

@@ -58,8 +58,8 @@ class SizeReasons:
         return Explanation(Reason.FASTER_GPU_TYPE if gain_s > 0 else Reason.OTHER_GPU_TYPE, facts)
 
     def _why_not_larger(self, job: JobSnapshot) -> Explanation:
-        values, had = self._values, n_held(job)
-        larger = [n for n in values.sizes[job.id] if n > had and self._budget.allows(job, n)]
+        values, had, most = self._values, n_held(job), self._budget.most_workers(job)
+        larger = [n for n in values.sizes[job.id] if had < n <= most and self._budget.allows(job, n)]
         best = min(larger, key=lambda n: (values.left_s(job, n), n), default=had)
         gain_s = values.left_s(job, had) - values.left_s(job, best)
         cost_s = restart_cost_s(job)
@@ -77,11 +77,12 @@ class SizeReasons:
     def _gained_by_gpu(self) -> float:
         """What a GPU is worth to jobs that grow; 0 if none does."""
         gained, gpus = 0.0, 0
-        for job in self._values.jobs:
+        growing = [job for job in self._values.jobs if self._plan[job.id] > n_held(job)]
+        self._values.prepare(growing)
+        for job in growing:
             n, had = self._plan[job.id], n_held(job)
-            if n > had:
-                gained += self._values.value(job, n) - (self._values.value(job, had) if had else 0.0)
-                gpus += n - had
+            gained += self._values.value(job, n) - (self._values.value(job, had) if had else 0.0)
+            gpus += n - had
         return gained / gpus if gpus else 0.0
 
 

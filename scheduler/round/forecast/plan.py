@@ -214,9 +214,8 @@ class RoundForecast:
 
     def _quota(self) -> Ledger | None:
         """Empty books; None where no tenant has a limit."""
-        snapshot = self._state.snapshot
-        ledger = Ledger(snapshot.tenants, n_gpus=sum(snapshot.n_by_type.values()), n_by_type=snapshot.n_by_type)
-        return ledger if ledger.has_limits else None
+        ledger = self._state.empty_ledger
+        return ledger.copy() if ledger.has_limits else None
 
 
 def _share(before: float, of_all: float) -> float:

@@ -23,6 +23,7 @@ def test_the_same_is_decided_without_explanations(policy: str) -> None:
         terse = decide(snapshot, policy=policy_named(policy, {}), memory=memory, explain=False)
         assert [_core(decision) for decision in terse.decisions] == [_core(decision) for decision in plan.decisions]
         assert _without_forecasts(terse.memory) == _without_forecasts(plan.memory)
+        assert terse.memory.prediction_intervals == memory.prediction_intervals
         memory = plan.memory
         cluster.carry_out(plan)
         cluster.advance(60.0)

@@ -107,3 +107,20 @@ def test_who_waits_is_the_same_object_in_every_round_and_who_runs_is_seen_where_
     assert (first["a"].steps_done, second["a"].steps_done) == (10, 30)
     assert (first["a"].executed_gpu_s, second["a"].executed_gpu_s) == (40, 120)
     assert all(list(jobs) == sorted(jobs) for jobs in seen)
+
+
+def test_who_runs_is_the_same_object_in_rounds_of_one_instant_unless_something_happened_to_it() -> None:
+    """At 10 c comes: b leaves at once, which is why another round follows, in which a is as it was."""
+    seen: list[tuple[float, dict[str, JobSnapshot]]] = []
+    jobs = (TraceJob("a", 0, 2, 30), TraceJob("b", 0, 2, 100), TraceJob("c", 10, 2, 5))
+    simulate(
+        environment(*jobs),
+        policy=policy_named("srtf", {}),
+        on_round=lambda snapshot, _: seen.append((snapshot.now_s, {job.id: job for job in snapshot.jobs})),
+    )
+    first, second = [jobs for now_s, jobs in seen if now_s == 10][:2]
+    assert first["a"] is second["a"]
+    assert first["a"].steps_done > 0
+    assert (first["b"].phase, second["b"].phase) == ("running", "waiting")
+    later = next(jobs for now_s, jobs in seen if now_s > 10)
+    assert later["a"].steps_done > second["a"].steps_done

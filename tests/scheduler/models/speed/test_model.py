@@ -89,6 +89,34 @@ def test_a_pass_takes_as_long_alone_as_among_others(n_measured: int) -> None:
     assert [speed_model.pass_s(one, ring(4), Mode.ALL_REDUCE) for one in examples.tolist()] == among
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("n_measured", [0, 1, 2, 4])
+def test_a_step_takes_as_long_alone_as_among_others(mode: Mode, n_measured: int) -> None:
+    """At the batches that were measured, between them and beyond; passes of two measurements are equally long."""
+    layout = ring(8) if mode is Mode.ALL_REDUCE else separate_servers(4, 4)
+    measured = SpeedObservation(mode, layout.n_workers, layout.n_servers, layout.n_nodes, 1, "v100", 0, 0, 0, 0, 100)
+    batches, passes_s, exposed_s = (512, 1024, 1536, 3072), (0.3, 0.41, 0.41, 1.3), (0.2, 0.15, 0.3, 0.02)
+    each = [
+        replace(measured, batch_size=batch, step_s=pass_s + sync_s, compute_s=pass_s, sync_s=sync_s)
+        for batch, pass_s, sync_s in zip(batches, passes_s, exposed_s, strict=True)
+    ]
+    speed_model = model(*each[:n_measured])
+    for batch, passes in [
+        (64, 1),
+        (500, 1),
+        (700, 1),
+        (1200, 1),
+        (2000, 1),
+        (4000, 1),
+        (9000, 1),
+        (1024, 2),
+        (4000, 3),
+    ]:
+        batch_B, passes_B = np.array([float(batch)]), np.array([float(passes)])
+        among = speed_model.step_s_B(layout, mode, batch_B=batch_B, passes_B=passes_B).tolist()
+        assert [speed_model.step_s(layout, mode, batch_size=batch, passes=passes)] == among
+
+
 @pytest.mark.parametrize("parameters_bytes", [0, 1 << 20, 100 << 20, 4 << 30])
 @pytest.mark.parametrize("n_workers", [2, 4, 8, 32])
 def test_the_mode_is_the_faster_one_though_servers_are_not_always_priced(n_workers: int, parameters_bytes: int) -> None:
