@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.sharing_measurements import PairObservation, Profile
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.unlocked_properties import unlocked_cached_property
 from scheduler.api.user_limits import UserLimit
-from scheduler.api.worked_out_once import worked_out_once
 
 _TOP_PRIORITY = 8
 LEAST = {  # that a number of a job may be
@@ -104,7 +104,7 @@ class GangAllocation:
     def __hash__(self) -> int:
         return self._hash
 
-    @worked_out_once
+    @unlocked_cached_property
     def _hash(self) -> int:
         """Worked out once: allocations are looked up again and again."""
         return hash((self.mode, self.n_workers, self.n_servers, self.shares))
@@ -136,19 +136,19 @@ class SpeedObservation:
     observed_at_s: float = 0.0
     share: float = 1.0
 
-    @worked_out_once
+    @unlocked_cached_property
     def shape(self) -> tuple[Mode, int, int, int, str]:
         """Returns what distinguishes the measurement from those of other layouts, as shape_of() of a layout."""
         return self.mode, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
 
-    @worked_out_once
+    @unlocked_cached_property
     def like(self) -> tuple[object, ...]:
         """Returns the shape, the batch and the part of its links that it had: measurements that are alike in these are
         of the same thing.
         """
         return *self.shape, self.batch_size, round(self.share, 1)
 
-    @worked_out_once
+    @unlocked_cached_property
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__
@@ -266,17 +266,17 @@ class JobSnapshot:
         """
         return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority)) if self.priority else 1.0
 
-    @worked_out_once
+    @unlocked_cached_property
     def fixed_workers(self) -> int:
         """Returns the size that a policy of fixed sizes gives, within the job's limits."""
         return max(self.min_workers, min(self.requested_workers or self.min_workers, self.max_workers))
 
-    @worked_out_once
+    @unlocked_cached_property
     def held(self) -> GangAllocation | None:
         """Returns what the job holds at this moment; None for a waiting job."""
         return None if self.phase is Phase.WAITING else self.allocation
 
-    @worked_out_once
+    @unlocked_cached_property
     def is_sound(self) -> bool:
         """Returns whether its fields can be worked with, and do not contradict each other."""
         has_place = self.phase is Phase.WAITING or self.allocation is not None
@@ -294,7 +294,7 @@ class JobSnapshot:
                 return name, least
         return None
 
-    @worked_out_once
+    @unlocked_cached_property
     def needs(self) -> Needs:
         """Returns what decides where the job could run; it is equal for jobs that could run on the same clusters."""
         return Needs(
@@ -385,12 +385,12 @@ class ClusterSnapshot:
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
-    @worked_out_once
+    @unlocked_cached_property
     def by_id(self) -> dict[str, JobSnapshot]:
         """Returns the jobs by their ids, in the snapshot's order."""
         return {job.id: job for job in self.jobs}
 
-    @worked_out_once
+    @unlocked_cached_property
     def n_by_type(self) -> dict[str, int]:
         """Returns the GPUs of all nodes by type."""
         found: dict[str, int] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scheduler.api.snapshot import GangAllocation, Mode
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
-from scheduler.api.worked_out_once import worked_out_once
+from scheduler.api.unlocked_properties import unlocked_cached_property
 from scheduler.models.bounded_tables import BoundedTable
 
 MAX_LAYOUTS = 100_000  # of real allocations, by topology
@@ -34,17 +34,17 @@ class Layout:
     def __hash__(self) -> int:
         return self._hash
 
-    @worked_out_once
+    @unlocked_cached_property
     def _hash(self) -> int:
         """Worked out once: layouts are keys of many tables."""
         return hash((self.workers, self.servers, self.nic_bps, self.rack, self.uplink_bps, self.gpu_type))
 
-    @worked_out_once
+    @unlocked_cached_property
     def n_workers(self) -> int:
         """Returns the number of workers on all nodes."""
         return sum(self.workers)
 
-    @worked_out_once
+    @unlocked_cached_property
     def n_servers(self) -> int:
         """Returns the number of parameter servers on all nodes."""
         return sum(self.servers)
@@ -54,22 +54,22 @@ class Layout:
         """Returns the number of nodes."""
         return len(self.workers)
 
-    @worked_out_once
+    @unlocked_cached_property
     def n_racks(self) -> int:
         """Returns the number of racks."""
         return len(set(self.rack))
 
-    @worked_out_once
+    @unlocked_cached_property
     def all_reduce_shape(self) -> Shape:
         """Returns the key of measurements of this layout under all-reduce."""
         return Mode.ALL_REDUCE, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
 
-    @worked_out_once
+    @unlocked_cached_property
     def parameter_server_shape(self) -> Shape:
         """Returns the key of measurements of this layout under parameter servers."""
         return Mode.PARAMETER_SERVER, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
 
-    @worked_out_once
+    @unlocked_cached_property
     def server_layouts(self) -> tuple[Layout, ...]:
         """Returns the same workers with 1, 2, 4, ... servers, no more than there are workers."""
         return tuple(self.with_servers(1 << i) for i in range(self.n_workers.bit_length()))
@@ -149,7 +149,7 @@ class ClusterTopology:
             self._spreads[gpu_type, n_workers] = found
         return found
 
-    @worked_out_once
+    @unlocked_cached_property
     def shares_links(self) -> bool:
         """Returns whether it matters on which nodes a gang of several lies: only if racks have uplinks of known
         bandwidth.

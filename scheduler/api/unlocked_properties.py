@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 _Value = TypeVar("_Value")
 
 
-class worked_out_once(Generic[_Value]):  # noqa: N801 (a decorator, as functools.cached_property)
+class unlocked_cached_property(Generic[_Value]):  # noqa: N801 (a decorator, as functools.cached_property)
     """Is functools.cached_property for the snapshot's many small objects, without its lock, which Python 3.12 dropped
     and which takes most of the time of a short property. Two threads may work a value out twice; it is the same.
     """
