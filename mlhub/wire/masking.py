@@ -42,7 +42,7 @@ class SecretMask:
 
     def of_metrics(self, line: str) -> str:
         """A line that is read for metrics. Secrets that are words stay: without its `loss` nothing would be read."""
-        return _replaced(line, self._named, MASK)
+        return _replaced(line, self._named, MASK_IN_NAMES)
 
     def name(self, text: str) -> str:
         """The name of a metric with MASK_IN_NAMES in place of every secret that is no word."""
