@@ -33,6 +33,7 @@ LOG_EVERY_S = 1.0
 MAX_LOG_CHARACTERS = 256 * 1024
 MEMORY_BYTES = 8 * 2**30  # of address space
 RESOLVED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)  # as uv lists what it installs
+INTERPRETER = re.compile(r"^(Using .+?) (?:interpreter|environment) at:? .*$", re.MULTILINE)  # a path of this machine
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 PASSED_ON = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -164,9 +165,11 @@ class _Build:
 
 
 def log_text(log: Path, *, start: int = 0) -> str:
-    """The log from a byte on as it is stored: its end, printable, without credentials of the index."""
+    """The log from a byte on as it is stored: its end, printable, without credentials of the index and without paths
+    of this machine."""
     text = log.read_bytes()[start:][-4 * MAX_LOG_CHARACTERS :].decode(errors="replace").replace("\x00", "�")
-    return CREDENTIALS.sub("", text)[-MAX_LOG_CHARACTERS:]
+    text = INTERPRETER.sub(r"\1", CREDENTIALS.sub("", text)).replace(f"{log.parent}/", "")
+    return text[-MAX_LOG_CHARACTERS:]
 
 
 def folder_bytes(folder: Path) -> int:

@@ -26,6 +26,7 @@ from mlhub.tracking.access import Caller
 from mlhub.tracking.job_runs import store_job_points
 from mlhub.tracking.limits import MAX_DATASETS, MAX_RUN_PARAMS, MAX_RUN_TAGS, MAX_TAG_VALUE, Entry, LogBatch, check_key
 from mlhub.tracking.models import ExperimentTags, Run, RunDataset, RunParam, RunStatus, RunTag
+from mlhub.tracking.pods import masked_batch
 from mlhub.tracking.points import SeriesEnd, lock_series, store_points
 
 OWNER_KIND = "run"  # of the blobs of a run's artifacts
@@ -40,6 +41,7 @@ def create_run(caller: Caller, project: Project, *, name: str, started_ms: int, 
     if caller.attempt is None:  # a job of an archived project goes on to its end
         require_open(project)
     LogBatch(tags=tags).check()
+    tags = masked_batch(LogBatch(tags=tags), caller.attempt).tags
     if project.runs.all()[settings.MAX_RUNS_PER_PROJECT - 1 :][:1].exists():
         raise QuotaExceededError(
             f"The project {project.name} may have {settings.MAX_RUNS_PER_PROJECT:,} runs.",
@@ -73,6 +75,7 @@ def log_batch(caller: Caller, target: Run | Job, batch: LogBatch) -> None:
     """
     caller.require_logger(target)
     batch.check()
+    batch = masked_batch(batch, caller.attempt)
     with transaction.atomic():
         if isinstance(target, Job):
             store_job_points(target, batch.points)

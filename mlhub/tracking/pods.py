@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pods of scripts are given so that plain MLflow calls log to their job: an address, a credential, a run."""
+"""What the pods of scripts are given so that plain MLflow calls log to their job: an address, a credential, a run.
+
+What they log so comes past their launcher, which masks secrets in all else that they send: it is masked here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlhub.environments.secrets import secret_values
 from mlhub.jobs.execution.credentials import tracking_token_of
 from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Kind
+from mlhub.tracking.limits import Entry, LogBatch
+from mlhub.wire.masking import SecretMask
 
 URI = "MLFLOW_TRACKING_URI"
 TOKEN = "MLFLOW_TRACKING_TOKEN"
@@ -34,3 +40,15 @@ def tracking_variables(attempt: Attempt, *, api_url: str) -> Mapping[str, str]:
 def tracking_secrets(attempt: Attempt, *, key: str) -> Mapping[str, str]:
     """key: of jobs/execution/credentials.py. The log shows the credential as little as the user's secrets."""
     return {TOKEN: tracking_token_of(attempt.id, key=key)} if is_tracked(attempt.job) else {}
+
+
+def masked_batch(batch: LogBatch, attempt: Attempt | None) -> LogBatch:
+    """The batch without the secrets of the attempt's job. attempt: whose pods log it; None: a person's program does."""
+    if attempt is None or not attempt.job.secrets:
+        return batch
+    mask = SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
+    return LogBatch(
+        points=[point._replace(key=mask.name(point.key)) for point in batch.points],
+        params=[Entry(mask.name(entry.key), mask(entry.value)) for entry in batch.params],
+        tags=[Entry(mask.name(entry.key), mask(entry.value)) for entry in batch.tags],
+    )

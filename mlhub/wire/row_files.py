@@ -18,6 +18,7 @@ from typing import Any
 from .text_encodings import encoding_of
 
 DELIMITERS = (",", ";", "\t", "|")
+ROW = re.compile(r"^Row (\d+)|(?<= in )row (\d+)(?=, which is no )")  # as messages name a row
 
 
 def delimiter_of(header: str) -> str:
@@ -34,6 +35,18 @@ def rows_in(path: Path) -> list[Any] | None:
     """
     read = READERS.get(path.suffix.lower())
     return None if read is None else read(path)
+
+
+def with_row_renamed(message: str, place: Callable[[str, int], str | None]) -> str:
+    """The message of a refusal with another name of the row that it is about.
+
+    place: is given the word "Row" or "row" and the number, and returns the new name, or None to leave it.
+    """
+    found = next(iter(reversed([*ROW.finditer(message)])), None)  # a cell that is quoted before may read like one
+    renamed = None if found is None else place(found[0][:3], int(found[1] or found[2]))
+    return (
+        message if found is None or renamed is None else f"{message[: found.start()]}{renamed}{message[found.end() :]}"
+    )
 
 
 def _csv(path: Path) -> list[Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from datetime import timedelta
+from getpass import GetPassWarning
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from django.utils import timezone
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.embedded.ports import free_port
+from mlhub.environments.secrets import secret_values
 from mlhub.jobs.models import Job
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tenants.actions import create_organisation, create_token
@@ -218,6 +221,35 @@ def test_of_several_projects_one_must_be_named(bob: Cast, capsys: pytest.Capture
     assert main(["--project", "vision", *argv]) == CommandStatus.OK
 
 
+class Terminal(io.StringIO):
+    """Standard input as a person types it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_password_and_a_secret_that_are_piped_are_read_as_lines_without_a_word_about_terminals(
+    cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.bob.set_password("correct horse battery staple")
+    cast.bob.save()
+    login = ["login", live_server.url, "--username", "bob"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery staple\n"))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert main(login) == CommandStatus.OK
+    assert [each for each in warned if issubclass(each.category, GetPassWarning)] == []
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Signed in at "), "nothing is asked of a pipe"
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(login) == CommandStatus.USAGE
+    assert "Pipe it in, as one line" in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setattr("sys.stdin", io.StringIO("hf_0123456789\n"))
+    assert main(["secret", "set", "HF_TOKEN"]) == CommandStatus.OK
+    assert list(secret_values(cast.project_a.id, ["HF_TOKEN"]).values()) == ["hf_0123456789"]
+
+
 def test_signing_in_keeps_a_token_that_only_the_owner_may_read(
     cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +257,7 @@ def test_signing_in_keeps_a_token_that_only_the_owner_may_read(
     cast.bob.save()
     answers = iter(["wrong", "correct horse battery staple"])
     monkeypatch.setattr("getpass.getpass", lambda *_, **__: next(answers))
+    monkeypatch.setattr("sys.stdin", Terminal())
     login = ["login", live_server.url, "--username", "bob"]
     assert main(login) == CommandStatus.NOT_SIGNED_IN
     assert main(["ps"]) == CommandStatus.NOT_SIGNED_IN
@@ -248,7 +281,7 @@ def test_an_administrator_signs_in_with_a_second_factor_for_what_administrators_
     codes = renew_recovery_codes(cast.root)
     SecondFactor.objects.filter(user=cast.root).update(confirmed_at=timezone.now())
     monkeypatch.setattr("getpass.getpass", lambda *_, **__: "correct horse battery staple")
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"000000\n{codes[0]}\n{codes[1]}\n"))
+    monkeypatch.setattr("sys.stdin", Terminal(f"000000\n{codes[0]}\n{codes[1]}\n"))
     login = ["login", live_server.url, "--username", cast.root.username]
     assert main([*login, "--admin"]) == CommandStatus.NOT_SIGNED_IN  # a wrong code
     assert main(login) == CommandStatus.OK
@@ -265,6 +298,7 @@ def test_who_is_no_administrator_gets_no_token_of_one(
     cast.bob.set_password("correct horse battery staple")
     cast.bob.save()
     monkeypatch.setattr("getpass.getpass", lambda *_, **__: "correct horse battery staple")
+    monkeypatch.setattr("sys.stdin", Terminal())
     assert main(["login", live_server.url, "--username", "bob", "--admin"]) == CommandStatus.REFUSED
     assert "administrator" in capsys.readouterr().err
     assert main(["whoami"]) == CommandStatus.NOT_SIGNED_IN

@@ -104,6 +104,13 @@ def test_an_exported_model_is_unpacked_and_serves(
     rows.write_text("rooms;area\n3;50\n;60\n")
     assert main(["-o", "json", "predict", "houses", "--data", str(rows)]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out) == on_the_platform
+    rows.write_text("rooms,area\n" + "3,50\n" * 300 + "many,50\n")
+    assert main(["predict", "houses", "--data", str(rows)]) == CommandStatus.REFUSED
+    assert "'many' in row 300 of rows.csv, which is no" in " ".join(capsys.readouterr().err.split())
+    rows.write_text("rooms\n3\n")
+    assert main(["predict", "houses", "--data", str(rows)]) == CommandStatus.REFUSED
+    assert "Row 0 of rows.csv has no column area" in " ".join(capsys.readouterr().err.split())
+    rows.write_text("rooms;area\n3;50\n;60\n")
     assert main(["model", "alias", "set", "houses@best", str(version.number)]) == CommandStatus.OK
     assert main(["model", "alias", "ls", "houses"]) == CommandStatus.OK
     assert "@best" in capsys.readouterr().out

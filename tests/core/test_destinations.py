@@ -44,7 +44,7 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         ("example.org/hook", "begins with https://"),
         ("ftp://example.org/", "begins with https://"),
         ("https://user:password@example.org/", "user name or password"),
-        ("https://127.0.0.1:8000/admin", "not a public one"),
+        ("https://127.0.0.1:8000/admin", "The address 127.0.0.1 is not a public one"),
         ("https://[::1]/", "not a public one"),
         ("http://93.184.215.14/", "plain http"),
         ("http://example.org/", "plain http"),

@@ -32,7 +32,7 @@ FILE_NAME = re.compile(
 # Files that users have, that a run leaves, or that other projects call so; no files of this repository.
 OF_USERS = {
     "model.py", "train.py", "my_policy.py", "model.json", "metadata.json", "my-values.yaml", "failures.yaml",
-    "cluster.yaml", "day.yaml", "job.yaml", "src/train.py", "XDG_CONFIG_HOME/mlhub/credentials.json",
+    "cluster.yaml", "day.yaml", "job.yaml", "src/train.py", "config/x.yaml", "XDG_CONFIG_HOME/mlhub/credentials.json",
     "round.json", "out.json", "table.md", "keys.json", "study.yaml",
     # of an exported model
     "predict.py", "serve.py", "convert.py", "preprocessing.json", "weights.safetensors", "requirements-onnx.txt",

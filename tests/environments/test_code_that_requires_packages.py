@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import socket
+import sys
 import zipfile
 from datetime import timedelta
 
@@ -85,6 +86,8 @@ def test_it_is_refused_before_the_other_packages_are_downloaded(cast, wheelhouse
     log = found.environment.log
     assert "Would install 3 packages" in log
     assert " + greeting==1.0" in log, "what was resolved is seen"
+    assert "Using CPython" in log
+    assert sys.prefix not in log, "where the platform is installed is its own affair"
     assert [line.partition(" in ")[0] + " " for line in log.splitlines() if "Installed" in line] == [installed] * bool(
         installed
     )

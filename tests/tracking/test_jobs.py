@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from django.utils import timezone
 from mlflow.exceptions import MlflowException
 
 from mlhub.control.pods.launch_specs import launch_spec
+from mlhub.environments.secrets import put_secret
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job
 from mlhub.metrics.measurements.stalls import record_stall
@@ -19,7 +21,7 @@ from mlhub.metrics.models import MetricPoint, Series, StallRecord
 from mlhub.metrics.points.curves import curves
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tracking.models import Run
-from mlhub.wire.report import PhaseReport
+from mlhub.wire.report import PhaseReport, metric_name
 from tests.cast import Cast
 from tests.jobs.builders import job
 
@@ -39,6 +41,26 @@ def opened(of: Job) -> Attempt:
 @pytest.fixture
 def attempt(cast: Cast) -> Attempt:
     return opened(job(cast.project_a, cast.bob, name="training", hyperparameters={"lr": 0.5}))
+
+
+def test_secrets_are_masked_in_what_a_pod_logs(
+    cast: Cast, acting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "hf_AbC-dEf+12/34=%Zz9"
+    put_secret(cast.project_a, name="HF_TOKEN", value=token, actor=cast.bob)
+    attempt = opened(job(cast.project_a, cast.bob, name="training", secrets=["HF_TOKEN"]))
+    mlflow = acting(attempt)
+    monkeypatch.setenv("MLFLOW_RUN_ID", str(attempt.job_id))
+    with mlflow.start_run():
+        mlflow.log_params({"token": token, "environment": f"HF_TOKEN={token} LR=1", "lr": 0.5})
+        mlflow.log_metric(f"m/{metric_name(token)}", 1.0, step=1)
+        mlflow.set_tag("auth", base64.b64encode(token.encode()).decode())
+    run = Run.objects.get(pk=attempt.job_id)
+    assert dict(run.params.values_list("key", "value")) == {
+        "token": "***", "environment": "HF_TOKEN=*** LR=1", "lr": "0.5"
+    }  # fmt: skip
+    assert "m/masked" in dict(curves(attempt.job_id, key=None, max_points=10))
+    assert run.tags.get(key="auth").value.startswith("***")
 
 
 @pytest.mark.slow

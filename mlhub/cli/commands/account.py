@@ -10,6 +10,7 @@ import httpx
 import typer
 
 from mlhub.cli import credentials
+from mlhub.cli.confirmation import hidden_answer
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.session import session_of
 from mlhub.client.api import Api, Refused, content_of
@@ -35,7 +36,7 @@ def login(
     address = credentials.find(url or session.url, None).url
     if not token:
         name = username or typer.prompt("Username", err=True)
-        password = typer.prompt("Password", hide_input=True, err=True)
+        password = hidden_answer("Password")
         token = _made_token(address, name, password, [*SCOPES, "admin"] if admin else [*SCOPES])
     me = Api(address, token).get("/auth/me")
     path = credentials.keep(credentials.Credentials(address, token))

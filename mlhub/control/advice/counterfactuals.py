@@ -17,7 +17,7 @@ from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.rounds.explanations import ExplanationWriter, moment
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.limits.priorities import check_priority
-from mlhub.jobs.models import Intent, Job
+from mlhub.jobs.models import Intent, Job, JobKind
 from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.actions.limits.quotas import owners_above, raised_by, raised_within
 from mlhub.tenants.models import User
@@ -131,6 +131,8 @@ def _unavailable(job: Job) -> str:
         return "It has ended: nothing would change that. Clone it to run it again."
     if job.state == JobState.PAUSED or job.intent == Intent.PAUSE:
         return "It is paused: it waits for nothing but to be resumed."
+    if job.kind == JobKind.NOTEBOOK and job.state != JobState.QUEUED:
+        return "A notebook runs until it is shut down or paused: no change of the cluster would end it earlier."
     if job.intent == Intent.CANCEL:
         return "It is being cancelled."
     return ""

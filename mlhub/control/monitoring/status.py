@@ -13,9 +13,10 @@ from mlhub.control.deciding.policy_selection import FALLBACK_POLICY
 from mlhub.control.learning.restart_costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.monitoring.round_health import round_health
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission import notebooks
+from mlhub.jobs.submission.notebooks import reclaimed_after_s
 from mlhub.tenants.models import User
 
 N_HISTORY = 100
@@ -92,6 +93,8 @@ def _headline(job: Job) -> str:
         return str(job.explanations[0]["sentence"])
     if job.state == JobState.QUEUED:
         return _unseen(job)
+    if job.state == JobState.PAUSED and job.kind == JobKind.NOTEBOOK and (idle_s := reclaimed_after_s(job)) is not None:
+        return f"It was paused, since nothing was done in it for {idle_s / 60:.0f} min. Its folder is kept: resume it."
     return f"The job {predicate(job.state)}."
 
 

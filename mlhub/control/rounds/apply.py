@@ -17,7 +17,7 @@ from mlhub.clusters.models import Node
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.observation.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.control.pods.pod_resources import gpu_types
-from mlhub.control.rounds.explanations import ExplanationWriter, kind_of, moment, write_explanations
+from mlhub.control.rounds.explanations import ExplanationWriter, kind_of, predicted_finish, write_explanations
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held, record_batch_decision
 from mlhub.jobs.models import PREDICTIONS, Attempt, Job
@@ -28,8 +28,8 @@ from scheduler.api.snapshot import GangAllocation
 
 logger = structlog.stdlib.get_logger(__name__)
 READ = [
-    "name", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations", "reason",
-    *PREDICTIONS, "first_predicted_finish_at", "min_workers", "max_workers", "resources",
+    "name", "kind", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations",
+    "reason", *PREDICTIONS, "first_predicted_finish_at", "min_workers", "max_workers", "resources",
 ]  # fmt: skip
 
 
@@ -152,10 +152,7 @@ def _open(
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:
     """Returns the columns to write. The finish predicted at the first launch is stored, to be compared later."""
-    changes = {
-        "predicted_finish_at": moment(prediction.finish_p50_s),
-        "predicted_finish_p90_at": moment(prediction.finish_p90_s),
-    }
-    if job.first_predicted_finish_at is None and prediction.finish_p50_s is not None:
-        changes["first_predicted_finish_at"] = moment(prediction.finish_p50_s)
+    changes: dict[str, Any] = predicted_finish(job, prediction)
+    if job.first_predicted_finish_at is None and changes["predicted_finish_at"] is not None:
+        changes["first_predicted_finish_at"] = changes["predicted_finish_at"]
     return changes

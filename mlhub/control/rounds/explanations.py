@@ -16,7 +16,7 @@ from django.db import connection
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Membership
 from mlhub.tenants.roles import Role
@@ -133,6 +133,15 @@ def moment(seconds: float | None) -> datetime | None:
         return None  # beyond the calendar
 
 
+def predicted_finish(job: Job, prediction: Prediction) -> dict[str, datetime | None]:
+    """The columns of the job. A notebook ends when its owner ends it; what rounds assume of it is for other jobs."""
+    is_predicted = job.kind != JobKind.NOTEBOOK
+    return {
+        "predicted_finish_at": moment(prediction.finish_p50_s) if is_predicted else None,
+        "predicted_finish_p90_at": moment(prediction.finish_p90_s) if is_predicted else None,
+    }
+
+
 def _update_row(job: Job, decision: Decision, writer: ExplanationWriter, *, now: datetime) -> bool:
     """Copies reasons and predictions into the row in memory; returns whether anything changed."""
     changes = _predictions(job, decision.prediction, now=now)
@@ -152,8 +161,7 @@ def _predictions(job: Job, prediction: Prediction, *, now: datetime) -> dict[str
     wanted = {
         "predicted_start_at": moment(prediction.start_p50_s) if job.started_at is None else None,
         "predicted_start_p90_at": moment(prediction.start_p90_s) if job.started_at is None else None,
-        "predicted_finish_at": moment(prediction.finish_p50_s),
-        "predicted_finish_p90_at": moment(prediction.finish_p90_s),
+        **predicted_finish(job, prediction),
     }
     return {field: at for field, at in wanted.items() if _has_moved(getattr(job, field), at, now=now)}
 

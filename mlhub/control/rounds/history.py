@@ -12,7 +12,7 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.models import JobDecision
 from mlhub.control.rounds.apply import Applied
-from mlhub.control.rounds.explanations import kind_of, moment
+from mlhub.control.rounds.explanations import kind_of, moment, predicted_finish
 from scheduler.api.plan import Decision, Keep, Launch, Plan, Reason, Resize, Wait
 
 KEPT_A_JOB = 100
@@ -98,6 +98,6 @@ def _row(decision: Decision, applied: Applied, *, policy: str, round_id: int | N
         decision=kind_of(decision),
         explanations=applied.writer.for_job(job, decision.explanations),
         predicted_start_at=moment(decision.prediction.start_p50_s),
-        predicted_finish_at=moment(decision.prediction.finish_p50_s),
+        predicted_finish_at=predicted_finish(job, decision.prediction)["predicted_finish_at"],
         **shape,
     )

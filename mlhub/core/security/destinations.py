@@ -134,6 +134,8 @@ def _require_allowed(parts: SplitResult, addresses: Iterable[Address], inside: A
         if _in_allowed_network(address, inside):
             continue
         if not is_public(address):
+            if host == str(address):
+                raise DestinationError(f"The address {host} is not a public one.")
             raise DestinationError(f"{host} is the address {address}, which is not a public one.")
         if parts.scheme != "https":
             raise DestinationError(f"{host} is not called by plain http.")

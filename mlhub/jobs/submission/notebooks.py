@@ -96,6 +96,16 @@ def warns_at(activity: NotebookActivity, job: Job) -> datetime:
     return stops_at(activity, job) - timedelta(seconds=min(WARNING_S, idle_limit_s(job) / 2))
 
 
+def reclaimed_after_s(job: Job) -> float | None:
+    """For how long nothing had been done in the notebook when it was reclaimed; None where it was paused otherwise, or
+    since JupyterLab hung."""
+    newest = NotebookActivity.objects.filter(attempt__job=job).order_by("-attempt__number").first()
+    if newest is None or newest.reclaimed_at is None:
+        return None
+    idle_s = (newest.reclaimed_at - newest.active_at).total_seconds()
+    return idle_s if newest.reclaimed_at >= stops_at(newest, job) else None
+
+
 def record_activity(attempt: Attempt, report: PhaseReport) -> None:
     """Stores when something was last done in the notebook. What a pod cannot know is taken for activity now."""
     if attempt.job.kind != JobKind.NOTEBOOK:
@@ -104,6 +114,7 @@ def record_activity(attempt: Attempt, report: PhaseReport) -> None:
     is_number = isinstance(idle_s, int | float) and not isinstance(idle_s, bool) and 0 <= idle_s <= MAX_IDLE_S
     active_at = now - timedelta(seconds=float(idle_s) if is_number and idle_s is not None else 0.0)
     NotebookActivity.objects.update_or_create(attempt=attempt, defaults={"active_at": active_at, "reported_at": now})
+    Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)  # it makes no steps
 
 
 def require_right(job: Job, user: User) -> None:

@@ -63,9 +63,15 @@ def repository_folder(names: Iterable[str], entry: str) -> str:
 
     "" where there is more in it, or where code may import the folder by its name.
     """
+    top = only_folder(names, entry)
+    return "" if top[:-1].isidentifier() else top
+
+
+def only_folder(names: Iterable[str], entry: str) -> str:
+    """The one folder of an archive, such as "src/", in which the entry is; "" where there is more in it."""
     top, _, _ = entry.partition("/")
     is_only = "/" in entry and all(name.startswith(f"{top}/") for name in names)
-    return f"{top}/" if is_only and not top.isidentifier() else ""
+    return f"{top}/" if is_only else ""
 
 
 def _extract_executable(archive: zipfile.ZipFile, name: str, folder: Path) -> None:

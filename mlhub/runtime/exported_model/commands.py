@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .columns.row_files import with_row_renamed
 from .errors import UnusableRowError
 from .inputs import read_rows
 from .model import ExportedModel
-
-ROW = re.compile(r"^Row (\d+)|(?<= in )row (\d+)(?=, which is no )")  # as messages name a row
 
 
 def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
@@ -54,10 +52,11 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
 def _in_file(message: str, sources: Sequence[tuple[Path, int, int]]) -> str:
     """The message with the file in place of the row's number among all of them. sources: of each row its file, its
     number there, and how many rows the file has."""
-    row = next(iter(reversed([*ROW.finditer(message)])), None)  # a cell that is quoted before may read like one
-    if row is None or int(row[1] or row[2]) >= len(sources):
-        return message
-    path, number, n_rows = sources[int(row[1] or row[2])]
-    is_whole = n_rows == 1 and row.start() == 0
-    place = path.name if is_whole else f"{row[0][:3]} {number} of {path.name}"
-    return f"{message[: row.start()]}{place}{message[row.end() :]}"
+
+    def place(word: str, row: int) -> str | None:
+        if row >= len(sources):
+            return None
+        path, number, n_rows = sources[row]
+        return path.name if n_rows == 1 and word == "Row" else f"{word} {number} of {path.name}"
+
+    return with_row_renamed(message, place)

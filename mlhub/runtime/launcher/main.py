@@ -52,6 +52,7 @@ class Launcher:
         self._oom_kills = oom_kills or OomKillCounter()
         self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token, batch_decision=pod.batch_decision)
         self.reporter = Reporter(pod.reports)
+        self._mask = SecretMask(pod.user_secrets.values())
         self.profiles = ProfileCourier(pod, self.reporter, upload=self.api.put_trace)
         if pod.may_record:
             self.api.on_profile = self.profiles.receive
@@ -62,7 +63,7 @@ class Launcher:
             reports=pod.reports,
             log=pod.output,
             on_final=self._leave_at_once,
-            mask=SecretMask(pod.user_secrets.values()),
+            mask=self._mask,
             usage=pod.usage,
             n_pods=pod.spec.n_workers + pod.spec.n_servers,
         )
@@ -176,6 +177,7 @@ class Launcher:
             checkpoints=kept,
             working=working,
             epochs=EpochReports(pod.work, pod.spec),
+            mask=self._mask,
         )
 
     def _report_result(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from mlhub.runtime.scripts.lines.epochs import EpochProgress
 from mlhub.runtime.scripts.lines.frameworks import FrameworkLines
 from mlhub.runtime.scripts.lines.tutorials import TutorialLines
+from mlhub.wire.masking import NO_SECRETS, SecretMask
 from mlhub.wire.report import MAX_STEP
 
 PrintedValues = dict[str, float]
@@ -71,7 +72,8 @@ class PrintedMetrics:
 class PrintedFile:
     """The lines that are new in a log, as a script's bytes arrive. progress: where training is, by all of them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mask: SecretMask = NO_SECRETS) -> None:
+        self._mask = mask
         self._path, self._offset = path, path.stat().st_size if path.exists() else 0
         self.progress = EpochProgress()
         self._parser, self._frameworks = PrintedMetrics(self.progress), FrameworkLines(self.progress)
@@ -83,7 +85,7 @@ class PrintedFile:
         for raw in self._lines(is_final=is_final):
             if len(raw) > MAX_LINE:
                 continue
-            line = raw.decode(errors="replace")
+            line = self._mask.of_metrics(raw.decode(errors="replace"))
             found += self._frameworks.read(line)
             if (read := self._parser.read(line) or self._others.read(line)) is not None:
                 found.append(read)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
-from mlhub.wire.masking import masked_report
+from mlhub.wire.masking import NO_SECRETS, SecretMask, masked_report
 from mlhub.wire.profiles import poll_s
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE
 
@@ -29,7 +29,7 @@ class Tail:
     """A file that grows. `next`: number of the first line that the API does not have yet. period_s: at most so often
     is it sent; 0 for with every pass of the shipper."""
 
-    def __init__(self, path: Path, stream: str, mask: Callable[[str], str] = str, *, period_s: float = 0.0) -> None:
+    def __init__(self, path: Path, stream: str, mask: SecretMask = NO_SECRETS, *, period_s: float = 0.0) -> None:
         self._mask = mask
         self.path = path
         self.stream = stream
@@ -109,7 +109,7 @@ class Shipper(threading.Thread):
         reports: Path,
         log: Path,
         on_final: Callable[[str], None],
-        mask: Callable[[str], str] = str,
+        mask: SecretMask = NO_SECRETS,
         usage: Path | None = None,
         n_pods: int = 1,
     ) -> None:

@@ -22,6 +22,7 @@ from mlhub.runtime.launcher.printed_metrics import PrintedFile
 from mlhub.runtime.launcher.script_result import EpochReports
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints
+from mlhub.wire.masking import NO_SECRETS, SecretMask
 from mlhub.wire.report import MAX_STEP
 
 PERIOD_S = 1.0
@@ -57,19 +58,21 @@ class Pickup(threading.Thread):
         checkpoints: Path | None = None,
         working: WorkingCheckpoints | None = None,
         epochs: EpochReports | None = None,
+        mask: SecretMask = NO_SECRETS,
     ) -> None:
         """log: what the script prints into; what cannot be picked up is reported there, once.
         folders: where else event files may be, such as the folder of checkpoints, whether it exists yet or not.
         checkpoints: the job's folder of checkpoints, whose new ones are reported.
         working: those of the working folder, which are copied into it.
         epochs: makes reports of progress of the epochs that the script prints.
+        mask: of the lines that it prints, so that no part of a secret becomes the name of a metric.
         """
         super().__init__(name="pickup", daemon=True)
         self._work, self._reporter, self._log = work, reporter, log
         self._folders = (work, *folders)
         self._checkpoints = None if checkpoints is None else CheckpointListing(checkpoints, reporter)
         self._working = working
-        self._printed = None if log is None else PrintedFile(log)
+        self._printed = None if log is None else PrintedFile(log, mask)
         self._epochs = epochs
         self._unread: set[str] = set()
         self._since_s = time.time()

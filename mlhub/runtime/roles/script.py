@@ -119,6 +119,8 @@ def _unpack(pod: Pod) -> set[Path]:
     names = archives.extract(pod.input(pod.spec.model.package), pod.code)
     if top := archives.repository_folder(names, pod.spec.model.entry):
         _move_up(pod.code / top)
+    elif top := archives.only_folder(names, pod.spec.model.entry):
+        _show_at_top(pod.code / top)
     brought = outputs.open_output(pod)
     put_back(pod.code, pod.checkpoints)
     return brought
@@ -131,6 +133,16 @@ def _move_up(folder: Path) -> None:
     for path in aside.iterdir():
         path.rename(folder.parent / path.name)
     aside.rmdir()
+
+
+def _show_at_top(folder: Path) -> None:
+    """Of an archive with the folder `src` alone the top is the working folder, since code imports `src.model` and names
+    the folder above its own. What is no module is found there, too: who ran `train.py` in `src` reads `config/x.yaml`.
+    """
+    for path in folder.iterdir():
+        at_top = folder.parent / path.name
+        if path.suffix != ".py" and path.name != outputs.LINK and not at_top.exists():
+            at_top.symlink_to(path, target_is_directory=path.is_dir())
 
 
 def _entry(pod: Pod) -> str:

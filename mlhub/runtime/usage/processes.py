@@ -39,13 +39,14 @@ def use_of(ancestor: int) -> ProcessUse:
 
 
 def _family(ancestor: int) -> Iterator[tuple[int, list[str]]]:
-    """Each living process of it, with its fields of /proc/PID/stat."""
+    """Each process of it, with its fields of /proc/PID/stat. One that has ended counts until its parent knows of it:
+    only then are its times among those of the parent's children, and else they would be gone for a moment."""
     fields: dict[int, list[str]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(OSError):
                 found = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-                if found[STATE] not in "ZX":
+                if found[STATE] != "X":
                     fields[int(entry)] = found
     front = [ancestor] if ancestor in fields else []
     while front:

@@ -37,6 +37,7 @@ class Reading:
             sent, received = before.traffic or (0, 0)
             rates |= {"sent_bytes_per_s": self.traffic[0] - sent, "received_bytes_per_s": self.traffic[1] - received}
         values = {name: round(max(0.0, value) / passed_s, 3) for name, value in rates.items()}
+        values["cpus"] = min(values["cpus"], float(os.cpu_count() or 1))  # a process that ended within the reading
         values["memory_bytes"] = now.memory_bytes
         used = gpu.use()
         if used is not None:

@@ -169,6 +169,9 @@ def test_an_idle_notebook_is_warned_of_once_then_paused_and_resumed(cast: Cast) 
     assert job.intent == "pause"
     assert client.get(f"/api/v1/jobs/{job.pk}/notebook").json()["reclaimed_at"] is not None
     assert client.post(f"/api/v1/jobs/{job.pk}/notebook").status_code == 409
+    world.rounds(3)
+    assert state(job) == "paused"
+    assert "nothing was done in it for 30 min" in client.get(f"/api/v1/jobs/{job.pk}/why").json()["headline"]
 
 
 @pytest.mark.slow
@@ -223,6 +226,25 @@ def test_one_that_never_answered_is_paused_too_and_a_report_that_is_old_pauses_n
     world.rounds(3)
     assert state(job) in ("stopping", "paused")
     assert Event.objects.filter(kind="attempt.stalled").count() == 0
+
+
+def test_no_finish_is_predicted_of_a_notebook_and_it_has_waited_until_it_answered(cast: Cast) -> None:
+    world = World(cast)
+    job = running(world)
+    world.rounds(2)
+    client = cast.client(cast.bob)
+    found = client.get(f"/api/v1/jobs/{job.pk}").json()
+    assert (found["predicted_finish_at"], found["predicted_finish_p90_at"]) == (None, None)
+    assert found["first_predicted_finish_at"] is None
+    assert found["started_at"] is not None
+    assert found["trained_s"] >= 0
+    why = client.get(f"/api/v1/jobs/{job.pk}/why?analysis=true").json()
+    assert why["predicted_finish_at"] is None
+    assert {decision["predicted_finish_at"] for decision in why["history"]} == {None}
+    assert why["analysis"] is None
+    assert "until it is shut down or paused" in why["note"]
+    report(job, first=1, idle_s=2.0)
+    assert client.get(f"/api/v1/jobs/{job.pk}").json()["started_at"] == found["started_at"]
 
 
 @pytest.mark.slow

@@ -53,7 +53,12 @@ def progress_of(tmp_path: Path, *lines: str, announced: int = 0) -> EpochProgres
             (1.5, 3),
         ),
         (("Epoch 7/3, Loss: 1",), 0, (3.0, 3)),
-        (("Epoch 2/3, Loss: 1", "Epoch 1/9, Loss: 2"), 0, (1.0, 9)),  # a second stage
+        (("Epoch 2/3, Loss: 1", "Epoch 1/9, Loss: 2"), 0, (1.0, 9)),  # it begins anew
+        (("Epoch 3/3, Loss: 1", "Epoch 1/9, Loss: 2"), 0, (4.0, 12)),  # a second stage
+        (("Epoch 3/3, Loss: 1", "Epoch 3/3, Loss: 1", "Epoch 1/3, Loss: 2", "Epoch 2/3, Loss: 2"), 0, (5.0, 6)),
+        (("Epoch 1/1, Loss: 1", "Epoch 1/4, Loss: 2", "Epoch 4/4, Loss: 1", "Epoch 1/2, Loss: 2"), 0, (6.0, 7)),
+        (("Epoch 0/2", "train Loss: 0.5", "Epoch 1/2", "train Loss: 0.5", "Epoch 0/3", "train Loss: 1"), 0, (3.0, 5)),
+        (("Epoch 3/3, Loss: 1", "Epoch 2/3: val Loss: 2"), 0, (2.0, 3)),
         (("epoch=nan loss=1", "epoch=-3 loss=1", "epoch=1e300 loss=2"), 4, None),
         (("Loaded 3 epochs of data", "loss=0.5"), 4, None),
     ],

@@ -174,6 +174,32 @@ def test_the_one_folder_of_a_repository_s_archive_is_the_working_folder(tmp_path
     assert "out/notes.txt" in (found.work() / "outputs.json").read_text()
 
 
+OF_SRC = """
+import os, pathlib, sys
+from src.model import WIDTH
+import model
+here = [open(path).read() for path in ("config/small.yaml", "src/config/small.yaml", "words.txt")]
+root = pathlib.Path(__file__).resolve().parents[1]
+print("read", WIDTH, here, (root / "src" / "words.txt").read_text(), os.path.samefile(root, "."))
+open("config/new.yaml", "w").write("new")
+open("notes.txt", "w").write("done")
+"""
+
+
+def test_of_an_archive_with_src_alone_files_are_found_from_the_top_and_from_src(tmp_path: Path) -> None:
+    found = gang(tmp_path, "")
+    files = {"config/small.yaml": "small", "words.txt": "words", "model.py": "WIDTH = 8", "train.py": OF_SRC}
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"src/{name}", content)
+    found.model = ModelSpec(kind="script", entry="src/train.py", package="code")
+    found.start()
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert "read 8 ['small', 'small', 'words'] words True" in found.logs()
+    listed = {each["name"] for each in json.loads((found.work() / "outputs.json").read_text())}
+    assert listed == {"output/notes.txt", "output/src/config/new.yaml"}
+
+
 @pytest.mark.parametrize(
     ("names", "entry", "folder"),
     [

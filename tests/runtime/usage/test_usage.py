@@ -19,7 +19,7 @@ import pytest
 
 from mlhub.runtime.usage import network, sampler
 from mlhub.runtime.usage.network import recorded, recorded_bytes
-from mlhub.runtime.usage.processes import use_of
+from mlhub.runtime.usage.processes import ProcessUse, use_of
 from mlhub.runtime.usage.sampler import UsageSampler
 from mlhub.wire.resource_usage import MAX_SAMPLES, RESOURCES, accepted, interval_s
 
@@ -62,6 +62,22 @@ def test_processes_count_with_what_they_started_and_with_children_that_have_ende
     assert HELD_BYTES <= alone.memory_bytes <= HELD_BYTES + 64 * 2**20
     assert family.cpu_s - before.cpu_s >= alone.cpu_s
     assert family.memory_bytes >= before.memory_bytes + HELD_BYTES
+
+
+def test_the_time_of_a_process_that_has_ended_is_not_gone_until_its_parent_knows() -> None:
+    busy = "import time\nwhile time.process_time() < 0.5: pass"
+    process = subprocess.Popen([sys.executable, "-c", busy])
+    until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    ended = use_of(os.getpid())
+    process.wait()
+    known = use_of(os.getpid())
+    assert known.cpu_s - ended.cpu_s < 0.4, "it was counted before"
+
+
+def test_no_more_cpus_are_busy_than_there_are() -> None:
+    before = sampler.Reading(10.0, ProcessUse(0.0, 0, 0, 0), None)
+    now = sampler.Reading(10.1, ProcessUse(1000.0, 0, 0, 0), None)
+    assert now.since(before).values["cpus"] == os.cpu_count()
 
 
 def test_a_process_that_is_gone_uses_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mlhub.cli.confirmation import Yes, require_yes
+from mlhub.cli.confirmation import Yes, hidden_answer, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import project_id
 from mlhub.cli.output import until
@@ -40,7 +40,7 @@ def set_secret(
 ) -> None:
     """Set a secret or replace its value, which is asked for: arguments show in lists of processes."""
     session = session_of(context)
-    value = typer.prompt(f"Value of {name}", hide_input=True, err=True) if file is None else _read(file)
+    value = hidden_answer(f"Value of {name}") if file is None else _read(file)
     session.api.put(f"{_path(session)}/{name}", value=value)
     session.output.note(f"Set. Jobs get it by `mlhub run --secret {name}`.")
 

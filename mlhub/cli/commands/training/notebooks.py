@@ -23,7 +23,9 @@ AWAY = ("paused", "succeeded", "failed", "cancelled")
 def start_notebook(
     context: typer.Context,
     name: Annotated[str, typer.Option("--name", help="By default: notebook.")] = "",
-    dataset: Annotated[str, typer.Option("--data", help="A dataset to read: $MLHUB_DATASET is its path.")] = "",
+    dataset: Annotated[
+        str, typer.Option("--dataset", "--data", help="A dataset that is there: $MLHUB_DATASET is its path.")
+    ] = "",
     gpu: Annotated[list[str] | None, typer.Option("--gpu", help="Only GPUs of this type; may be repeated.")] = None,
     memory_gib: Annotated[float | None, typer.Option("--memory-gib", help="Memory of the pod.")] = None,
     idle_minutes: Annotated[

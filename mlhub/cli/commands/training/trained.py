@@ -15,6 +15,8 @@ from mlhub.cli.exports import fetch, rows_of, run_program
 from mlhub.cli.failures import CommandError
 from mlhub.cli.model_names import EXAMPLES, model_named, parts_of, version_path
 from mlhub.cli.session import Session, session_of
+from mlhub.client.problems import Refused
+from mlhub.wire.row_files import with_row_renamed
 
 ModelArgument = Annotated[str, typer.Argument(help=EXAMPLES)]
 
@@ -68,13 +70,24 @@ def predict(
     path, rows = version_path(session, model), rows_of(file)
     found: list[dict[str, Any]] = []
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        answer = session.api.post(f"{path}/predict", rows=rows[start : start + ROWS_AT_ONCE])
-        found += answer["predictions"]
+        found += _predictions(session, path, rows[start : start + ROWS_AT_ONCE], file=file, start=start)
     if session.output.form != "table":
         session.output.data(found)
         return
     numbered = [{"row": number, **answer} for number, answer in enumerate(found)]
     session.output.rows(numbered, {"ROW": lambda row: row["row"], "PREDICTION": _answer, "PROBABILITY": _probability})
+
+
+def _predictions(session: Session, path: str, rows: list[Any], *, file: Path, start: int) -> list[dict[str, Any]]:
+    """Raises Refused with the number that the row has in the file, of which these rows are a part from start on."""
+    try:
+        found: list[dict[str, Any]] = session.api.post(f"{path}/predict", rows=rows)["predictions"]
+    except Refused as error:
+        detail = with_row_renamed(
+            str(error.problem.get("detail") or ""), lambda word, row: f"{word} {start + row} of {file.name}"
+        )
+        raise type(error)({**error.problem, "detail": detail}, error.status) from error
+    return found
 
 
 @alias.command("ls")

@@ -18,11 +18,13 @@ REPORTS_PROGRESS = 0  # in place of a number of epochs: the script says itself h
 
 @dataclass
 class EpochProgress:
-    """done: epochs so far, with the part of the one that is trained now; None before a line has said it. total: 0 as
-    long as it is not known."""
+    """done: epochs of the present stage so far, with the part of the one that is trained now; None before a line has
+    said it. total: those of the stage, 0 as long as it is not known. A stage, such as fine-tuning after pretraining,
+    begins when the epochs of the one before are all trained and are counted from the first one again."""
 
     done: float | None = None
     total: int = 0
+    before: int = 0  # epochs of the stages that ended
     _first: int = 1  # many count their epochs from 0
     _epoch: float = -1.0
 
@@ -32,6 +34,8 @@ class EpochProgress:
             return
         if epoch == 0:
             self._first = 0
+        if epoch <= max(1, self._first):
+            self._end_stage(total, starts_anew=epoch < self._epoch)
         done = epoch if epoch != int(epoch) else epoch - self._first + min(1.0, max(0.0, part))
         if self.done is not None and epoch >= self._epoch:
             done = max(done, self.done)  # a bar that begins again within an epoch is of an evaluation
@@ -45,12 +49,20 @@ class EpochProgress:
         if done >= 0:
             self.done = done
 
+    def _end_stage(self, total: int, *, starts_anew: bool) -> None:
+        """If all epochs of the present stage are trained, and a line is of the first epoch again, or of another number
+        of them."""
+        is_complete = self.done is not None and self.total > 0 and self.done >= self.total
+        if is_complete and (starts_anew or total not in (0, self.total)):
+            self.before += self.total
+            self.done, self.total, self._epoch = None, 0, -1.0
+
     @property
     def place(self) -> tuple[float, int] | None:
-        """Epochs trained, and all of them; None where one of them is not known."""
+        """Epochs trained, and all that are known of; None where one of them is not known."""
         if self.done is None or self.total == 0:
             return None
-        return min(self.done, float(self.total)), self.total
+        return self.before + min(self.done, float(self.total)), self.before + self.total
 
 
 def announce_epochs(work: Path, epochs: int) -> None:

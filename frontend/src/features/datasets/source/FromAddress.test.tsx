@@ -99,7 +99,7 @@ describe("A dataset from an address", () => {
   });
 
   it("says what the API refuses at the address, and what a refused fetch needs", async () => {
-    const message = "10.0.0.8 is the address 10.0.0.8, which is not a public one.";
+    const message = "The address 10.0.0.8 is not a public one.";
     const error = { field: "source.etag", message: "It is another file.", remedy: "Fetch it without an entity tag." };
     const refused = datasetVersion({ ...FETCHING, state: "refused", source: { ...SOURCE, progress: null }, error });
     server.use(

@@ -31,7 +31,7 @@ export function Overview({ job }: { job: JobDetail }) {
       {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
       {(job.kind === "predict" || job.kind === "evaluate") && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />
-      {(job.state === "queued" || isMoving(job)) && (
+      {(job.state === "queued" || (isMoving(job) && job.kind !== "notebook")) && (
         <TextLink to={tabAddress(job.id, "why")}>
           {job.state === "queued" ? t`What it waits for, who is ahead, and what would start it earlier` : t`What would end it earlier`}
         </TextLink>

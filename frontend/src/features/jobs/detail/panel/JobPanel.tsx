@@ -57,7 +57,7 @@ export function JobPanel({ id, onClose }: Props) {
       </div>
       <Group gap="xs">
         <JobActions job={data} onDeleted={onClose} />
-        {(data.state === "queued" || isMoving(data)) && (
+        {(data.state === "queued" || (isMoving(data) && data.kind !== "notebook")) && (
           <Text size="sm" ms="auto">
             <TextLink to={tabAddress(id, "why")}>{data.state === "queued" ? t`What would start it earlier` : t`What would end it earlier`}</TextLink>
           </Text>

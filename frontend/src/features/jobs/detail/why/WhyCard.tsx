@@ -23,7 +23,8 @@ const TITLES: Partial<Record<JobState, string>> = {
 
 export function WhyCard({ job }: { job: Job }) {
   const title = TITLES[job.state];
-  return title === undefined || job.intent !== "run" ? null : <LiveWhy job={job} title={title} />;
+  const runsUntilShutDown = job.kind === "notebook" && job.state !== "queued";
+  return title === undefined || job.intent !== "run" || runsUntilShutDown ? null : <LiveWhy job={job} title={title} />;
 }
 
 function LiveWhy({ job, title }: { job: Job; title: string }) {
