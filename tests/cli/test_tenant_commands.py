@@ -81,7 +81,7 @@ def test_a_project_is_made_in_a_team(
     assert main(["project", "create", "sight", "--team", "research"]) == CommandStatus.OK
     assert "Made: sight of research." in capsys.readouterr().err
     assert Project.objects.get(name="sight").team == team
-    assert main(["project", "create", "sound", "--team", "nowhere"]) == CommandStatus.USAGE
+    assert main(["project", "create", "sound", "--team", "nowhere"]) == CommandStatus.REFUSED
     assert "nowhere" in capsys.readouterr().err
 
 
