@@ -171,11 +171,11 @@ class BorrowingLedger:
             absorbed += max(0, max(self._floors.get(at.id, 0), at.kept) - used)
         return found
 
-    def taken_from_children(self, tenant_id: str) -> int:
-        """Returns the GPUs of the tenant's own jobs above what its guarantee leaves when its children have theirs."""
+    def taken_from_children(self, tenant_id: str, *, more: int = 0) -> int:
+        """Returns the GPUs of its own jobs, and so many more, that it has of its children's guarantees."""
         below = [at for at in self._places.values() if at.line and at.line[0].id == tenant_id]
-        own = self._used[tenant_id] - sum(map(self._over, below))
-        return max(0, own - self.guarantee(tenant_id) + sum(at.guarantee for at in below))
+        own = self._used[tenant_id] - sum(map(self._over, below)) + more
+        return max(0, own - self._places[tenant_id].guarantee + sum(at.guarantee for at in below))
 
     def most_own(self, tenant_id: str) -> int:
         """Returns the GPUs that are guaranteed to the tenant or, by a parent's guarantee, may be its."""

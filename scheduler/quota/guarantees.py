@@ -77,19 +77,24 @@ class GuaranteeClaims:
 
     def claim(self) -> None:
         """Claims for waiting jobs within a guarantee: of their type of GPU, then in part of it, then of any type; of
-        each their tenant's own first, then those of its parents.
+        each their tenant's own first, then those of its parents. A tenant's own jobs that would use what its children
+        are guaranteed come last: else they got the GPUs again that were taken back from them.
         """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
         for cover in Cover if self.booked.types else (Cover.ANY,):
-            for level in range(depth):
-                requests = [request for request in requests if not self._is_met(request, level, cover)]
+            for spares_children in (True, False):
+                for level in range(depth):
+                    requests = [one for one in requests if not self._is_met(one, level, cover, spares_children)]
 
-    def _is_met(self, request: _ClaimRequest, level: int, cover: Cover) -> bool:
-        """Whether nothing more is to be found out about it on higher levels."""
+    def _is_met(self, request: _ClaimRequest, level: int, cover: Cover, spares_children: bool) -> bool:
+        """Whether nothing more is to be found out about it on higher levels, and by rights that take of children."""
+        tenant = request.job.tenant
         for n in request.sizes:
             rights = rights_of(self.booked, request.job, n, level, cover, types=self.free)
+            if spares_children:
+                rights = {t: right for t, right in rights.items() if not self._takes_from_children(tenant, n, right, t)}
             if not rights:
                 continue
             host = planned_resources(request.job, n)
@@ -101,6 +106,10 @@ class GuaranteeClaims:
                 self.limits.reserve(request.job.tenant, gpus=n, user=user, gpu_type=gpu_type, host=host)
                 return True
         return False
+
+    def _takes_from_children(self, tenant: str, n: int, right: Right, gpu_type: str) -> bool:
+        books = (self.booked.of_type(gpu_type) if right.is_of_type else None) or self.booked
+        return books.taken_from_children(tenant, more=n) > 0
 
     def _find(self, job: JobSnapshot, n: int, rights: Mapping[str, Right]) -> bool:
         """Free GPUs of a type that the job may use, or such that borrowers give back."""

@@ -15,7 +15,7 @@ from mlhub.datasets.models import Dataset
 from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Model
 from mlhub.tenants.actions import create_token
-from mlhub.tenants.models import Membership, Organisation, Project
+from mlhub.tenants.models import Membership, Organisation, Project, Team
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 from tests.jobs.builders import job
@@ -71,6 +71,18 @@ def test_an_administrator_makes_the_first_organisation_and_its_owner_renames_and
     assert main(["project", "create", "sight", "--organisation", "Acme Labs"]) == CommandStatus.REFUSED
     assert main(["organisation", "unarchive", "Acme Labs"]) == CommandStatus.OK
     assert main(["project", "create", "sight", "--organisation", "Acme Labs"]) == CommandStatus.OK
+
+
+def test_a_project_is_made_in_a_team(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    team = Team.objects.create(organisation=bob.a, name="research")
+    assert main(["project", "create", "sight", "--team", "research"]) == CommandStatus.OK
+    assert "Made: sight of research." in capsys.readouterr().err
+    assert Project.objects.get(name="sight").team == team
+    assert main(["project", "create", "sound", "--team", "nowhere"]) == CommandStatus.REFUSED
+    assert "nowhere" in capsys.readouterr().err
 
 
 @pytest.mark.slow

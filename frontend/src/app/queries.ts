@@ -12,13 +12,15 @@ export function createQueryClient({ retries = RETRIES }: { retries?: number } = 
     defaultOptions: {
       queries: { staleTime: 5_000, retry: (failures, error) => failures < retries && isWorthRetrying(error) },
     },
-    // A session that has ended shows first on whatever is read next: asking who we are leads to signing in.
+    // A session that has ended shows first on whatever is read next: asking who we are leads to signing in. What was
+    // deleted, or may not be seen any more, is not shown from memory.
     queryCache: new QueryCache({
       onError: (error, query) => {
         const isAboutMe = query.queryKey[0] === meQuery.queryKey[0];
         if (error instanceof Problem && error.status === 401 && !isAboutMe) {
           void queries.invalidateQueries({ queryKey: meQuery.queryKey });
         }
+        if (error instanceof Problem && error.status === 404) query.setState({ ...query.state, data: undefined });
       },
     }),
   });

@@ -32,9 +32,11 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
       return [["members"], ["invitations"], ["roles"], ["permissions"]];
     case "team":
       return [["members"], ["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
-    case "organisation":
-    case "quota":
     case "project":
+      return [["projects"], ["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
+    case "organisation":
+      return [["organisations"], ["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
+    case "quota":
       return [["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
     case "node":
     case "cluster":

@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import type { Model } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { dataset, me, model, run } from "@/testing/fixtures";
+import { dataset, me, model, organisation, run } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -52,6 +52,26 @@ describe("The stream of everything", () => {
     act(() => stream.open());
     act(() => stream.emit("event", { subject_kind: "dataset", subject_id: "1" }, "41-1700"));
     expect(await screen.findByText("meanwhile")).toBeInTheDocument();
+  });
+
+  it.each(["project", "organisation"])("lists what is left when another person has deleted a %s", async (kind) => {
+    const reads = { project: vi.fn(), organisation: vi.fn() };
+    server.use(
+      answers("/api/v1/projects", () => {
+        reads.project();
+        return page([]);
+      }),
+      answers("/api/v1/organisations", () => {
+        reads.organisation();
+        return page([organisation()]);
+      }),
+    );
+    renderPage("/members");
+    const read = reads[kind as keyof typeof reads];
+    await waitFor(() => expect(read).toHaveBeenCalled());
+    const before = read.mock.calls.length;
+    act(() => FakeEventSource.of("/api/v1/stream").emit("event", { subject_kind: kind, subject_id: "1" }, "41-1700"));
+    await waitFor(() => expect(read.mock.calls.length).toBeGreaterThan(before));
   });
 
   it("reads again what was being inspected when turns in the queue of inspections were missed, and nothing else", async () => {

@@ -151,3 +151,4 @@ def _set_schedulable(context: typer.Context, name: str, verb: str, reason: str =
     asked = {"reason": reason} if reason else {}
     racks = session.api.post(f"/cluster/nodes/{name}/{verb}", **asked)["racks"]
     session.output.rows([{"rack": r["name"], **row} for r in racks for row in r["nodes"] if row["name"] == name], NODES)
+    session.output.note(f"The {verb} counts from the next round on.")

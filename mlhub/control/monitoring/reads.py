@@ -154,7 +154,7 @@ def _node(
         "memory_bytes": node.memory_bytes,
         "nic_bps": node.nic_bps,
         "is_ready": node.is_ready,
-        "is_schedulable": node.is_schedulable,
+        "is_schedulable": node.is_schedulable and closed is None,  # the backend is observed later
         "message": node.message,
         "observed_at": node.observed_at,
         "max_jobs_per_gpu": node.max_jobs_per_gpu,

@@ -138,13 +138,15 @@ class ForwardSimulation:
         *,
         free: int,
         leaving: Iterable[LeavingGang] = (),
+        awaiting: Collection[str] = (),
         starts_now: bool = True,
     ) -> dict[str, JobProgress]:
         """Returns start and finish of every job that gets to run.
 
         running: job, workers, and seconds until it trains (a restart, or making room). queue: waiting jobs, next first.
-        leaving: gangs whose GPUs are not among the free ones yet. starts_now: False = the round has decided what starts
-        now, and what waits starts when the next GPUs are released; if none ever are, it counts as starting now.
+        leaving: gangs whose GPUs are not among the free ones yet. awaiting: tenants of the jobs for which these leave,
+        also where others held the GPUs. starts_now: False = the round has decided what starts now, and what waits
+        starts when the next GPUs are released; if none ever are, it counts as starting now.
         A job of the queue that finds no room at any time, or that quota never allows, is absent from the answer.
 
         1. at each end, the freed GPUs go to the queue in order, each job as large as helps, fits and quota allows;
@@ -153,6 +155,7 @@ class ForwardSimulation:
         """
         books = None if self._quota is None else _Books(self._quota, self._limited_type)
         state = _State(self._speeds, self._sizes, queue, free, strict_order=self._strict_order, books=books)
+        state.awaiting = awaiting
         for job, n_workers, delay_s in running:
             state.launch(job, n_workers, from_s=delay_s, now_s=0.0)
         for gang in leaving:
@@ -248,6 +251,7 @@ class _State:
         self.line = WaitingLine(queue, sizes, strict_order=strict_order, kind=kind)
         self._starts: dict[str, float] = {}
         self._leaving: list[LeavingGang] = []
+        self.awaiting: Collection[str] = ()
         self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
@@ -342,7 +346,7 @@ class _State:
                 self.free += gang.n_gpus
                 if self._books is not None:
                     self._books.give_back_leaving(gang)
-                    self._released_by.add(gang.tenant)
+                    self._released_by.update((gang.tenant, *self.awaiting))
                 continue
             ended = self.active.get(job_id)
             if ended is None or ended.version != version:  # it grew since

@@ -162,7 +162,9 @@ class RoundForecast:
             limited_type=self._limited_type,
         )
         queue = [jobs[j] for j in in_line]
-        progress = forecast.run(running, queue, free=max(0, self._n_gpus - held), leaving=leaving, starts_now=False)
+        awaiting = {jobs[j].tenant for j in in_line if _is_awaiting(decisions[j])}
+        free = max(0, self._n_gpus - held)
+        progress = forecast.run(running, queue, free=free, leaving=leaving, awaiting=awaiting, starts_now=False)
         return {
             j: Prediction(
                 start_p50_s=self._now_s + progress[j].start_s,

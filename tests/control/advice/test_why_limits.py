@@ -154,9 +154,11 @@ def test_the_advised_guarantee_takes_gpus_back_from_a_project_without_one(world:
     other = Project.objects.create(organisation=cast.a, name="other")  # without a quota: its jobs are A's own
     theirs = job(other, cast.alice, min_workers=2, max_workers=2, steps_total=1_000_000)
     world.rounds(2)
-    waiting, headline, _ = blocked(world, steps_total=1_000_000)
+    waiting, headline, analysis = blocked(world, steps_total=1_000_000)
     assert headline.endswith("An admin of A can raise the guarantee.")
-    set_quota(cast.project_a, guarantee=3, actor=cast.root)
+    larger = advised(analysis, "larger_guarantee")
+    assert larger["sentence"] == "Raise the guarantee of vision to 3 GPUs; an admin of A can."
+    set_quota(cast.project_a, **larger["changes"], actor=cast.root)
     world.rounds(4)
     assert (state(waiting), state(theirs)) == ("running", "queued")
     world.rounds(4)

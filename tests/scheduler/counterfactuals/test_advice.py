@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice import cases_of
-from scheduler import Launch, Plan, Wait, decide, policy_named
+from scheduler import Launch, Plan, Preempt, Wait, decide, policy_named
 from scheduler.api.snapshot import Phase, Reclaim, TenantSnapshot
 from scheduler.api.user_limits import UserLimit
 from scheduler.counterfactuals import ActionKind, BlockerKind, Counsel, advise, applied, blockers_of
@@ -212,6 +212,30 @@ def test_a_larger_guarantee_is_advised_where_what_is_guaranteed_above_has_room_f
 
     assert advised(4)["larger_guarantee"] == {"guarantee": 4}
     assert "larger_guarantee" not in advised(3)
+
+
+@pytest.mark.parametrize(
+    ("held", "guarantee", "asked", "advised"), [((2, 2), None, 2, 2), ((1, 3), 1, 2, 3), ((4,), 1, 2, 2)]
+)
+def test_a_larger_guarantee_is_advised_against_jobs_of_a_parents_own(
+    held: tuple[int, ...], guarantee: int | None, asked: int, advised: int
+) -> None:
+    """Such as those of projects without quotas; where the project holds one GPU itself, it keeps it."""
+    owner = "proj" if held == (1, 3) else "org"
+    holders = [
+        job(f"h{i}", gpus=n, tenant=owner if i == 0 else "org", length_s=LONG_S, at=float(i))
+        for i, n in enumerate(held)
+    ]
+    case = cluster(gpus=4).running(*holders).waiting(job("w", gpus=asked, tenant="proj", at=9.0))
+    tenants = (TenantSnapshot("org", guarantee=4), TenantSnapshot("proj", parent="org", guarantee=guarantee))
+    case = replace(case, tenants=tenants)
+    found = counsel(case, "w")
+    (advice,) = [one for one in found.advice if one.action.kind is ActionKind.LARGER_GUARANTEE]
+    assert (advice.action.tenant, dict(advice.action.changes)) == ("proj", {"guarantee": advised})
+    assert (advice.gain_s or 0.0) > LONG_S / 2
+    changed = decide(applied(advice.action, case.snapshot), policy=policy_named("fifo", {}), memory=case.memory)
+    assert [d.job for d in changed.decisions if isinstance(d, Preempt)]
+    assert changed.of("w").prediction.start_p50_s == pytest.approx(case.now_s, abs=LONG_S / 2)
 
 
 def test_a_limit_of_memory_below_what_is_used_is_advised_with_room_for_both() -> None:

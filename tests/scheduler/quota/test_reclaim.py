@@ -55,6 +55,20 @@ def test_an_owner_takes_back_what_it_lent(policy: str) -> None:
 
 
 @EVERY
+def test_jobs_of_a_parents_own_do_not_take_turns_with_the_child_that_took_its_guarantee_back(policy: str) -> None:
+    """They waited longer, and are within the parent's guarantee, too; what the child is guaranteed is not theirs."""
+    tenants = (TenantSnapshot("org", guarantee=4), TenantSnapshot("child", parent="org", guarantee=2))
+    case = replace(cluster(gpus=4), tenants=tenants)
+    case = case.running(*(job(f"own{i}", gpus=2, length_s=1e6, tenant="org") for i in range(2)))
+    case = case.waiting(job("waits", gpus=2, length_s=1e6, tenant="child", at=900.0))
+    after = settled(case, policy)
+    assert (held(after, "org"), held(after, "child")) == (2, 2)
+    for _ in range(4):
+        after = settled(after, policy, rounds=1)
+        assert (held(after, "org"), held(after, "child")) == (2, 2)
+
+
+@EVERY
 def test_v4_a_job_that_waits_within_its_guarantee_is_served_before_any_tenant_borrows_anew(policy: str) -> None:
     case = shared().running(job("a0", gpus=4, length_s=1e5))
     case = case.waiting(job("a1", gpus=2, length_s=10), job("a2", gpus=2, length_s=10))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One dataset: its versions, and what inspection found in the one chosen.
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 import { Button, Collapse, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -19,8 +19,9 @@ import { Section } from "@/components/layout/Section";
 import { NewVersion } from "@/features/datasets/NewVersion";
 import { Version } from "@/features/datasets/Version";
 import { Versions } from "@/features/datasets/Versions";
-import { datasetQuery } from "@/features/datasets/queries";
+import { allVersionsQuery, datasetQuery } from "@/features/datasets/queries";
 import { lazyComponent } from "@/lib/chunk";
+import { bytes } from "@/lib/quantities";
 
 const BACK = <BackLink to="/datasets">{t`Datasets`}</BackLink>;
 
@@ -86,7 +87,7 @@ export function DatasetPage() {
               <ConfirmButton
                 label={t`Delete`}
                 title={t`Delete ${name}?`}
-                text={t`All its versions and their files are deleted. Datasets that jobs use cannot be.`}
+                text={<Consequences id={id} />}
                 action={remove}
               />
             )}
@@ -125,6 +126,15 @@ export function DatasetPage() {
       </Section>
     </Page>
   );
+}
+
+/** Of a deletion; read when the dialogue opens. */
+function Consequences({ id }: { id: string }) {
+  const { data } = useQuery(allVersionsQuery(id));
+  const refusal = t`A dataset that jobs use cannot be deleted.`;
+  if (data === undefined || data.next !== null) return `${t`All its versions and their files are deleted for good.`} ${refusal}`;
+  const size = bytes(data.results.reduce((sum, version) => sum + version.size_bytes, 0));
+  return `${plural(data.results.length, { one: `# version with ${size} is deleted for good.`, other: `# versions with ${size} in all are deleted for good.` })} ${refusal}`;
 }
 
 /** Read when it is opened. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model: the versions of its code, the versions that training made, and the one chosen in detail.
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 import { Badge, Button, Group } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
@@ -17,7 +17,8 @@ import { Section } from "@/components/layout/Section";
 import { NewVersion } from "@/features/models/NewVersion";
 import { Version } from "@/features/models/Version";
 import { CodeVersions, TrainedVersions } from "@/features/models/Versions";
-import { modelQuery } from "@/features/models/queries";
+import { allVersionsQuery, modelQuery } from "@/features/models/queries";
+import { bytes } from "@/lib/quantities";
 
 const BACK = <BackLink to="/models">{t`Models`}</BackLink>;
 
@@ -82,7 +83,7 @@ export function ModelPage() {
                 <ConfirmButton
                   label={t`Delete`}
                   title={t`Delete ${name}?`}
-                  text={t`All its versions are deleted, trained ones too. Models that jobs use cannot be.`}
+                  text={<Consequences id={id} />}
                   action={remove}
                 />
               )}
@@ -119,4 +120,18 @@ export function ModelPage() {
       )}
     </Page>
   );
+}
+
+/** Of a deletion; read when the dialogue opens. */
+function Consequences({ id }: { id: string }) {
+  const { data } = useQuery(allVersionsQuery(id));
+  const refusal = t`A model that jobs use cannot be deleted.`;
+  if (data === undefined || data.next !== null) return `${t`All its versions are deleted for good, trained ones too.`} ${refusal}`;
+  const size = bytes(data.results.reduce((sum, version) => sum + version.size_bytes, 0));
+  const aliases = data.results.flatMap((version) => version.aliases).map((alias) => `@${alias}`);
+  return [
+    plural(data.results.length, { one: `# version with ${size} is deleted for good.`, other: `# versions with ${size} in all are deleted for good, trained ones too.` }),
+    ...(aliases.length > 0 ? [t`What names one by ${aliases.join(", ")} finds nothing then.`] : []),
+    refusal,
+  ].join(" ");
 }

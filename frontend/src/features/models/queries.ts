@@ -33,6 +33,15 @@ export function versionsQuery(id: string, source: Source, cursor: string | undef
   });
 }
 
+const ALL = 200; // to count them
+
+export function allVersionsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["model", id, "versions", "all"],
+    queryFn: () => unwrap(api.GET("/api/v1/models/{id}/versions", { params: { path: { id }, query: { limit: ALL } } })),
+  });
+}
+
 export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["model", "version", id],

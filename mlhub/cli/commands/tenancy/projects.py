@@ -34,16 +34,18 @@ def create_project(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The name of the new project.")],
     organisation: Annotated[str, typer.Option(help="Name or id; needed where you are in several.")] = "",
+    team: Annotated[str, typer.Option(help="Name or id of the team that it is a part of.")] = "",
 ) -> None:
-    """Make a project; admins and owners of an organisation may."""
+    """Make a project, directly below the organisation or in a team; its members may."""
     session = session_of(context)
     owner = organisation_named(session.api, organisation)
-    made = session.api.post("/projects", name=name, organisation=owner["id"])
+    place = found(session.api, "teams", team, organisation=owner["id"]) if team else None
+    made = session.api.post("/projects", name=name, organisation=owner["id"], team=place and place["id"])
     if session.output.form != "table":
         session.output.data(made)
     else:
         session.output.line(made["id"])
-        session.output.note(f"Made: {made['name']} of {owner['name']}.")
+        session.output.note(f"Made: {made['name']} of {place['name'] if place else owner['name']}.")
 
 
 @project.command("rename")
