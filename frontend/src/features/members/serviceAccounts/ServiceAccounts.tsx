@@ -24,7 +24,7 @@ interface Props {
 
 export function ServiceAccounts({ organisation, isAdmin }: Props) {
   return (
-    <Section title={t`Service accounts`}>
+    <Section title={t`Service accounts`} order={3}>
       <Text size="sm" c="dimmed">
         {t`Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.`}
       </Text>
