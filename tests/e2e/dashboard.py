@@ -99,7 +99,10 @@ def show(page: Any, address: str) -> None:
     page.wait_for_function("!document.querySelector('.mantine-Loader-root')")
     for closed in page.get_by_role("button", name="Advanced settings").all():
         if closed.get_attribute("aria-expanded") == "false":
+            fields = page.locator("main").get_by_role("textbox")
+            n_before = fields.count()
             closed.click()
+            fields.nth(n_before).wait_for()  # their code is loaded with the click
     _wait_for_parts(page)
     page.evaluate("document.fonts.ready")
     if page.get_by_role("heading", level=1).first.inner_text() == "This page failed":
