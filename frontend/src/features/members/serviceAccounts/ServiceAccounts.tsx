@@ -85,7 +85,7 @@ function Row({ account, organisation, isAdmin }: Props & { account: ServiceAccou
                   action={() => change.mutateAsync(false)}
                 />
               ) : (
-                <Button size="xs" aria-label={t`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
+                <Button size="xs" variant="default" aria-label={t`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
                   {t`Reactivate`}
                 </Button>
               )}
