@@ -27,7 +27,7 @@ export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
         {shown}
         {offsetS > 0 && t`, predicted`}
       </Text>
-      <Text size="xs" c="dimmed" aria-hidden style={{ whiteSpace: "nowrap" }}>
+      <Text size="xs" c="dimmed" aria-hidden>
         {t`−18 h`}
       </Text>
       <input
@@ -43,7 +43,7 @@ export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
         onPointerUp={(event) => onSettle(Number(event.currentTarget.value))}
         onKeyUp={(event) => onSettle(Number(event.currentTarget.value))}
       />
-      <Text size="xs" c="dimmed" aria-hidden style={{ whiteSpace: "nowrap" }}>
+      <Text size="xs" c="dimmed" aria-hidden>
         {t`+6 h`}
       </Text>
       <Button variant="default" size="compact-xs" disabled={offsetS === 0} onClick={() => onSettle(0)}>
