@@ -97,13 +97,24 @@ def show(page: Any, address: str) -> None:
     page.get_by_role("heading", level=1).first.wait_for()
     page.add_style_tag(content=font_styles())
     page.wait_for_function("!document.querySelector('.mantine-Loader-root')")
-    for closed in page.get_by_role("button", name="Advanced settings").all():
-        if closed.get_attribute("aria-expanded") == "false":
-            closed.click()
+    _open_advanced(page)
     _wait_for_parts(page)
     page.evaluate("document.fonts.ready")
     if page.get_by_role("heading", level=1).first.inner_text() == "This page failed":
         raise AssertionError(f"{address}: {page.locator('main').inner_text()}")
+
+
+def _open_advanced(page: Any) -> None:
+    """With motion: what is opened without it is closed when it comes back, which `set_scheme` does."""
+    page.emulate_media(reduced_motion="no-preference")
+    fields = page.locator("main").get_by_role("textbox")
+    for closed in page.get_by_role("button", name="Advanced settings").all():
+        if closed.get_attribute("aria-expanded") == "false":
+            n_before = fields.count()
+            closed.click()
+            fields.nth(n_before).wait_for()  # their code is loaded with the click
+            page.wait_for_function("!document.querySelector('main [style*=will-change]')")
+    page.emulate_media(reduced_motion="reduce")
 
 
 def _wait_for_parts(page: Any) -> None:

@@ -10,7 +10,8 @@ const MAX_WAIT_S = 10;
 /** The answer; still 429 when the API asks for a longer wait, or has asked three times. Aborting ends a wait, too. */
 export async function patientFetch(request: Request): Promise<Response> {
   for (let tries = 1; ; tries += 1) {
-    const answer = await globalThis.fetch(request.clone());
+    // what has no body may be sent as often as one likes
+    const answer = await globalThis.fetch(request.body === null ? request : request.clone());
     const waitS = retryAfterS(answer);
     if (answer.status !== TOO_MANY_REQUESTS || waitS === undefined || waitS > MAX_WAIT_S || tries >= MAX_TRIES) {
       return answer;

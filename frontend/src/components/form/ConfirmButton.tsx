@@ -28,7 +28,8 @@ export function ConfirmButton({ label, title, text, action, size = "xs", ariaLab
   const act = useMutation({ mutationFn: action, onSuccess: close });
   return (
     <>
-      <Button variant="light" color={color} size={size} onClick={open} aria-label={ariaLabel}>
+      {/* red words on a quiet ground: a table may have one in every row */}
+      <Button {...(color === "red" ? { variant: "default", c: "var(--mantine-color-error)" } : { variant: "light", color })} size={size} onClick={open} aria-label={ariaLabel}>
         {label}
       </Button>
       <Dialog opened={isOpen} onClose={close} title={title}>

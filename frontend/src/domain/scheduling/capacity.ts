@@ -20,15 +20,20 @@ export function closedReason(node: Node): string | undefined {
   return undefined;
 }
 
+/** How many GPUs of the node the scheduler may give to a job now. */
+export function freeOn(node: Node): number {
+  return closedReason(node) === undefined ? node.slots.filter(({ job, gpu }) => job === null && !gpu?.problem).length : 0;
+}
+
 export function capacityOf({ racks }: Pick<Cluster, "racks">): Capacity {
   const total: Capacity = { gpus: 0, free: 0, inUse: 0, unavailable: 0 };
   for (const node of racks.flatMap(({ nodes }) => nodes)) {
-    const idle = node.slots.filter(({ job }) => job === null);
-    const usable = closedReason(node) === undefined ? idle.filter(({ gpu }) => !gpu?.problem).length : 0;
+    const idle = node.slots.filter(({ job }) => job === null).length;
+    const usable = freeOn(node);
     total.gpus += node.slots.length;
-    total.inUse += node.slots.length - idle.length;
+    total.inUse += node.slots.length - idle;
     total.free += usable;
-    total.unavailable += idle.length - usable;
+    total.unavailable += idle - usable;
   }
   return total;
 }

@@ -98,7 +98,7 @@ function Row({ passkey }: { passkey: Passkey }) {
           <Button size="xs" variant="default" aria-label={t`Rename ${passkey.name}`} onClick={() => setDialog("rename")}>
             {t`Rename`}
           </Button>
-          <Button size="xs" variant="light" color="red" aria-label={t`Remove ${passkey.name}`} onClick={() => setDialog("remove")}>
+          <Button size="xs" variant="default" c="var(--mantine-color-error)" aria-label={t`Remove ${passkey.name}`} onClick={() => setDialog("remove")}>
             {t`Remove`}
           </Button>
         </Group>

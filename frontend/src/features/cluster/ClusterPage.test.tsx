@@ -56,6 +56,16 @@ describe("The cluster's page", () => {
     expect(first).toHaveTextContent("Acme");
     expect(screen.getByRole("listitem", { name: "GPU 1" })).toHaveTextContent("Free");
     expect(screen.getByText("1 of 2")).toBeVisible();
+    expect(screen.getByRole("region", { name: "Largest gang now" })).toHaveTextContent("H1001 GPU on one node, 1 in one rack, 1 in all. 1 node with 1 free");
+  });
+
+  it("says what kind of thing is left out of scheduling rounds", async () => {
+    const item = { name: "digits", reason: "", remedy: "Ask an administrator.", job: null, since: "2026-03-02T09:00:00Z", last_seen_at: "2026-03-02T09:00:00Z", ended_at: null };
+    server.use(answers("/api/v1/cluster", { ...cluster(), quarantined: [{ ...item, kind: "step" }, { ...item, kind: "gpu" }] }));
+    renderPage("/cluster");
+    const table = await screen.findByRole("table", { name: "Quarantined" });
+    expect(table).toHaveTextContent("step of the round digits");
+    expect(table).toHaveTextContent("GPU digits");
   });
 
   it("shows another organisation's GPU as taken, without a name", async () => {

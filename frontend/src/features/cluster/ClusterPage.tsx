@@ -13,6 +13,7 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
+import { FreeGangs } from "@/features/cluster/FreeGangs";
 import { InterferenceSection } from "@/features/cluster/InterferenceSection";
 import { LinkSection } from "@/features/cluster/LinkSection";
 import { ClusterMap } from "@/features/cluster/map/ClusterMap";
@@ -53,6 +54,7 @@ function Shown({ cluster }: { cluster: Cluster }) {
       <Totals capacity={capacityOf({ racks })} totals={totals} />
       {racks.length === 0 && <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />}
       {racks.length > 0 && <ClusterMap cluster={cluster} />}
+      {racks.length > 0 && <FreeGangs cluster={cluster} />}
       {racks.map((rack) => (
         <RackSection key={rack.name} rack={rack} />
       ))}

@@ -9,7 +9,7 @@ import { Link } from "react-router";
 import type { Node, SlotJob } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import classes from "@/features/cluster/NodeCard.module.css";
-import { closedReason } from "@/domain/scheduling/capacity";
+import { closedReason, freeOn } from "@/domain/scheduling/capacity";
 import { bandwidth, gpuUse, isOfOthers } from "@/features/cluster/format";
 import { lazyComponent } from "@/lib/chunk";
 import { bytes, number } from "@/lib/quantities";
@@ -18,7 +18,7 @@ const NodeActions = lazyComponent(async () => (await import("./NodeActions")).No
 
 export function NodeCard({ node }: { node: Node }) {
   const closed = closedReason(node);
-  const free = node.slots.filter(({ job, gpu }) => job === null && !gpu?.problem).length;
+  const free = freeOn(node);
   const make = [
     `${plural(node.n_slots, { one: "# GPU", other: "# GPUs" })}${node.gpu_type && ` ${node.gpu_type}`}`,
     t`${number(node.cpus)} CPUs`,

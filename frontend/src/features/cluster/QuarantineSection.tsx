@@ -8,6 +8,7 @@ import type { Cluster } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { QUARANTINED_KINDS } from "@/domain/scheduling/quarantinedKinds";
 
 type Item = Cluster["quarantined"][number];
 
@@ -25,7 +26,7 @@ export function QuarantineSection({ items }: { items: Item[] }) {
         {items.map((item) => (
           <Table.Tr key={`${item.kind} ${item.name}`}>
             <Table.Td style={{ overflowWrap: "anywhere" }}>
-              {item.kind} {item.job ? <TextLink to={`/jobs/${item.job.id}`}>{item.job.name}</TextLink> : item.name}
+              {QUARANTINED_KINDS[item.kind]} {item.job ? <TextLink to={`/jobs/${item.job.id}`}>{item.job.name}</TextLink> : item.name}
             </Table.Td>
             <Table.Td style={{ overflowWrap: "anywhere" }}>{item.reason || "–"}</Table.Td>
             <Table.Td>

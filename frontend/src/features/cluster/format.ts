@@ -17,7 +17,8 @@ export function gpuUse(gpu: NonNullable<Node["slots"][number]["gpu"]>): string {
     gpu.memory_bytes ? t`${bytes(gpu.used_bytes)} of ${bytes(gpu.memory_bytes)}` : "",
     gpu.temperature_c === null ? "" : `${number(gpu.temperature_c)} °C`,
   ];
-  return parts.filter(Boolean).join(" · ");
+  // a number keeps its unit at the end of a line
+  return parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
 }
 
 /** A job of an organisation that the reader does not belong to has no name here. */

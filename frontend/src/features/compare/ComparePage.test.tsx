@@ -135,6 +135,7 @@ it("lays runs from elsewhere beside jobs: parameters, newest values, and curves 
   comparedRuns([described({ id: RUN.id, name: "laptop", status: "FINISHED" })], { lr: "0.5", epochs: "3" });
   server.use(answers("/api/v1/runs", page([run])));
   const { user, router } = renderPage("/compare?jobs=a,b");
+  await user.click(await screen.findByRole("button", { name: "Add runs from elsewhere" }));
   await user.click(await screen.findByRole("combobox", { name: "Runs from elsewhere" }));
   await user.click(await screen.findByRole("option", { name: /laptop/ }));
   expect(router.state.location.search).toContain(`runs=${run.id}`);

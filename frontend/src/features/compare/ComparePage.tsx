@@ -3,9 +3,10 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Skeleton, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type ReactNode, Suspense, useDeferredValue, useMemo } from "react";
+import { type ReactNode, Suspense, useDeferredValue, useMemo, useState } from "react";
 import { Link } from "react-router";
 
+import { choicesQuery, runChoices } from "@/api/choices";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -23,6 +24,7 @@ import { type ComparedRuns, MOST_RUNS, comparedRunsQuery } from "./runs";
 import { type Compared, rowOfJob, rowOfRun } from "./settings";
 import { useIds, useSetting } from "./useSetting";
 
+// its search is loaded for those who compare runs
 const RunChoice = lazyComponent(async () => (await import("./RunChoice")).RunChoice);
 const DifferenceSection = lazyComponent(
   async () => (await import("./difference/DifferenceSection")).DifferenceSection,
@@ -53,6 +55,9 @@ export function ComparePage() {
   // the table and the pictures of a thousand rows are made in small parts, between which the page answers
   const settled = useDeferredValue(compared, NO_ROWS);
   const isSettled = settled.length > 0 || compared.length === 0;
+  const newestRuns = useQuery(choicesQuery(runChoices));
+  const [isAdding, setAdding] = useState(false);
+  const mayAdd = runIds.length === 0 && !isAdding && newestRuns.data !== undefined && newestRuns.data.results.length > 0;
   const [baseline, setBaseline] = useSetting("baseline", "");
   const [first, second] = jobs.data ?? [];
   const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
@@ -80,14 +85,23 @@ export function ComparePage() {
       title={t`Compare`}
       back={back}
       isWide
+      actions={
+        mayAdd && (
+          <Button size="xs" variant="default" onClick={() => setAdding(true)}>
+            {t`Add runs from elsewhere`}
+          </Button>
+        )
+      }
       subtitle={`${countOf(shown.length, runIds.length)}${left > 0 ? t`; ${plural(left, { one: "# more", other: "# more" })} left out` : ""}`}
     >
       <QueryResult of={jobs} label={t`Loading the jobs`}>
         {(found) => (
           <>
-            <Suspense fallback={null}>
-              <RunChoice ids={runIds} compared={comparedRuns.runs} isRead={isRead} onChange={setRuns} />
-            </Suspense>
+            {(runIds.length > 0 || isAdding) && (
+              <Suspense fallback={null}>
+                <RunChoice ids={runIds} compared={comparedRuns.runs} isRead={isRead} isAsked={isAdding} onChange={setRuns} />
+              </Suspense>
+            )}
             <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
             {nMissing > 0 && (
               <Text size="sm" c="dimmed" role="status">

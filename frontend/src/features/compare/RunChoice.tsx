@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which runs from elsewhere are next to the jobs: those in the address, and any that the API finds by name or project.
+// The field of runs from elsewhere that are next to the jobs: those in the address, and any that the API finds by name or project.
 import { plural, t } from "@lingui/core/macro";
 import { MultiSelect, Pill } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
-import { choicesQuery, runChoices } from "@/api/choices";
+import { runChoices } from "@/api/choices";
 import { useChoices } from "@/components/form/choice/useChoices";
 
 import { type ComparedRun, MOST_RUNS } from "./runs";
@@ -19,15 +18,15 @@ interface Props {
   compared: readonly ComparedRun[];
   /** Whether others are not there. */
   isRead: boolean;
+  /** Whether it was just asked for, and is to be typed in. */
+  isAsked: boolean;
   onChange: (ids: readonly string[]) => void;
 }
 
-export function RunChoice({ ids, compared, isRead, onChange }: Props) {
-  const newest = useQuery(choicesQuery(runChoices));
+export function RunChoice({ ids, compared, isRead, isAsked, onChange }: Props) {
   const choices = useChoices(runChoices);
   const names = useMemo(() => new Map(compared.map(({ id, name, project }) => [id, textOf(name, project)])), [compared]);
   const places = useMemo(() => new Map(ids.map((id, place) => [id, place])), [ids]);
-  if (ids.length === 0 && !newest.data?.results.length) return null;
   const nHidden = ids.length - MOST_PILLS;
   return (
     <MultiSelect
@@ -37,6 +36,7 @@ export function RunChoice({ ids, compared, isRead, onChange }: Props) {
       description={t`What MLflow's client logged, found by name or project; ${plural(MOST_RUNS, { one: "# run", other: "# runs" })} at most`}
       searchable
       clearable
+      autoFocus={isAsked}
       maxValues={MOST_RUNS}
       {...choices.field}
       value={[...ids]}

@@ -20,7 +20,7 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
       list={useQuery(versionsQuery(datasetId, cursor))}
       label={t`Versions`}
       head={[t`Version`, t`State`, t`Format`, t`What is in it`, t`Size`, t`Uploaded`]}
-      empty={<EmptyState title={t`No versions yet`} />}
+      empty={<EmptyState title={t`No versions yet`} text={t`What you upload becomes version 1.`} />}
       shownId={shownId}
       cells={(version) => [
         <VersionStateBadge key="state" state={version.state} />,

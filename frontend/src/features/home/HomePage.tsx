@@ -166,7 +166,7 @@ function LabelledRing({ label, share, text }: { label: string; share: number; te
         aria-hidden
       />
       <div style={{ minWidth: 0 }}>
-        <Text size="xs" c="dimmed" className={classes.label}>
+        <Text size="xs" c="dimmed" lh={1.25} className={classes.label} title={label} lineClamp={2}>
           {label}
         </Text>
         <Text size="sm">{text}</Text>

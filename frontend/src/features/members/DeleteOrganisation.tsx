@@ -26,7 +26,7 @@ export function DeleteOrganisation({ organisation }: { organisation: Organisatio
 
   return (
     <>
-      <Button variant="light" color="red" size="xs" onClick={open}>
+      <Button variant="default" c="var(--mantine-color-error)" size="xs" onClick={open}>
         {t`Delete with all its data`}
       </Button>
       <Dialog opened={isOpen} onClose={leave} title={t`Delete ${organisation.name} with all its data?`}>

@@ -15,6 +15,7 @@ import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
 import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
 import { SearchedTable } from "@/components/table/SearchedTable";
 import { Invite } from "@/features/members/Invite";
 import { MyInvitations } from "@/features/members/MyInvitations";
@@ -74,34 +75,36 @@ function Members({ organisation }: { organisation: Organisation }) {
   return (
     <Stack maw={860}>
       <OrganisationHead organisation={organisation} />
-      <SearchedTable
-        name="member"
-        searchedBy={isAdmin ? t`User name or e-mail address` : t`User name`}
-        label={t`Members`}
-        head={[t`Name`, t`Role`, ""]}
-        minWidth={360}
-        queryKey={membersKey(organisation.id)}
-        read={(query) => readMembers(organisation.id, query)}
-        empty={null}
-        row={(member) => (
-          <Table.Tr key={member.id}>
-            <Table.Td>{member.user.username}</Table.Td>
-            <Table.Td>
-              {member.role}
-              {member.from_groups && t` (by group)`}
-            </Table.Td>
-            <Table.Td ta="right">
-              <Remove organisation={organisation} membershipId={member.id} user={member.user} isAdmin={isAdmin} />
-            </Table.Td>
-          </Table.Tr>
-        )}
-      />
+      <Section title={t`People`} order={3}>
+        <SearchedTable
+          name="member"
+          searchedBy={isAdmin ? t`User name or e-mail address` : t`User name`}
+          label={t`Members`}
+          head={[t`Name`, t`Role`, ""]}
+          minWidth={360}
+          queryKey={membersKey(organisation.id)}
+          read={(query) => readMembers(organisation.id, query)}
+          empty={null}
+          row={(member) => (
+            <Table.Tr key={member.id}>
+              <Table.Td>{member.user.username}</Table.Td>
+              <Table.Td>
+                {member.role}
+                {member.from_groups && t` (by group)`}
+              </Table.Td>
+              <Table.Td ta="right">
+                <Remove organisation={organisation} membershipId={member.id} user={member.user} isAdmin={isAdmin} />
+              </Table.Td>
+            </Table.Tr>
+          )}
+        />
+      </Section>
       <RoleNeeded organisation={organisation} role="admin" action={t`Inviting and removing people`} />
       {isAdmin && (
-        <>
+        <Section title={t`Invitations`} order={3}>
           <Pending organisation={organisation} />
           <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} />
-        </>
+        </Section>
       )}
       <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />
       <Teams organisation={organisation} isAdmin={isAdmin} />

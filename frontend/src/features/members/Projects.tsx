@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's projects; their admins rename, move, archive, open and delete them.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, Table } from "@mantine/core";
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -15,6 +15,7 @@ import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { TeamSelect } from "@/components/form/choice/TeamSelect";
+import { Section } from "@/components/layout/Section";
 import { RenameCells } from "@/components/table/RenameCells";
 import { SearchedTable } from "@/components/table/SearchedTable";
 
@@ -31,17 +32,19 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
   const me = useMe();
   const teams = useQuery(choicesQuery(teamChoices(organisation.id))).data?.results ?? [];
   return (
-    <SearchedTable
-      name="project"
-      searchedBy={t`Name of a project or team`}
-      label={t`Projects`}
-      head={[t`Project`, t`Team`, ""]}
-      minWidth={680}
-      queryKey={projectsOfKey(organisation.id)}
-      read={(query) => readProjects(organisation.id, query)}
-      empty={null}
-      row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />}
-    />
+    <Section title={t`Projects`} order={3}>
+      <SearchedTable
+        name="project"
+        searchedBy={t`Name of a project or team`}
+        label={t`Projects`}
+        head={[t`Project`, t`Team`, ""]}
+        minWidth={680}
+        queryKey={projectsOfKey(organisation.id)}
+        read={(query) => readProjects(organisation.id, query)}
+        empty={<Text size="sm" c="dimmed">{t`No projects yet.`}</Text>}
+        row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />}
+      />
+    </Section>
   );
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's teams, which may have teams below them, of any number; admins make, rename, move and delete them.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, Table, TextInput } from "@mantine/core";
+import { Button, Group, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -11,6 +11,7 @@ import type { Organisation, Page } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Section } from "@/components/layout/Section";
 import { RenameCells } from "@/components/table/RenameCells";
 import type { ListQuery } from "@/components/table/SearchedList";
 import { SearchedTable } from "@/components/table/SearchedTable";
@@ -26,7 +27,7 @@ interface Change {
 
 export function Teams({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
   return (
-    <Stack gap="xs">
+    <Section title={t`Teams`} order={3}>
       <SearchedTable
         name="team"
         searchedBy={t`Name of a team, or of one above it`}
@@ -35,11 +36,11 @@ export function Teams({ organisation, isAdmin }: { organisation: Organisation; i
         minWidth={isAdmin ? 560 : 320}
         queryKey={teamsOfKey(organisation.id)}
         read={(query) => readPlaces(organisation.id, query)}
-        empty={null}
+        empty={<Text size="sm" c="dimmed">{t`No teams yet.`}</Text>}
         row={(place) => <TeamRow key={place.team.id} place={place} organisation={organisation} isAdmin={isAdmin} />}
       />
       {isAdmin && <NewTeam organisation={organisation} />}
-    </Stack>
+    </Section>
   );
 }
 

@@ -54,7 +54,7 @@ export function CodeVersions(props: Props) {
       source="upload"
       label={t`Versions of the code`}
       head={[t`Version`, t`State`, t`Kind`, t`Entry`, t`Size`, t`Uploaded`]}
-      empty={<EmptyState title={t`No code yet`} />}
+      empty={<EmptyState title={t`No code yet`} text={t`What you upload becomes version 1.`} />}
       cells={(version) => [
         <VersionStateBadge key="state" state={version.state} />,
         KINDS[version.kind],

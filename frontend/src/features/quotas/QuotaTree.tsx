@@ -78,13 +78,15 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     </Suspense>
                   )}
                   {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
-                  <Boosts
-                    owner={owner}
-                    organisationId={organisationId}
-                    mayEdit={mayEdit(owner.kind, owner.id)}
-                  />
-                  <UserQuotas owner={owner} organisationId={organisationId} />
-                  {!mayEdit(owner.kind, owner.id) && <AskForMore owner={owner} />}
+                  <div className={classes.further}>
+                    <Boosts
+                      owner={owner}
+                      organisationId={organisationId}
+                      mayEdit={mayEdit(owner.kind, owner.id)}
+                    />
+                    <UserQuotas owner={owner} organisationId={organisationId} />
+                    {!mayEdit(owner.kind, owner.id) && <AskForMore owner={owner} />}
+                  </div>
                   {edited === owner.id && (
                     <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
                   )}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
 import { t } from "@lingui/core/macro";
-import { Paper, Stack, Text, Title } from "@mantine/core";
+import { Button, Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useEffect } from "react";
-import { useSearchParams } from "react-router";
+import { Link, useSearchParams } from "react-router";
 
 import { choicesQuery, organisationChoices } from "@/api/choices";
 import { isStaff, seenOrganisations, useMe } from "@/api/session";
@@ -44,7 +44,17 @@ function AllQuotas() {
     <Page title={t`Quotas`} subtitle={t`What each organisation is guaranteed, and the most that it may use at a time.`}>
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
       {organisations.isPending && <Loading />}
-      {organisations.data?.results.length === 0 && <EmptyState title={t`No organisations yet`} />}
+      {organisations.data?.results.length === 0 && (
+        <EmptyState
+          title={t`No organisations yet`}
+          text={t`Make one, or accept an invitation, on the page Members.`}
+          action={
+            <Button component={Link} to="/members">
+              {t`Members`}
+            </Button>
+          }
+        />
+      )}
       {organisations.data && chosen !== undefined && (
         <>
           <OrganisationSelect maw={360} value={chosen} onChange={(organisation) => setParameters({ organisation })} />

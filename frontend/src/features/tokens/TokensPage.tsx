@@ -25,7 +25,7 @@ export function TokensPage() {
         list={tokens}
         label={t`API tokens`}
         head={[t`Name`, t`Begins with`, t`Scopes`, t`Reaches`, t`Last used`, t`Expires`, ""]}
-        empty={<EmptyState title={t`No tokens yet`} />}
+        empty={<EmptyState title={t`No tokens yet`} text={t`Make one above for a program or for the command line.`} />}
         row={(token) => <Row key={token.id} token={token} />}
         onCursor={setCursor}
       />

@@ -131,7 +131,7 @@ function Row({ user }: { user: User }) {
                     action={() => change.mutateAsync({ is_active: false })}
                   />
                 ) : (
-                  <Button size="xs" aria-label={t`Reactivate ${user.username}`} onClick={() => change.mutate({ is_active: true })}>
+                  <Button size="xs" variant="default" aria-label={t`Reactivate ${user.username}`} onClick={() => change.mutate({ is_active: true })}>
                     {t`Reactivate`}
                   </Button>
                 )}

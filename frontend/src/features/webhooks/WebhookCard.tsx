@@ -2,7 +2,7 @@
 // One webhook: what it is notified of, whether it works, and what was delivered.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Alert, Badge, Button, Collapse, Group, Paper, Stack, Text } from "@mantine/core";
+import { Badge, Button, Collapse, Group, Paper, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
@@ -61,9 +61,9 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
         </Group>
         <Text size="sm">{webhook.topics.map(topicLabel).join(" · ")}</Text>
         {webhook.disabled_reason !== "" && (
-          <Alert color="red" title={t`Turned off`}>
-            {t`${webhook.disabled_reason} Turn it on again once the receiver works.`}
-          </Alert>
+          <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: "anywhere" }}>
+            <b>{t`Turned off`}</b> · {t`${webhook.disabled_reason} Turn it on again once the receiver works.`}
+          </Text>
         )}
         {isEdited && (
           <EditWebhook

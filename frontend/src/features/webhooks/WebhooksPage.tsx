@@ -46,7 +46,7 @@ function Webhooks({ organisation }: { organisation: Organisation }) {
       <QueryResult of={webhooks}>
         {(found) =>
           found.length === 0 ? (
-            <EmptyState title={t`No webhooks yet`} />
+            <EmptyState title={t`No webhooks yet`} text={t`Enter the address of a program or a chat room above.`} />
           ) : (
             <>
               {found.map((webhook) => (

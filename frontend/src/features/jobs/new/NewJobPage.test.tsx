@@ -248,7 +248,10 @@ it("says before it is submitted when it is expected to start and end", async () 
           basis: "measured",
           plan: run,
           n_delayed: 2,
-          alternatives: [{ goal: "earliest", run: faster, finish_delta_s: -300, gpu_hours_delta: 0.25 }],
+          alternatives: [
+            { goal: "earliest", run: faster, finish_delta_s: -300, gpu_hours_delta: 0.25 },
+            { goal: "cheapest", run: { ...run, n_workers: 1 }, finish_delta_s: 60, gpu_hours_delta: -0.1 },
+          ],
         }),
       );
     }),
@@ -260,6 +263,7 @@ it("says before it is submitted when it is expected to start and end", async () 
   expect(preview).toHaveTextContent("Based on measurements of jobs like it.");
   expect(preview).toHaveTextContent("It takes about 0.5 GPU-hours. With it your organisation requests 9 of its 8 GPUs.");
   expect(preview).toHaveTextContent("Finishes first: 2 GPUs, 5 min 00 s earlier, 0.25 GPU-hours more.");
+  expect(preview).toHaveTextContent("Costs least: 1 GPU, 1 min 00 s later, 0.1 GPU-hours less.");
   expect(preview).toHaveTextContent("2 jobs of your organisation would finish later.");
   expect(asked).toMatchObject({ dataset: dataset().id, model: builtin.id });
 });

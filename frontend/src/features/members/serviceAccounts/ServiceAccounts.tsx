@@ -24,7 +24,7 @@ interface Props {
 
 export function ServiceAccounts({ organisation, isAdmin }: Props) {
   return (
-    <Section title={t`Service accounts`}>
+    <Section title={t`Service accounts`} order={3}>
       <Text size="sm" c="dimmed">
         {t`Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.`}
       </Text>
@@ -85,7 +85,7 @@ function Row({ account, organisation, isAdmin }: Props & { account: ServiceAccou
                   action={() => change.mutateAsync(false)}
                 />
               ) : (
-                <Button size="xs" aria-label={t`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
+                <Button size="xs" variant="default" aria-label={t`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
                   {t`Reactivate`}
                 </Button>
               )}
