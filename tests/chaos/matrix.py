@@ -145,6 +145,7 @@ WITH_PROCESSES = _cases(
     ("G7", "worker 0, worker 1, server", "SIGKILL", "training", "the same weights as undisturbed, bit for bit", "tests/chaos/test_lost_pods.py::test_a_gang_that_lost_a_pod_learns_bit_for_bit_what_an_undisturbed_one_learns"),
     ("G8", "backup", "SIGKILL", "dumping, copying, finishing", "no file of its name", f"{_BACKUP_KILLS}::test_a_backup_that_is_killed_leaves_no_file_of_its_name"),
     ("G8", "restore", "SIGKILL", "before each of its steps", "the old platform or the new one", f"{_BACKUP_KILLS}::test_a_restore_that_is_killed_anywhere_leaves_the_old_platform_or_the_new_one"),
+    ("G16", "pod", "fills the disk", "training", "ended with that cause; its room is free, others go on", f"{_LOCAL}::test_a_pod_that_fills_the_disk_is_ended_with_that_cause_and_its_room_is_free_again"),
     ("G3", "launcher of pods", "SIGKILL", "training", "pods live on", f"{_LOCAL}::test_pods_outlive_a_launcher_that_is_killed"),
     ("G4", "launcher of pods", "interrupted", "launching", "no half gang", f"{_LOCAL}::test_a_launch_that_was_interrupted_half_way_leaves_no_half_gang"),
     ("G9", "trainer", "preempted", "training", "resumes as if nothing had happened", "tests/runtime/strategies/test_equivalence.py::test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happened"),

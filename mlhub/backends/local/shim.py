@@ -21,13 +21,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __package__:
+if TYPE_CHECKING or __package__:
     from mlhub.backends.local.disk_use import DiskWatch
 else:  # run as a file, whose folder is the first that Python looks into
-    from disk_use import DiskWatch
+    DiskWatch = import_module("disk_use").DiskWatch
 
 TICK_S = 0.2
 LIFELINE_EVERY_S = 2.0
