@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
@@ -31,6 +31,7 @@ STATUS: dict[type[errors.DomainError], int] = {
 }
 CONTENT_TYPE = "application/problem+json"
 DATABASE_RETRY_S = 5
+READ_ONLY_TRANSACTION = "25006"  # PostgreSQL's code: a standby, or a primary that was set to read only
 NOT_FOUND_REMEDY = (
     "It was deleted, or you have no role in its project or organisation: ask who gave you the address for one."
 )
@@ -60,6 +61,13 @@ def describe(exception: BaseException | None) -> Described | None:
         exception = errors.UnavailableError(
             "The database cannot be reached.", remedy="Try again in a moment.", retry_after_s=DATABASE_RETRY_S
         )
+    elif _is_of_read_only_database(exception):
+        logger.warning("database.read_only error=%s", exception)
+        exception = errors.UnavailableError(
+            "The database takes no changes at the moment.",
+            remedy="Try again in a moment; what is stored can be read meanwhile.",
+            retry_after_s=DATABASE_RETRY_S,
+        )
     if isinstance(exception, errors.DomainError):
         status, body = of_domain_error(exception)
         wait_s = exception.facts.get("retry_after_s")
@@ -68,6 +76,11 @@ def describe(exception: BaseException | None) -> Described | None:
         status, body = _of_api_exception(exception)
         return status, body, _headers(exception)
     return None
+
+
+def _is_of_read_only_database(exception: BaseException | None) -> bool:
+    code = getattr(exception.__cause__, "pgcode", None) if isinstance(exception, InternalError) else None
+    return bool(code == READ_ONLY_TRANSACTION)
 
 
 def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:

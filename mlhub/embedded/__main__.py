@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     backup = commands.add_parser("backup", help="write database, blobs and keys to one file, at any time")
     backup.add_argument("file", type=Path)
     backup.add_argument("--checkpoints", action="store_true", help="also the newest one of each unfinished job")
-    backup.add_argument("--verify", action="store_true", help="read the file, and load its database on trial")
+    backup.add_argument("--verify", action="store_true", help="instead: read such a file, its database on trial")
     restore = commands.add_parser("restore", help="make a stopped platform what a backup shows")
     restore.add_argument("file", type=Path)
     restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")

@@ -6,7 +6,6 @@ On Kubernetes it lies on the project's own volume, which goes with its namespace
 
 from __future__ import annotations
 
-import shutil
 from uuid import UUID
 
 from django.conf import settings
@@ -14,11 +13,11 @@ from django.utils import timezone
 
 from mlhub.core.installation import is_restored_lately
 from mlhub.tenants.models import Project
+from mlhub.wire.trees import remove_tree
 
 
 def remove_cache(project_id: UUID) -> None:
-    """Pods write the folder and are not trusted: rmtree follows no link."""
-    shutil.rmtree(settings.PROJECT_CACHE_ROOT / str(project_id), ignore_errors=True)
+    remove_tree(settings.PROJECT_CACHE_ROOT / str(project_id))
 
 
 def sweep_caches() -> int:

@@ -290,6 +290,10 @@ if JOBS_PER_GPU < 1:
 POD_NETWORK = env.str("MLHUB_POD_NETWORK", default="gang")
 if POD_NETWORK not in ("gang", "host"):
     raise ImproperlyConfigured(f"MLHUB_POD_NETWORK is {POD_NETWORK!r}; known: gang, host.")
+# what the files of a local pod may take of the disk; 0 = as much as it leaves free
+POD_DISK_BYTES = env.int("MLHUB_POD_DISK_BYTES", default=0)
+if POD_DISK_BYTES < 0:
+    raise ImproperlyConfigured(f"MLHUB_POD_DISK_BYTES is {POD_DISK_BYTES}; give 0 (as much as it leaves free) or more.")
 LIFELINE = env("MLHUB_LIFELINE", default="")
 # processes of the local backend that wait to become pods, with torch imported; 0 = every pod imports it for itself
 WARM_WORKERS = env.int("MLHUB_WARM_WORKERS", default=_installation.default_warm_workers())

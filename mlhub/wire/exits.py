@@ -87,6 +87,11 @@ class Cause(StrEnum):
         "Delete datasets, models or trained versions that are no longer needed, or ask an administrator for a larger "
         "quota; then clone the job. The last checkpoint is kept for a day.",
     )  # fmt: skip
+    DISK_FULL = (
+        "disk_full", _U, "A pod took too much of its node's disk.",
+        "Write fewer and smaller files, remove those that are no longer needed, and print less; where the node has "
+        "little room left, ask an administrator to make some. The last checkpoint is kept.",
+    )  # fmt: skip
     CRASHED = (
         "crashed", _P, "A process crashed in native code.",
         "If it crashes at the same place again, look at the stack at the end of the log, and check the native "

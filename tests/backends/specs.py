@@ -20,7 +20,7 @@ from mlhub.wire.launch import (
 )
 from mlhub.wire.sandbox import BlobArgument, SandboxTask
 
-# behave: run | done | stubborn | exit <code> | eat; a list gives each worker its own
+# behave: run | done | stubborn | exit <code> | eat | fill | fill removed | nest; a list gives each worker its own
 PROGRAM = """
 import json, os, signal, sys, time
 spec = json.load(open(os.environ["MLHUB_SPEC"]))
@@ -36,7 +36,16 @@ if behave == "done":
 if behave.startswith("exit"):
     time.sleep(0.3); sys.exit(int(behave.split()[1]))
 eaten = []
+if behave.startswith("fill"):
+    filled = open("filled", "wb")
+    if behave == "fill removed":
+        os.remove("filled")
+if behave == "nest":
+    for _ in range(3000):
+        os.mkdir("d"); os.chdir("d")
 while True:
+    if behave.startswith("fill"):
+        filled.write(os.urandom(1 << 20)); filled.flush()
     if behave == "eat":
         eaten.append(bytearray(os.urandom(1 << 20) * 20))
     time.sleep(0.05)

@@ -116,6 +116,33 @@ def test_a_pod_that_eats_memory_is_ended_with_that_cause(local: LocalBackend) ->
     assert "of its 100 MiB" in status.message
 
 
+@pytest.mark.parametrize("behave", ["fill", "fill removed"])
+def test_a_pod_that_fills_the_disk_is_ended_with_that_cause_and_its_room_is_free_again(
+    tmp_path: Path, behave: str
+) -> None:
+    backend = LocalBackend(tmp_path, read_cluster(CLUSTER), argv=program(tmp_path), pod_disk_bytes=50 * 2**20)
+    sick, well = gang(behave), gang(node="node-2")
+    for spec in (sick, well):
+        backend.launch(spec)
+    status = ended(backend, sick)
+    assert (status.phase, status.cause) == (GangPhase.FAILED, Cause.DISK_FULL)
+    assert "Its limit is 50 MiB" in status.message
+    assert not (folder(backend, sick).pod(PodRole.WORKER, 0).path / "work").exists()
+    assert of(backend, well).phase is GangPhase.RUNNING
+    backend.stop(well.attempt_id, grace_s=0)
+    wait(lambda: of(backend, well).phase.is_ended)
+
+
+def test_a_pod_that_nests_folders_beyond_counting_is_ended_and_can_be_removed(local: LocalBackend) -> None:
+    spec = gang("nest")
+    local.launch(spec)
+    status = ended(local, spec)
+    assert (status.phase, status.cause) == (GangPhase.FAILED, Cause.DISK_FULL)
+    assert "so deep" in status.message
+    local.stop(spec.attempt_id, grace_s=0)
+    wait(lambda: not folder(local, spec).path.exists() or local.observe() is None)
+
+
 def test_a_pod_sees_nothing_of_the_platforms_environment(local: LocalBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLHUB_SECRET_KEY", "the platform's own")
     spec = gang()

@@ -26,6 +26,7 @@ import httpx
 
 from mlhub.client.job_parts import lines, points
 from mlhub.demo.client import Person, RequestRefused
+from tests.chaos.stopping import stopped
 from tests.platform import ROOT, RunningPlatform, is_alive, running, wait
 from tests.runtime.gang import write_blobs
 
@@ -114,11 +115,8 @@ class Soak:
             os.kill(pid, number)
 
     def _stop(self, name: str) -> None:
-        pid = self.platform.pids()[name]
-        self._signal(name, signal.SIGSTOP)
-        time.sleep(self.chance.uniform(1, 8))
-        if is_alive(pid):
-            os.kill(pid, signal.SIGCONT)
+        with stopped([self.platform.pids()[name]]):
+            time.sleep(self.chance.uniform(1, 8))
 
     def _kill_a_pod(self) -> None:
         alive = sorted((name, pid) for name, pid in self.platform.pods().items() if is_alive(pid))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,14 +12,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import pytest
 import redis
 
+from tests.chaos.stopping import living_pods, stopped
 from tests.chaos.training import Training
 from tests.platform import RunningPlatform, is_alive, running, wait
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
-STOPPED_S = 8.0
+STOPPED_S = 60.0
+READ_ONLY_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +41,47 @@ def kill(name: str) -> Callable[[RunningPlatform], None]:
     return fault
 
 
-def stop_for_a_while(name: str) -> Callable[[RunningPlatform], None]:
-    """SIGSTOP: the process holds its sockets and answers nothing, which is worse than being dead."""
-
+def stop_for_a_minute(name: str) -> Callable[[RunningPlatform], None]:
     def fault(platform: RunningPlatform) -> None:
-        pid = platform.pids()[name]
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(STOPPED_S)
-        os.kill(pid, signal.SIGCONT)
+        with stopped([platform.pids()[name]]):
+            time.sleep(STOPPED_S)
 
     return fault
+
+
+def stop_the_supervisor(platform: RunningPlatform) -> None:
+    with stopped([platform.pids()["supervisor"]], with_children=False):  # all others are its children
+        time.sleep(STOPPED_S)
+
+
+def stop_the_pods(platform: RunningPlatform) -> None:
+    with stopped(living_pods(platform)):
+        time.sleep(STOPPED_S)
+
+
+def slow_the_database(platform: RunningPlatform) -> None:
+    """It works for a tenth of a second, and rests for four."""
+    until = time.monotonic() + STOPPED_S
+    while time.monotonic() < until:
+        with stopped([platform.pids()["postgres"]]):
+            time.sleep(0.4)
+        time.sleep(0.1)
+
+
+def make_the_database_read_only(platform: RunningPlatform) -> None:
+    """As a standby is, to which an address leads after a failover."""
+    alter_system(platform, "SET default_transaction_read_only = on")
+    time.sleep(READ_ONLY_S)
+    alter_system(platform, "RESET default_transaction_read_only")
+
+
+def alter_system(platform: RunningPlatform, change: str) -> None:
+    url = json.loads((platform.home / "platform.json").read_text())["database_url"]
+    with contextlib.closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            for statement in (f"ALTER SYSTEM {change}", "SELECT pg_reload_conf()"):
+                cursor.execute(statement)
 
 
 def empty_the_broker(platform: RunningPlatform) -> None:
@@ -59,11 +94,14 @@ FAULTS: dict[str, Callable[[RunningPlatform], None]] = {
     "valkey killed": kill("valkey"),
     "broker emptied": empty_the_broker,
     "beat killed": kill("beat"),
-    "web stopped": stop_for_a_while("web"),
-    "worker stopped": stop_for_a_while("worker"),
-    "control stopped": stop_for_a_while("control"),
-    "postgres stopped": stop_for_a_while("postgres"),
-    "valkey stopped": stop_for_a_while("valkey"),
+    **{
+        f"{name} stopped": stop_for_a_minute(name)
+        for name in ("web", "worker", "beat", "control", "postgres", "valkey")
+    },
+    "supervisor stopped": stop_the_supervisor,
+    "pods stopped": stop_the_pods,
+    "postgres slow": slow_the_database,
+    "postgres read-only": make_the_database_read_only,
 }
 
 

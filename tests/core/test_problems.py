@@ -142,6 +142,23 @@ def test_without_its_database_the_api_asks_to_come_again(path):
     assert "127.0.0.1" not in answer.content.decode()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_read_only_is_read_and_changes_are_asked_to_come_again():
+    cast = make_cast()
+    client = cast.client(cast.alice)
+    client.raise_request_exception = False
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET default_transaction_read_only = on")
+        assert client.get("/api/v1/projects").status_code == 200
+        answer = client.post("/api/v1/projects", {"organisation": str(cast.a.pk), "name": "new"})
+    finally:
+        connection.close()
+    assert is_problem(answer, 503, "unavailable")
+    assert int(answer["Retry-After"]) > 0
+    assert "takes no changes" in answer.json()["detail"]
+
+
 @pytest.mark.django_db
 def test_the_documentation_loads_its_own_script(client: Any) -> None:
     page = client.get("/api/v1/docs")

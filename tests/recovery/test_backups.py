@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -130,6 +131,11 @@ def test_blobs_are_not_collected_while_a_backup_is_made(
     assert f"blobs/{sha256}" in create_backup(backup_file).members
     assert removed == [0, 0]
     assert tasks.collect_unheld_blobs() == 1
+
+
+def test_a_file_that_is_not_there_is_not_verified_and_says_how_to_write_it(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"monday\.backup to verify. Write it first, without --verify"):
+        call_command("backup", str(tmp_path / "monday.backup"), "--verify")
 
 
 def test_a_second_backup_at_the_same_time_is_refused(small_platform: SmallPlatform, backup_file: Path) -> None:

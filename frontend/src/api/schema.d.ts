@@ -4396,6 +4396,7 @@ export interface components {
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
+             *     * `disk_full` - A pod took too much of its node's disk.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6015,6 +6016,7 @@ export interface components {
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
+             *     * `disk_full` - A pod took too much of its node's disk.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6058,6 +6060,7 @@ export interface components {
          *     * `out_of_memory` - A pod ran out of memory.
          *     * `stalled` - Training made no progress for too long and was ended.
          *     * `storage_quota` - The organisation's storage quota has no room for the result.
+         *     * `disk_full` - A pod took too much of its node's disk.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6079,7 +6082,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "disk_full" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */

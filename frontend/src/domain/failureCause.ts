@@ -13,6 +13,7 @@ export const FAILURE_CAUSES: Record<FailureCause, string> = {
   input_unavailable: t`Input unavailable`,
   out_of_memory: t`Out of memory`,
   storage_quota: t`Storage quota used up`,
+  disk_full: t`Too much of the disk`,
   peer_lost: t`Connection to another pod lost`,
   not_a_number: t`Loss is not a number`,
   report_refused: t`Reports refused`,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
 
 from mlhub.backends.gang_rules import StopReason
 from mlhub.backends.local import shim as shim_module
@@ -38,6 +38,7 @@ from mlhub.backends.protocol import (
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodPlacement, PodRole, PodSpec
+from mlhub.wire.trees import remove_tree
 
 PROJECT = Path(__file__).resolve().parents[3]
 SHIM_START_S = 20.0
@@ -75,6 +76,7 @@ class LocalBackend:
 
     enclose: None starts pods with all rights of this process. gpus: None = no node has any, and pods see none.
     plan_group: None leaves their memory to the shim's watch. warm: processes that become pods; None starts all cold.
+    pod_disk_bytes: what the files of a pod may take of the disk; 0 = as much as it leaves free.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class LocalBackend:
         gpus: LocalGpus | None = None,
         plan_group: PlanGroup | None = None,
         warm: WarmPool | None = None,
+        pod_disk_bytes: int = 0,
     ) -> None:
         self.home = home
         self.cluster = cluster
@@ -99,6 +102,7 @@ class LocalBackend:
         self.gpus = gpus
         self.plan_group = plan_group
         self.warm = warm
+        self.pod_disk_bytes = pod_disk_bytes
         self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
@@ -230,7 +234,7 @@ class LocalBackend:
         if gang.path.exists():
             _end_shims(gang)
             _remove_groups(gang)
-            shutil.rmtree(gang.path, ignore_errors=True)
+            remove_tree(gang.path)
         self._damaged.removed(gang)
 
     def _start(self, folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, pod_spec: PodSpec) -> None:
@@ -266,6 +270,7 @@ class LocalBackend:
                 "lifeline_grace_s": self.lifeline_grace_s,
                 "node_down_file": str(self._down_file(pod.node)),
                 "control_group": self._planned_group(folder, pod),
+                "disk": {"shared": _shared_folders(spec, environment), "most_bytes": self.pod_disk_bytes},
             },
             mode=0o600,
         )
@@ -329,6 +334,13 @@ def _environment(
             names.MASTER_PORT: port,
         }
     return variables
+
+
+def _shared_folders(spec: LaunchSpec, environment: Mapping[str, str]) -> list[str]:
+    """What a pod may write to besides its own folder: its job's checkpoints, its project's cache."""
+    checkpoints = urlparse(spec.checkpoint_uri)
+    of_job = [unquote(checkpoints.path)] if checkpoints.scheme == "file" else []
+    return [*of_job, environment[names.CACHE_DIR]]
 
 
 def _wait_for_shim(folder: PodFolder) -> None:

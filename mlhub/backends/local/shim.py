@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process between the platform and one pod: starts it, limits it, ends it, and writes down how it went.
 
-Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives its
-launcher. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left. A warm worker
-executes it with two more arguments: the id of the pod's process, which it has forked, and whether that one has the
-control group of pod.json.
+Run as `python -S shim.py <pod folder>`: small, of disk_use.py and nothing else of MLHub, in a session of its own, so
+that it outlives its launcher. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is
+left. A warm worker executes it with two more arguments: the id of the pod's process, which it has forked, and whether
+that one has the control group of pod.json.
 """
 
 from __future__ import annotations
@@ -21,14 +21,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or __package__:
+    from mlhub.backends.local.disk_use import DiskWatch
+else:  # run as a file, whose folder is the first that Python looks into
+    DiskWatch = import_module("disk_use").DiskWatch
 
 TICK_S = 0.2
 LIFELINE_EVERY_S = 2.0
 GROUP_GONE_WITHIN_S = 2.0
 HAS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
-CONSEQUENCES = (64, 68)  # of mlhub.wire.exits: an error of the code, or a lost peer, may follow from a killed process
+DISK_FULL = "disk_full"  # of mlhub.wire.exits, as the next ones are
+CONSEQUENCES = (64, 68)  # an error of the code, or a lost peer, may follow from a killed process
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -88,6 +95,8 @@ def main(folder: Path, *, adopted: int | None = None, has_group: bool = False) -
         limit = f"{pod['memory_bytes'] / 2**20:.0f} MiB"
         cause, message = "out_of_memory", f"The kernel ended {n_killed} of the pod's processes at its limit of {limit}."
     remove_group(group)
+    if cause == DISK_FULL:  # room for others at once; rm goes down to any depth
+        subprocess.run(["rm", "-rf", "--one-file-system", "--", str(folder / "work")], check=False)
     write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
 
 
@@ -121,6 +130,7 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
     stop = folder.parent / "stop.json"
     down = Path(pod["node_down_file"])
     lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
+    disk = DiskWatch(folder, **pod["disk"])
     deadline: float | None = None
     end = end_of(child)
     while child.poll() is None:
@@ -136,6 +146,9 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
         if used > pod["memory_bytes"]:
             end_group(child.pid)
             return "out_of_memory", f"The pod used {used / 2**20:.0f} MiB of its {pod['memory_bytes'] / 2**20:.0f} MiB."
+        if problem := disk.problem(lambda: descendants(child.pid)):
+            end_group(child.pid)
+            return DISK_FULL, problem
         wanted = wanted_deadline(stop, asked=asked[0], orphaned=lifeline.is_cut(), now=now, grace_s=pod["grace_s"])
         if wanted is not None and deadline is None:
             with contextlib.suppress(ProcessLookupError):

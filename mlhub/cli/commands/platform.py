@@ -47,7 +47,7 @@ def env() -> None:
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
     checkpoints: Annotated[bool, typer.Option(help="Also the newest one of each unfinished job.")] = False,
-    verify: Annotated[bool, typer.Option(help="Read the file, and load its database on trial.")] = False,
+    verify: Annotated[bool, typer.Option(help="Instead: read such a file, its database on trial.")] = False,
 ) -> None:
     """Write database, blobs and keys to one file, at any time."""
     chosen = [name for name, is_set in (("--checkpoints", checkpoints), ("--verify", verify)) if is_set]

@@ -82,6 +82,7 @@ FailureCause = Literal[
     "out_of_memory",
     "stalled",
     "storage_quota",
+    "disk_full",
     "crashed",
     "killed",
     "peer_lost",

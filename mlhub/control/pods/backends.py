@@ -39,6 +39,7 @@ def _local() -> Backend:
         gpus=gpus,
         plan_group=planned_group,
         warm=_warm_pool(),
+        pod_disk_bytes=settings.POD_DISK_BYTES,
     )
 
 

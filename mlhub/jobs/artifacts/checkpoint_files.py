@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from uuid import UUID
 from django.conf import settings
 
 from mlhub.core.errors import ConflictError, GoneError
+from mlhub.wire.trees import remove_tree
 
 NAME = re.compile(r"^(best-)?attempt-\d{4,}-step-\d{10,}$")
 WEIGHTS, MANIFEST, PIN = "weights.safetensors", "manifest.json", "pinned"
@@ -89,17 +89,17 @@ def remove(job_id: UUID, chosen: Iterable[str]) -> None:
     """Removes checkpoints; one that is gone already is no error."""
     for name in chosen:
         if NAME.fullmatch(name):
-            shutil.rmtree(_folder_of(job_id) / name, ignore_errors=True)
+            remove_tree(_folder_of(job_id) / name)
 
 
 def remove_but(job_folder: Path, kept: Collection[str]) -> bool:
     """Removes a job's folder but for the checkpoints of these names; returns whether anything was removed."""
     if not any((job_folder / name).is_dir() for name in kept):
-        shutil.rmtree(job_folder, ignore_errors=True)
+        remove_tree(job_folder)
         return True
     others = [path for path in job_folder.iterdir() if path.name not in kept]
     for path in others:
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
         with contextlib.suppress(OSError):
             path.unlink()
     return bool(others)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from mlhub.storage import work_queue
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import User
 from mlhub.tenants.roles import Role
+from mlhub.wire.trees import statuses_below
 
 COLLECT = "mlhub.jobs.tasks.collect_checkpoints"
 REMOVE_DETACHED = "mlhub.retention.tasks.remove_detached"
@@ -117,10 +119,4 @@ def _bytes_below(folder: Path) -> int | None:
     """None when the folder is not there. Files that are removed meanwhile do not count."""
     if not folder.is_dir():
         return None if settings.BACKEND == "kubernetes" else 0
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
-    return total
+    return sum(found.st_size for found in statuses_below(folder) if stat.S_ISREG(found.st_mode))

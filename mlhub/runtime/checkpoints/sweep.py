@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
 from uuid import UUID
+
+from mlhub.wire.trees import remove_tree, statuses_below
 
 ENDED = "MLHUB_ENDED"  # ids of jobs, 32 hexadecimal digits each, separated by commas
 
@@ -25,7 +26,7 @@ def sweep(root: Path, *, ended: Collection[UUID], older_than_s: float) -> int:
     for folder in root.iterdir():
         job = _job_of(folder)
         if job in ended and time.time() - _written_at(folder) > older_than_s:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
             n_removed += 1
     return n_removed
 
@@ -49,14 +50,7 @@ def _job_of(folder: Path) -> UUID | None:
 
 def _written_at(folder: Path) -> float:
     """When anything in it was written last."""
-    newest = folder.stat().st_mtime
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            try:
-                newest = max(newest, os.lstat(os.path.join(place, name)).st_mtime)
-            except FileNotFoundError:
-                continue
-    return newest
+    return max([folder.stat().st_mtime, *(found.st_mtime for found in statuses_below(folder))])
 
 
 if __name__ == "__main__":

@@ -210,6 +210,25 @@ def test_a_database_that_was_put_back_is_believed(server: ApiServer, tmp_path: P
     mirror.close()
 
 
+def test_a_copy_whose_thread_met_an_unexpected_error_is_listed_anew(server: ApiServer, tmp_path: Path) -> None:
+    """Such as a kubeconfig that is being exchanged, or an event that is none."""
+    options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path))
+    problems: list[Exception] = [KeyError("current-context"), ValueError("no event")]
+
+    def connect() -> object:
+        if problems:
+            raise problems.pop()
+        return connection(options)
+
+    server.store.create("nodes", "", node("n0"))
+    found = Mirror(KubernetesApi(connect, timeout_s=60.0), paths.NODES)
+    try:
+        wait(lambda: "n0" in [n["metadata"]["name"] for n in found.objects()])
+        assert not problems
+    finally:
+        found.close()
+
+
 def test_a_first_list_that_is_cut_off_is_made_again_within_the_round(
     server: ApiServer, backend: KubernetesBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

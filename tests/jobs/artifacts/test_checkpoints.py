@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +36,30 @@ def test_only_checkpoints_of_jobs_that_ended_long_ago_are_removed(settings: Any)
     settings.KEPT_DAYS = {**settings.KEPT_DAYS, "checkpoints": 0.0}  # for good
     Job.objects.filter(pk=recent.pk).update(finished_at=now - timedelta(days=2))
     assert collect_checkpoints() == 0
+
+
+def test_folders_that_a_pod_nested_a_thousand_deep_are_removed_as_all_others(settings: Any) -> None:
+    """shutil.rmtree would go down by recursion, fail, and with it the collection of everybody's checkpoints."""
+    cast, root = make_cast(), Path(settings.CHECKPOINT_ROOT)
+    long_ago = timezone.now() - timedelta(days=30)
+    jobs = [builders.job(cast.project_a, cast.bob, state="succeeded", finished_at=long_ago) for _ in range(3)]
+    for one in jobs:
+        (root / str(one.pk)).mkdir(parents=True)
+    nest(root / str(jobs[1].pk), levels=1200)
+    nest(root / str(jobs[2].pk), levels=2500)  # its path is longer than any that can be named
+    preview = cast.client(cast.bob).get(f"/api/v1/jobs/{jobs[1].pk}/deletion")
+    assert preview.status_code == 200
+    assert collect_checkpoints() == 3
+    assert not list(root.iterdir())
+
+
+def nest(folder: Path, *, levels: int) -> None:
+    inner = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=inner)
+        outer, inner = inner, os.open("d", os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
 
 
 def test_a_job_that_is_resumed_while_others_checkpoints_are_removed_keeps_its_own(

@@ -141,6 +141,13 @@ class Mirror:
                 version = self._read_to or version  # what was read need not be read again
                 self._note(error)
                 self._is_closed.wait(min(LONGEST_PAUSE_S, 0.1 * 2**n_failures))
+            except Exception as error:
+                # a thread that ends here would leave a copy that is believed for ever and never changes
+                logger.exception("kubernetes.mirror_raised", extra={"path": self._path})
+                n_failures += 1
+                version, self._read_to = None, None
+                self._note(error)
+                self._is_closed.wait(min(LONGEST_PAUSE_S, 0.1 * 2**n_failures))
 
     def _list(self) -> str:
         items, version = self._api.list(self._path, **self._query)

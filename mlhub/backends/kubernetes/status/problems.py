@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,8 @@ MOUNT_WORDS = ("subPath", "volumeMount", "error mounting", "failed to mount", "s
 MOUNT_S = 20.0  # a single failure to mount may pass by itself: a kubelet that has not seen the Secret yet
 VOLUME_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
 START_EVENTS = VOLUME_EVENTS | {"FailedCreatePodSandBox"}
+# as kubelets put it: of what the pod itself took, and not of a node that is short of room
+OVER_DISK = re.compile(r"exceed.*(?:ephemeral|emptydir)|(?:ephemeral|emptydir).*exceed", re.IGNORECASE)
 ADMISSION_REASONS = ("UnexpectedAdmissionError", "OutOf", "NodeAffinity", "NodeShutdown", "Admission")
 
 
@@ -135,6 +138,8 @@ def ending(pod: Object, *, lost_node: str | None, now: datetime) -> Ending | Non
     """How the pod ended; None while it has not. lost_node: what is wrong with its node, None = nothing."""
     metadata, status = pod["metadata"], pod.get("status", {})
     disruption = condition(pod, "DisruptionTarget")
+    if status.get("reason") == "Evicted" and OVER_DISK.search(status.get("message", "")):
+        return Ending(KILLED_CODE, Cause.DISK_FULL, f"It was evicted: {status['message']}", now)
     for container in _statuses(status):
         done = container.get("state", {}).get("terminated")
         if done is None:

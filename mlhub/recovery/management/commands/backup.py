@@ -22,10 +22,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--checkpoints", action="store_true", help="also the newest one of each unfinished job")
-        parser.add_argument("--verify", action="store_true", help="read the file, and load its database on trial")
+        parser.add_argument("--verify", action="store_true", help="instead: read such a file, its database on trial")
 
     def handle(self, *_: Any, file: Path, checkpoints: bool, verify: bool, **__: Any) -> None:
         file = file.resolve()
+        if verify and not file.exists():
+            raise CommandError(f"There is no file {file} to verify. Write it first, without --verify.")
         try:
             manifest = verify_backup(file) if verify else create_backup(file, with_checkpoints=checkpoints)
         except BackupError as error:

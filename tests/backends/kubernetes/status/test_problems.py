@@ -82,6 +82,26 @@ def ended(code: int, reason: str = "", *, container: str = "main", message: str 
         (ended(137, "Error"), 137, Cause.KILLED, ""),
         (ended(66, container="prepare", message="a\nprepare: no blob\n"), 66, Cause.INPUT_UNAVAILABLE, "no blob"),
         ({"phase": "Failed", "reason": "Evicted", "message": "low on disk"}, 137, Cause.KILLED, "Evicted: low on disk"),
+        (
+            {
+                **ended(137),
+                "reason": "Evicted",
+                "message": "Pod ephemeral local storage usage exceeds the total limit.",
+            },
+            137,
+            Cause.DISK_FULL,
+            "exceeds the total limit",
+        ),
+        (
+            {
+                **ended(137),
+                "reason": "Evicted",
+                "message": 'Usage of EmptyDir volume "scratch" exceeds the limit "20Gi".',
+            },
+            137,
+            Cause.DISK_FULL,
+            "scratch",
+        ),
         ({"phase": "Failed", "reason": "OutOfcpu", "message": "m"}, 137, Cause.LAUNCH_FAILED, "OutOfcpu"),
         ({"phase": "Failed", "reason": "UnexpectedAdmissionError"}, 137, Cause.LAUNCH_FAILED, "Unexpected"),
         ({"phase": "Failed", "reason": "Terminated"}, 137, Cause.NODE_LOST, "Terminated"),
