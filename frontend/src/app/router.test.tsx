@@ -7,7 +7,7 @@ import { createMemoryRouter, Link, type RouteObject, RouterProvider } from "reac
 import { describe, expect, it } from "vitest";
 
 import { Providers } from "@/app/Providers";
-import { createQueryClient } from "@/app/queries";
+import { createQueryClient } from "@/app/queries/queryClient";
 import { shellRoute } from "@/app/router";
 import { pageChunk } from "@/lib/chunk";
 import { server } from "@/testing/server";

@@ -9,7 +9,7 @@ import { createRoot } from "react-dom/client";
 import { createBrowserRouter, RouterProvider } from "react-router";
 
 import { Providers } from "@/app/Providers";
-import { createQueryClient } from "@/app/queries";
+import { createQueryClient } from "@/app/queries/queryClient";
 import { routes } from "@/app/router";
 import { publishStyleNonce } from "@/lib/nonce";
 

@@ -5,7 +5,7 @@ import userEvent from "@testing-library/user-event";
 import { createMemoryRouter, RouterProvider } from "react-router";
 
 import { Providers } from "@/app/Providers";
-import { createQueryClient } from "@/app/queries";
+import { createQueryClient } from "@/app/queries/queryClient";
 import { routes } from "@/app/router";
 
 export function renderPage(route: string) {

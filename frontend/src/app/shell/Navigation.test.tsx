@@ -5,7 +5,7 @@ import { createMemoryRouter, RouterProvider } from "react-router";
 import { describe, expect, it } from "vitest";
 
 import { Providers } from "@/app/Providers";
-import { createQueryClient } from "@/app/queries";
+import { createQueryClient } from "@/app/queries/queryClient";
 import { shellRoute } from "@/app/router";
 import { ACME, me } from "@/testing/fixtures";
 import { answers, server } from "@/testing/server";

@@ -12,7 +12,7 @@ import type { StreamState } from "@/api/live/stream";
 import { isStaff, useMe } from "@/api/session";
 import { useKeys } from "@/app/palette/useKeys";
 import { Navigation } from "@/app/shell/Navigation";
-import { useLiveQueries } from "@/app/useLiveQueries";
+import { useLiveQueries } from "@/app/queries/useLiveQueries";
 import { Icon } from "@/components/display/Icon";
 import { RoundsAlert } from "@/components/feedback/RoundsAlert";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";

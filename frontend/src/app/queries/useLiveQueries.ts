@@ -9,7 +9,7 @@ import { publishJobChange } from "@/api/live/jobChanges";
 import { type StreamState, useStream } from "@/api/live/stream";
 import { readAgain } from "@/api/live/underWay";
 import { useMe } from "@/api/session";
-import { keysOfChange, keysOfEvent } from "@/app/touchedQueries";
+import { keysOfChange, keysOfEvent } from "@/app/queries/touchedQueries";
 
 const GATHERED_MS = 100; // of many events at once, as after an interruption, each query is read again once
 
