@@ -139,8 +139,8 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
             (project.team?.name ?? "–")
           )}
           {teams.length > 0 && project.team && (
-            <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
-              {t`Roles`}
+            <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles of the team ${project.team.name}`}>
+              {t`Roles of the team`}
             </Button>
           )}
         </Table.Td>
