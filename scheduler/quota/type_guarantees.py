@@ -45,6 +45,7 @@ class TypedBorrowingLedger(BorrowingLedger):
             )
             for gpu_type in types_with_ledger(tenants)
         }
+        self._coverage = {gpu_type: books.copy() for gpu_type, books in self._by_type.items()}  # of what is covered
         self._covered: dict[tuple[str, str], int] = {}  # by tenant and type, of what its own jobs hold
         self._held: dict[tuple[str, str], int] = {}
         super().__init__([self._with_rest(tenant) for tenant in tenants], n_gpus=n_gpus)
@@ -60,6 +61,7 @@ class TypedBorrowingLedger(BorrowingLedger):
         twin = TypedBorrowingLedger.__new__(TypedBorrowingLedger)
         twin._places, twin._used, twin._floors = self._places, dict(self._used), dict(self._floors)
         twin._by_type = {gpu_type: books.copy() for gpu_type, books in self._by_type.items()}
+        twin._coverage = {gpu_type: books.copy() for gpu_type, books in self._coverage.items()}
         twin._covered, twin._held = dict(self._covered), dict(self._held)
         return twin
 
@@ -89,7 +91,7 @@ class TypedBorrowingLedger(BorrowingLedger):
         books = self._by_type.get(gpu_type)
         if books is None:
             return of_any
-        covered = books.unused(tenant_id)
+        covered = self.coverable(tenant_id, gpu_type)
         return min(books.available(tenant_id), covered + max(0, of_any) if covered else of_any)
 
     def most(self, tenant_id: str) -> int:
@@ -110,7 +112,7 @@ class TypedBorrowingLedger(BorrowingLedger):
                 facts = {"tenant": self._name(owner), "need": gpus, "gpu_type": gpu_type}
                 return Explanation(Reason.GUARANTEE_OF_TYPE_BORROWED, facts)
             return self._refusal_of_type(tenant_id, gpus, gpu_type, books, max(0, available))
-        refused = super().refusal(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
+        refused = super().refusal(tenant_id, gpus - self.coverable(tenant_id, gpu_type))
         if refused is None or refused.reason not in (Reason.NOTHING_TO_BORROW, Reason.NOT_LENT):
             return refused
         used = refused.facts["used"] + sum(n for (tenant, _), n in self._covered.items() if tenant == tenant_id)
@@ -150,7 +152,7 @@ class TypedBorrowingLedger(BorrowingLedger):
         books = self._by_type.get(gpu_type)
         if books is not None and books.limited_by(tenant_id, gpus) is not None:
             return False, None
-        return super().owner(tenant_id, gpus if books is None else gpus - books.unused(tenant_id))
+        return super().owner(tenant_id, gpus - self.coverable(tenant_id, gpu_type))
 
     def reserve(self, tenant_id: str, gpus: int, *, gpu_type: str = "") -> None:
         """Books the GPUs, whether allowed or not. Negative numbers are given back: first what is not covered."""
@@ -160,20 +162,36 @@ class TypedBorrowingLedger(BorrowingLedger):
             return
         key = (tenant_id, gpu_type)
         covered, held = self._covered.get(key, 0), self._held.get(key, 0) + gpus
-        now = covered + min(gpus, books.unused(tenant_id)) if gpus > 0 else min(covered, held)
+        now = covered + self._newly_covered(tenant_id, gpus, gpu_type) if gpus > 0 else min(covered, held)
         self._covered[key], self._held[key] = now, held
         self._used[None] += now - covered
+        self._coverage[gpu_type].reserve(tenant_id, now - covered)
         if gpus != now - covered:
             super().reserve(tenant_id, gpus - (now - covered))
         books.reserve(tenant_id, gpus)
 
+    def coverable(self, tenant_id: str, gpu_type: str) -> int:
+        """Returns how many more GPUs of the type are within a guarantee of the type, its own or a parent's."""
+        books = self._coverage.get(gpu_type)
+        return 0 if books is None else books.unused(tenant_id)
+
+    def _newly_covered(self, tenant_id: str, gpus: int, gpu_type: str) -> int:
+        """Of GPUs that are reserved: as many as can be, but what keep_used() keeps for the tenant in one of the two
+        ledgers is used there, whatever came first; else the other ledger's would be taken, too.
+        """
+        kept = _kept_unused(self, tenant_id)
+        if not kept:
+            return min(gpus, self.coverable(tenant_id, gpu_type))
+        of_type = _kept_unused(self._coverage[gpu_type], tenant_id)
+        return min(self.coverable(tenant_id, gpu_type), max(gpus - kept, min(gpus, of_type)))
+
     def keep_used(self, wanted: BorrowingLedger) -> None:
         """Counts what tenants use of their pools in the wanted books as used for all others."""
         super().keep_used(wanted)
-        for gpu_type, books in self._by_type.items():
-            of_type = wanted.of_type(gpu_type)
-            if of_type is not None:
-                books.keep_used(of_type)
+        if isinstance(wanted, TypedBorrowingLedger):
+            for gpu_type, books in self._by_type.items():
+                books.keep_used(wanted._by_type[gpu_type])
+                self._coverage[gpu_type].keep_used(wanted._coverage[gpu_type])
 
     def accounts(self) -> dict[str, Account]:
         """Returns every tenant's account in sum; lent: GPUs of types included."""
@@ -282,7 +300,7 @@ def rights_of(
 def _part_of_type(books: BorrowingLedger, job: JobSnapshot, level: int, gpu_type: str) -> tuple[int, str]:
     """GPUs of the type within a guarantee of it up to this level, and whose that is."""
     of_type = books.of_type(gpu_type)
-    part = 0 if of_type is None else of_type.unused(job.tenant)
+    part = books.coverable(job.tenant, gpu_type) if isinstance(books, TypedBorrowingLedger) else 0
     owner = _owner(of_type, job.tenant, part, level, gpu_type) if of_type is not None and part else None
     return (0, "") if owner is None else (part, owner)
 
@@ -291,6 +309,11 @@ def _owner(books: BorrowingLedger, tenant: str, n: int, level: int, gpu_type: st
     """Who up to this level has so many more within its guarantee; None if that is no one."""
     is_within, owner = books.owner(tenant, n, gpu_type=gpu_type)
     return owner if is_within and owner is not None and books.line(tenant).index(owner) <= level else None
+
+
+def _kept_unused(books: BorrowingLedger, tenant_id: str) -> int:
+    """Of what keep_for() keeps for the tenant, what it does not use yet."""
+    return max(0, books._floors.get(tenant_id, 0) - books._used[tenant_id])
 
 
 def _of_type(tenant: TenantSnapshot, gpu_type: str) -> TenantSnapshot:

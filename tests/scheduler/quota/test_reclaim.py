@@ -55,9 +55,18 @@ def test_an_owner_takes_back_what_it_lent(policy: str) -> None:
 
 
 @EVERY
-def test_jobs_of_a_parents_own_do_not_take_turns_with_the_child_that_took_its_guarantee_back(policy: str) -> None:
-    """They waited longer, and are within the parent's guarantee, too; what the child is guaranteed is not theirs."""
-    tenants = (TenantSnapshot("org", guarantee=4), TenantSnapshot("child", parent="org", guarantee=2))
+@pytest.mark.parametrize(("of_parent", "of_child"), [(0, 0), (2, 0), (2, 1), (2, 2), (4, 2)])
+def test_jobs_of_a_parents_own_do_not_take_turns_with_the_child_that_took_its_guarantee_back(
+    policy: str, of_parent: int, of_child: int
+) -> None:
+    """They waited longer, and are within the parent's guarantee, too; what the child is guaranteed is not theirs.
+
+    Neither where guarantees of a type can cover the jobs of one as well as of the other.
+    """
+    tenants = (
+        TenantSnapshot("org", guarantee=4, guarantee_by_type=(("v100", of_parent),)),
+        TenantSnapshot("child", parent="org", guarantee=2, guarantee_by_type=(("v100", of_child),)),
+    )
     case = replace(cluster(gpus=4), tenants=tenants)
     case = case.running(*(job(f"own{i}", gpus=2, length_s=1e6, tenant="org") for i in range(2)))
     case = case.waiting(job("waits", gpus=2, length_s=1e6, tenant="child", at=900.0))
