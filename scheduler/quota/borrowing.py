@@ -16,7 +16,7 @@ counts what is taken out of the pool. Only what exceeds the kept part of a child
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from scheduler.api.administrators import admins_above, admins_within
@@ -35,6 +35,7 @@ class _Place:
     pool: int
     kept: int
     line: tuple[_Place, ...]  # parents, nearest first; the cluster is the last
+    below: list[_Place] = field(default_factory=list, compare=False, repr=False)  # its children
 
     @cached_property
     def id(self) -> str | None:
@@ -173,9 +174,11 @@ class BorrowingLedger:
 
     def taken_from_children(self, tenant_id: str, *, more: int = 0) -> int:
         """Returns the GPUs of its own jobs, and so many more, that it has of its children's guarantees."""
-        below = [at for at in self._places.values() if at.line and at.line[0].id == tenant_id]
-        own = self._used[tenant_id] - sum(map(self._over, below)) + more
-        return max(0, own - self._places[tenant_id].guarantee + sum(at.guarantee for at in below))
+        place = self._places[tenant_id]
+        if not place.below:
+            return 0
+        own = self._used[tenant_id] - sum(map(self._over, place.below)) + more
+        return max(0, own - place.guarantee + sum(at.guarantee for at in place.below))
 
     def most_own(self, tenant_id: str) -> int:
         """Returns the GPUs that are guaranteed to the tenant or, by a parent's guarantee, may be its."""
@@ -346,6 +349,7 @@ def _places(tenants: tuple[TenantSnapshot, ...], n_gpus: int | None) -> dict[str
     def put(tenant: TenantSnapshot, above: _Place) -> None:
         t = tenant.id
         places[t] = _Place(tenant, guarantee[t], pool[t], kept[t], (above, *above.line))
+        above.below.append(places[t])
         for child in children.get(t, ()):
             put(child, places[t])
 
@@ -360,15 +364,11 @@ def _borrowed(at: _Place, used: Mapping[str | None, int]) -> int:
 
 def _lent(places: Mapping[str | None, _Place], used: Mapping[str | None, int]) -> dict[str, int]:
     """GPUs lent by tenant: what its siblings borrow, as far as the rest of the parent's GPUs does not cover it."""
-    children: dict[str | None, list[_Place]] = {}
-    for at in places.values():
-        if at.line:
-            children.setdefault(at.line[0].id, []).append(at)
     lent: dict[str, int] = {}
 
     def share_out(parent: str | None, asked: int) -> None:
         """asked: lent by the parent to its own siblings, which its children and own GPUs have to provide."""
-        below = children.get(parent, [])
+        below = places[parent].below
         wanted = asked + sum(_borrowed(c, used) for c in below)
         own = places[parent].pool - sum(c.pool - c.kept for c in below)
         own = own if parent is not None else max(0, own)

@@ -82,11 +82,14 @@ class GuaranteeClaims:
         """
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
+        parents = {tenant.parent for tenant in self.tenants.values()}
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
         for cover in Cover if self.booked.types else (Cover.ANY,):
-            for spares_children in (True, False):
+            for spares_children in (True, False):  # the others have nothing new to ask for in the second pass
                 for level in range(depth):
-                    requests = [one for one in requests if not self._is_met(one, level, cover, spares_children)]
+                    asking = requests if spares_children else [one for one in requests if one.job.tenant in parents]
+                    met = {one.job.id for one in asking if self._is_met(one, level, cover, spares_children)}
+                    requests = [one for one in requests if one.job.id not in met]
 
     def _is_met(self, request: _ClaimRequest, level: int, cover: Cover, spares_children: bool) -> bool:
         """Whether nothing more is to be found out about it on higher levels, and by rights that take of children."""

@@ -7,6 +7,7 @@ be covered in part. What a guarantee of any type leaves when those of types in i
 1. GPUs of a type that anyone is guaranteed, or may borrow within a limit of the type, are booked in the ledger of the
    type: there they are used, borrowed, lent and taken back as in borrowing.py, within the limits of the type; GPUs of
    the type that no tenant is guaranteed included.
+   What is covered is counted apart: a child's GPUs within its guarantee of any type use up no parent's of the type.
 2. What is not covered is booked in the ledger of any type, too, where guarantees are the rests and limits of any type
    count. What is covered only takes GPUs out of the cluster there.
 So a guarantee of a type is refused neither for what its tenant uses of other types nor for others' guarantees of any
