@@ -117,7 +117,7 @@ def test_nothing_is_learnt_of_what_stopped_scripts_lost(world: World) -> None:
 
 
 def test_of_two_scripts_that_borrow_the_one_that_saved_lately_makes_room(world: World) -> None:
-    """Both were admitted together: the work that a stop would lose is what tells them apart."""
+    """Both were admitted together: the work that a stop would lose decides."""
     cast = world.cast
     world.backend.nodes = world.backend.nodes[:1]
     world.settle(policy="mlhub")

@@ -10,6 +10,20 @@ import { dataset, me, model, organisation, run } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
+/** The page of runs, which has none. Returns what counts how often its list is read. */
+async function openRuns() {
+  const reads = vi.fn();
+  server.use(
+    answers("/api/v1/runs", () => {
+      reads();
+      return page([]);
+    }),
+  );
+  renderPage("/runs");
+  await screen.findByText("No runs yet");
+  return reads;
+}
+
 describe("The stream of everything", () => {
   it("leads to signing in when the server ends it because the session has ended", async () => {
     server.use(answers("/api/v1/tokens", page([])));
@@ -23,15 +37,7 @@ describe("The stream of everything", () => {
   });
 
   it("reads a page's list again when something of its kind has changed, and nothing for other kinds", async () => {
-    const reads = vi.fn();
-    server.use(
-      answers("/api/v1/runs", () => {
-        reads();
-        return page([]);
-      }),
-    );
-    renderPage("/runs");
-    await screen.findByText("No runs yet");
+    const reads = await openRuns();
     expect(screen.getAllByText("Connecting")).not.toHaveLength(0);
     expect(screen.queryByText(/^Offline/)).not.toBeInTheDocument();
     expect(reads).toHaveBeenCalledTimes(1);
@@ -121,15 +127,7 @@ describe("The stream of everything", () => {
   });
 
   it("reads a list once more after many events at once", async () => {
-    const reads = vi.fn();
-    server.use(
-      answers("/api/v1/runs", () => {
-        reads();
-        return page([]);
-      }),
-    );
-    renderPage("/runs");
-    await screen.findByText("No runs yet");
+    const reads = await openRuns();
     const stream = FakeEventSource.of("/api/v1/stream");
     act(() => {
       for (let i = 0; i < 500; i++) stream.emit("event", { subject_kind: "run", subject_id: String(i) }, `${i}-1`);
@@ -140,15 +138,7 @@ describe("The stream of everything", () => {
   });
 
   it("goes on after an interruption where it was, also before the first event, and reads again only what is reported", async () => {
-    const reads = vi.fn();
-    server.use(
-      answers("/api/v1/runs", () => {
-        reads();
-        return page([]);
-      }),
-    );
-    renderPage("/runs");
-    await screen.findByText("No runs yet");
+    const reads = await openRuns();
     const stream = FakeEventSource.of("/api/v1/stream");
     act(() => stream.open());
     act(() => stream.emit("heartbeat", {}, "40-1702"));

@@ -23,7 +23,7 @@ function racksOf(...racks: Nodes[]): Pick<Cluster, "racks"> {
   };
 }
 
-it("tells what is free anywhere from what is free in one rack and on one node", () => {
+it("counts what is free anywhere, in one rack and on one node", () => {
   expect(freeGpus(racksOf([{ free: 1 }, { free: 3 }], [{ free: 1 }, { free: 1 }, { free: 1 }]))).toEqual([
     { gpuType: "H100", anywhere: 7, inOneRack: 4, onOneNode: 3, holes: [{ gpus: 3, nodes: 1 }, { gpus: 1, nodes: 4 }] },
   ]);
