@@ -38,7 +38,7 @@ class CostKind(StrEnum):
 class Basis(StrEnum):
     """Names what an estimate rests on."""
 
-    UNSAVED = "unsaved"  # of a loss: work since the last checkpoint, as the job has done it by now
+    UNSAVED = "unsaved"  # of a loss: work that is in no checkpoint yet, as the job has done it by now
     FAMILY = "family"
     FEW = "few"  # of the family's own
     OTHERS = "others"
@@ -79,24 +79,25 @@ class Estimate:
 
     @property
     def short(self) -> str:
-        """Returns the estimate in one line, such as "31 s ± 4 s (7 observations)"."""
+        """Returns the estimate in one line, such as "31 s ± 4 s (7 observations)"; without ± where it is known."""
         digits = 0 if self.seconds >= 10 else 1
+        spread = f" ± {self.error_s:.{digits}f} s" if self.error_s else ""
         seen = f"{self.n} observation{'' if self.n == 1 else 's'}"
         rests_on = {
-            Basis.UNSAVED: "since its last checkpoint",
+            Basis.UNSAVED: "in no checkpoint yet",
             Basis.FAMILY: seen,
             Basis.FEW: f"{seen} and others'",
             Basis.OTHERS: "others'",
             Basis.PRIOR: "a guess",
         }
-        return f"{self.seconds:.{digits}f} s ± {self.error_s:.{digits}f} s ({rests_on[self.basis]})"
+        return f"{self.seconds:.{digits}f} s{spread} ({rests_on[self.basis]})"
 
     @property
     def sentence(self) -> str:
         """Returns the estimate as a sentence that says what it rests on."""
         about = f"{self.seconds:.1f} s, mostly {self.low_s:.1f} to {self.high_s:.1f} s"
         words = {
-            Basis.UNSAVED: f"{about}; what it trained since its last checkpoint.",
+            Basis.UNSAVED: f"{about}; what it trained that is in no checkpoint yet.",
             Basis.FAMILY: f"{about}; from {self.n} of its own.",
             Basis.FEW: f"{about}; too few of its own ({self.n}), so that others' count, too.",
             Basis.OTHERS: f"{about}; never measured of its family: as others'.",

@@ -447,7 +447,7 @@ class Cost(ApiRecord):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 
     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess; of a
-    running script's loss, its work since its last checkpoint.
+    running script's loss, its work that is in no checkpoint yet.
     """
 
     seconds: float

@@ -63,7 +63,7 @@ class CostSerializer(serializers.Serializer[Any]):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 
     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess; of a
-    running script's loss, its work since its last checkpoint.
+    running script's loss, its work that is in no checkpoint yet.
     """
 
     seconds = serializers.FloatField(help_text="The expected cost of the next one, in seconds.")

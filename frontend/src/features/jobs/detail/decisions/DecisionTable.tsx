@@ -9,6 +9,7 @@ import type { Decision } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { costText } from "@/domain/scheduling/cost";
 import { DECISIONS } from "@/domain/scheduling/decision";
 import { modeLabel } from "@/domain/mode";
 import { sizeOf } from "@/features/jobs/format";
@@ -23,8 +24,8 @@ export function DecisionTable({ id }: { id: string }) {
         <Stack gap="sm">
           <Text size="sm" c="dimmed">
             <Trans>
-              A restart of jobs like it costs {costs.restart.sentence}: stopping {costs.leave.sentence}, repeated work{" "}
-              {costs.loss.sentence}, starting {costs.start.sentence}.
+              A restart of jobs like it costs {costText(costs.restart)}: stopping {costText(costs.leave)}, repeated work{" "}
+              {costText(costs.loss)}, starting {costText(costs.start)}.
             </Trans>
           </Text>
           {history.length === 0 ? (
