@@ -28,8 +28,9 @@ class Node(models.Model):
     observed_at = models.DateTimeField()
     max_jobs_per_gpu = models.PositiveIntegerField(default=1)
     sharing = models.TextField(blank=True)
-    gpu_memory_bytes = models.PositiveBigIntegerField(default=0)  # of one GPU; 0 = not known
-    gpus = models.JSONField(default=list)  # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
+    gpu_memory_bytes = models.PositiveBigIntegerField(default=0, db_default=0)  # of one GPU; 0 = not known
+    # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
+    gpus = models.JSONField(default=list, db_default=[])
 
     objects = NodeQuerySet.as_manager()
 

@@ -181,7 +181,7 @@ class Forecast(models.Model):
     moment = models.CharField(max_length=10, choices=ForecastMoment)
     made_at = models.DateTimeField()
     policy = models.CharField(max_length=50)
-    cause = models.CharField(max_length=40, blank=True, default="")
+    cause = models.CharField(max_length=40, blank=True, default="", db_default="")
     start_at = models.DateTimeField(null=True)  # P50
     start_p90_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

@@ -172,8 +172,8 @@ CREATE TABLE public.clusters_node (
     rack_id character varying(100) NOT NULL,
     max_jobs_per_gpu integer NOT NULL,
     sharing text NOT NULL,
-    gpu_memory_bytes bigint NOT NULL,
-    gpus jsonb NOT NULL,
+    gpu_memory_bytes bigint DEFAULT 0 NOT NULL,
+    gpus jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT clusters_node_gpu_memory_bytes_check CHECK ((gpu_memory_bytes >= 0)),
     CONSTRAINT clusters_node_max_jobs_per_gpu_check CHECK ((max_jobs_per_gpu >= 0)),
     CONSTRAINT clusters_node_memory_bytes_check CHECK ((memory_bytes >= 0)),
@@ -200,7 +200,7 @@ CREATE TABLE public.control_forecast (
     finished_at timestamp with time zone,
     outcome character varying(12) NOT NULL,
     job_id uuid NOT NULL,
-    cause character varying(40) NOT NULL,
+    cause character varying(40) DEFAULT ''::character varying NOT NULL,
     start_p90_at timestamp with time zone,
     started_at timestamp with time zone
 );
@@ -400,7 +400,7 @@ CREATE TABLE public.datasets_datasetversion (
     inspected_at timestamp with time zone,
     created_by_id uuid NOT NULL,
     dataset_id uuid NOT NULL,
-    statistics jsonb NOT NULL,
+    statistics jsonb DEFAULT '{}'::jsonb NOT NULL,
     source jsonb,
     CONSTRAINT datasets_datasetversion_n_inspections_check CHECK ((n_inspections >= 0)),
     CONSTRAINT datasets_datasetversion_number_check CHECK ((number >= 0)),
@@ -624,10 +624,10 @@ CREATE TABLE public.jobs_attempt (
     last_step bigint NOT NULL,
     result_metadata jsonb NOT NULL,
     job_id uuid NOT NULL,
-    startup jsonb NOT NULL,
-    batch_decision jsonb NOT NULL,
+    startup jsonb DEFAULT '{}'::jsonb NOT NULL,
+    batch_decision jsonb DEFAULT '{}'::jsonb NOT NULL,
     batch_size integer,
-    profile_request jsonb NOT NULL,
+    profile_request jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT jobs_attempt_batch_size_check CHECK ((batch_size >= 0)),
     CONSTRAINT jobs_attempt_first_step_check CHECK ((first_step >= 0)),
     CONSTRAINT jobs_attempt_last_step_check CHECK ((last_step >= 0)),
@@ -644,8 +644,8 @@ CREATE TABLE public.jobs_checkpoint (
     stall_s double precision NOT NULL,
     at timestamp with time zone NOT NULL,
     attempt_id uuid NOT NULL,
-    is_pinned boolean NOT NULL,
-    metrics jsonb NOT NULL,
+    is_pinned boolean DEFAULT false NOT NULL,
+    metrics jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT jobs_checkpoint_size_bytes_check CHECK ((size_bytes >= 0)),
     CONSTRAINT jobs_checkpoint_step_check CHECK ((step >= 0))
 );
@@ -724,15 +724,15 @@ CREATE TABLE public.jobs_job (
     resources jsonb NOT NULL,
     limits jsonb NOT NULL,
     predicted_start_p90_at timestamp with time zone,
-    validation_key character varying(64) NOT NULL,
+    validation_key character varying(64) DEFAULT ''::character varying NOT NULL,
     validation_id uuid,
-    startup jsonb NOT NULL,
-    environment jsonb NOT NULL,
-    secrets jsonb NOT NULL,
-    datasets jsonb NOT NULL,
-    tags jsonb NOT NULL,
-    notes text NOT NULL,
-    gpu_s double precision NOT NULL,
+    startup jsonb DEFAULT '{}'::jsonb NOT NULL,
+    environment jsonb DEFAULT '{}'::jsonb NOT NULL,
+    secrets jsonb DEFAULT '[]'::jsonb NOT NULL,
+    datasets jsonb DEFAULT '{}'::jsonb NOT NULL,
+    tags jsonb DEFAULT '[]'::jsonb NOT NULL,
+    notes text DEFAULT ''::text NOT NULL,
+    gpu_s double precision DEFAULT 0.0 NOT NULL,
     CONSTRAINT job_batch_size_positive CHECK ((batch_size >= 1)),
     CONSTRAINT job_epochs_positive CHECK ((epochs >= 1)),
     CONSTRAINT job_without_dataset CHECK ((((kind)::text = ANY ((ARRAY['train'::character varying, 'notebook'::character varying])::text[])) OR (dataset_version_id IS NOT NULL))),
@@ -991,11 +991,11 @@ CREATE TABLE public.metrics_speedsample (
     attempt_id uuid NOT NULL,
     wait_s double precision NOT NULL,
     measured jsonb NOT NULL,
-    colocated_with character varying(500) CONSTRAINT metrics_speedsample_companions_not_null NOT NULL,
-    is_shared boolean NOT NULL,
-    n_colocated_steps bigint NOT NULL,
-    noise_curve jsonb NOT NULL,
-    by_batch jsonb NOT NULL,
+    colocated_with character varying(500) DEFAULT ''::character varying CONSTRAINT metrics_speedsample_companions_not_null NOT NULL,
+    is_shared boolean DEFAULT false NOT NULL,
+    n_colocated_steps bigint DEFAULT 0 NOT NULL,
+    noise_curve jsonb DEFAULT '[]'::jsonb NOT NULL,
+    by_batch jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT metrics_speedsample_batch_size_check CHECK ((batch_size >= 0)),
     CONSTRAINT metrics_speedsample_n_colocated_steps_check CHECK ((n_colocated_steps >= 0)),
     CONSTRAINT metrics_speedsample_n_nodes_check CHECK ((n_nodes >= 0)),
@@ -1112,7 +1112,7 @@ CREATE TABLE public.registry_model (
     created_at timestamp with time zone NOT NULL,
     created_by_id uuid,
     project_id uuid,
-    labels jsonb NOT NULL
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 CREATE TABLE public.registry_modelalias (
     id uuid NOT NULL,
@@ -1158,9 +1158,9 @@ CREATE TABLE public.registry_modelversion (
     package_id character varying(64),
     weights_id character varying(64),
     environment_id uuid,
-    tags jsonb NOT NULL,
-    notes text NOT NULL,
-    labels jsonb NOT NULL,
+    tags jsonb DEFAULT '[]'::jsonb NOT NULL,
+    notes text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT registry_modelversion_n_inspections_check CHECK ((n_inspections >= 0)),
     CONSTRAINT registry_modelversion_number_check CHECK ((number >= 0)),
     CONSTRAINT registry_modelversion_size_bytes_check CHECK ((size_bytes >= 0))
@@ -1304,7 +1304,7 @@ CREATE TABLE public.tenants_invitation (
     answer character varying(10) NOT NULL,
     invited_by_id uuid,
     organisation_id uuid NOT NULL,
-    email character varying(254) NOT NULL,
+    email character varying(254) DEFAULT ''::character varying NOT NULL,
     link_hash character varying(64)
 );
 CREATE TABLE public.tenants_membership (
@@ -1312,7 +1312,7 @@ CREATE TABLE public.tenants_membership (
     role character varying(10) NOT NULL,
     user_id uuid NOT NULL,
     organisation_id uuid NOT NULL,
-    from_groups boolean NOT NULL
+    from_groups boolean DEFAULT false NOT NULL
 );
 CREATE TABLE public.tenants_organisation (
     id uuid NOT NULL,
@@ -1353,9 +1353,9 @@ CREATE TABLE public.tenants_projectquota (
     half_life_s double precision NOT NULL,
     shares_fairly boolean NOT NULL,
     max_priority smallint,
-    budgets jsonb NOT NULL,
-    budget_alerts jsonb NOT NULL,
-    gpus_by_type jsonb NOT NULL,
+    budgets jsonb DEFAULT '[]'::jsonb NOT NULL,
+    budget_alerts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     max_waiting_jobs integer,
     max_storage_bytes bigint,
     max_cpus integer,
@@ -1389,9 +1389,9 @@ CREATE TABLE public.tenants_quota (
     half_life_s double precision NOT NULL,
     shares_fairly boolean NOT NULL,
     max_priority smallint,
-    budgets jsonb NOT NULL,
-    budget_alerts jsonb NOT NULL,
-    gpus_by_type jsonb NOT NULL,
+    budgets jsonb DEFAULT '[]'::jsonb NOT NULL,
+    budget_alerts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     max_waiting_jobs integer,
     max_cpus integer,
     max_memory_bytes bigint,
@@ -1486,9 +1486,9 @@ CREATE TABLE public.tenants_teamquota (
     half_life_s double precision NOT NULL,
     shares_fairly boolean NOT NULL,
     max_priority smallint,
-    budgets jsonb NOT NULL,
-    budget_alerts jsonb NOT NULL,
-    gpus_by_type jsonb NOT NULL,
+    budgets jsonb DEFAULT '[]'::jsonb NOT NULL,
+    budget_alerts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     max_waiting_jobs integer,
     max_storage_bytes bigint,
     max_cpus integer,
@@ -1555,11 +1555,11 @@ ALTER TABLE public.tenants_user_user_permissions ALTER COLUMN id ADD GENERATED B
 CREATE TABLE public.tenants_userquota (
     id uuid NOT NULL,
     max_gpus integer,
-    gpus_by_type jsonb NOT NULL,
+    gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     max_running_jobs integer,
     max_waiting_jobs integer,
     max_storage_bytes bigint,
-    budgets jsonb NOT NULL,
+    budgets jsonb DEFAULT '[]'::jsonb NOT NULL,
     version integer NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     organisation_id uuid NOT NULL,
@@ -1836,145 +1836,152 @@ INSERT INTO public.django_migrations VALUES (31, 'clusters', '0003_sandbox_repor
 INSERT INTO public.django_migrations VALUES (32, 'clusters', '0004_gpu_memory', now());
 INSERT INTO public.django_migrations VALUES (33, 'clusters', '0005_node_gpus', now());
 INSERT INTO public.django_migrations VALUES (34, 'clusters', '0006_link_estimate', now());
-INSERT INTO public.django_migrations VALUES (35, 'tenants', '0002_guarantees', now());
-INSERT INTO public.django_migrations VALUES (36, 'tenants', '0003_fair_shares', now());
-INSERT INTO public.django_migrations VALUES (37, 'tenants', '0004_invitations_and_priorities', now());
-INSERT INTO public.django_migrations VALUES (38, 'tenants', '0005_archived_projects', now());
-INSERT INTO public.django_migrations VALUES (39, 'tenants', '0006_user_sessions', now());
-INSERT INTO public.django_migrations VALUES (40, 'tenants', '0007_invitation_links', now());
-INSERT INTO public.django_migrations VALUES (41, 'tenants', '0008_archived_organisations', now());
-INSERT INTO public.django_migrations VALUES (42, 'tenants', '0009_token_limits', now());
-INSERT INTO public.django_migrations VALUES (43, 'tenants', '0010_void_links_when_undone', now());
-INSERT INTO public.django_migrations VALUES (44, 'sessions', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (45, 'tenants', '0011_end_unlisted_sessions', now());
-INSERT INTO public.django_migrations VALUES (46, 'tenants', '0012_service_accounts', now());
-INSERT INTO public.django_migrations VALUES (47, 'tenants', '0013_second_factor', now());
-INSERT INTO public.django_migrations VALUES (48, 'tenants', '0014_single_sign_on', now());
-INSERT INTO public.django_migrations VALUES (49, 'tenants', '0015_gpu_hour_budgets', now());
-INSERT INTO public.django_migrations VALUES (50, 'tenants', '0016_quota_boosts', now());
-INSERT INTO public.django_migrations VALUES (51, 'tenants', '0017_quota_requests', now());
-INSERT INTO public.django_migrations VALUES (52, 'tenants', '0018_user_quotas', now());
-INSERT INTO public.django_migrations VALUES (53, 'tenants', '0019_passkeys', now());
-INSERT INTO public.django_migrations VALUES (54, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (55, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (56, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
-INSERT INTO public.django_migrations VALUES (57, 'tenants', '0023_storage_of_parts', now());
-INSERT INTO public.django_migrations VALUES (58, 'tenants', '0024_limits_of_cpus_and_memory', now());
-INSERT INTO public.django_migrations VALUES (59, 'tenants', '0025_submitters', now());
-INSERT INTO public.django_migrations VALUES (60, 'tenants', '0026_boosts_of_gpu_types', now());
-INSERT INTO public.django_migrations VALUES (61, 'tenants', '0027_limits_of_cpus_and_memory_for_users', now());
-INSERT INTO public.django_migrations VALUES (62, 'tenants', '0028_guarantees_of_types', now());
-INSERT INTO public.django_migrations VALUES (63, 'tenants', '0029_boosts_of_guarantees_of_types', now());
-INSERT INTO public.django_migrations VALUES (64, 'tenants', '0030_borrowing_and_lending_of_types', now());
-INSERT INTO public.django_migrations VALUES (65, 'tenants', '0031_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (66, 'storage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (67, 'registry', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (68, 'datasets', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (69, 'datasets', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (70, 'registry', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (71, 'storage', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (72, 'storage', '0003_work_queue', now());
-INSERT INTO public.django_migrations VALUES (73, 'storage', '0004_sandbox_runs', now());
-INSERT INTO public.django_migrations VALUES (74, 'environments', '0001_environments', now());
-INSERT INTO public.django_migrations VALUES (75, 'registry', '0003_environments', now());
-INSERT INTO public.django_migrations VALUES (76, 'registry', '0004_model_aliases', now());
-INSERT INTO public.django_migrations VALUES (77, 'registry', '0005_version_states', now());
-INSERT INTO public.django_migrations VALUES (78, 'registry', '0006_version_tags_and_notes', now());
-INSERT INTO public.django_migrations VALUES (79, 'registry', '0007_fetching_state', now());
-INSERT INTO public.django_migrations VALUES (80, 'jobs', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (81, 'jobs', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (82, 'jobs', '0003_initial', now());
-INSERT INTO public.django_migrations VALUES (83, 'jobs', '0004_strategy', now());
-INSERT INTO public.django_migrations VALUES (84, 'jobs', '0005_prediction', now());
-INSERT INTO public.django_migrations VALUES (85, 'jobs', '0006_resources_and_limits', now());
-INSERT INTO public.django_migrations VALUES (86, 'jobs', '0007_rename_strategies', now());
-INSERT INTO public.django_migrations VALUES (87, 'jobs', '0008_removed_parts', now());
-INSERT INTO public.django_migrations VALUES (88, 'jobs', '0009_deleted_job', now());
-INSERT INTO public.django_migrations VALUES (89, 'jobs', '0010_predicted_start_p90', now());
-INSERT INTO public.django_migrations VALUES (90, 'datasets', '0003_format_choices', now());
-INSERT INTO public.django_migrations VALUES (91, 'jobs', '0011_validations', now());
-INSERT INTO public.django_migrations VALUES (92, 'jobs', '0012_startup_marks', now());
-INSERT INTO public.django_migrations VALUES (93, 'jobs', '0013_checkpoint_pins_and_metrics', now());
-INSERT INTO public.django_migrations VALUES (94, 'jobs', '0014_environments', now());
-INSERT INTO public.django_migrations VALUES (95, 'jobs', '0015_attempt_batch', now());
-INSERT INTO public.django_migrations VALUES (96, 'datasets', '0004_column_choice', now());
-INSERT INTO public.django_migrations VALUES (97, 'jobs', '0016_further_datasets', now());
-INSERT INTO public.django_migrations VALUES (98, 'jobs', '0017_tags_notes_gpu_seconds', now());
-INSERT INTO public.django_migrations VALUES (99, 'jobs', '0018_job_without_dataset', now());
-INSERT INTO public.django_migrations VALUES (100, 'datasets', '0005_sources', now());
-INSERT INTO public.django_migrations VALUES (101, 'jobs', '0019_notebooks', now());
-INSERT INTO public.django_migrations VALUES (102, 'jobs', '0020_attempt_profile_request', now());
-INSERT INTO public.django_migrations VALUES (103, 'jobs', '0021_project_retention', now());
-INSERT INTO public.django_migrations VALUES (104, 'jobs', '0022_organisation_retention', now());
-INSERT INTO public.django_migrations VALUES (105, 'jobs', '0023_attempt_without_launch', now());
-INSERT INTO public.django_migrations VALUES (106, 'jobs', '0024_jobs_of_name', now());
-INSERT INTO public.django_migrations VALUES (107, 'jobs', '0025_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (108, 'control', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (109, 'control', '0002_live_use', now());
-INSERT INTO public.django_migrations VALUES (110, 'control', '0003_fair_shares', now());
-INSERT INTO public.django_migrations VALUES (111, 'control', '0004_scheduler_memory', now());
-INSERT INTO public.django_migrations VALUES (112, 'control', '0005_quarantine_and_round_health', now());
-INSERT INTO public.django_migrations VALUES (113, 'control', '0006_fallback_since', now());
-INSERT INTO public.django_migrations VALUES (114, 'control', '0007_forecast_starts_and_causes', now());
-INSERT INTO public.django_migrations VALUES (115, 'control', '0008_quarantined_gpus', now());
-INSERT INTO public.django_migrations VALUES (116, 'control', '0009_policy_replays', now());
-INSERT INTO public.django_migrations VALUES (117, 'control', '0010_user_budget_alerts', now());
-INSERT INTO public.django_migrations VALUES (118, 'control', '0011_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (119, 'core', '0001_installation', now());
-INSERT INTO public.django_migrations VALUES (120, 'datasets', '0006_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (121, 'environments', '0002_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (122, 'events', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (123, 'events', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (124, 'events', '0003_hash_chain', now());
-INSERT INTO public.django_migrations VALUES (125, 'events', '0004_append_only', now());
-INSERT INTO public.django_migrations VALUES (126, 'events', '0005_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (127, 'experiments', '0001_studies', now());
-INSERT INTO public.django_migrations VALUES (128, 'experiments', '0002_script_studies', now());
-INSERT INTO public.django_migrations VALUES (129, 'experiments', '0003_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (130, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (131, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (132, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (133, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (134, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (135, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (136, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (137, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (138, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (139, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (140, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (141, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (142, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (143, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (144, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (145, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (146, 'metrics', '0017_profiles_of_servers', now());
-INSERT INTO public.django_migrations VALUES (147, 'metrics', '0018_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (148, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (149, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (150, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (151, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (152, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (153, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (154, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (155, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (156, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (157, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (158, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (159, 'registry', '0009_layers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (160, 'registry', '0010_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (161, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (162, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (163, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (164, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (165, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (166, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (167, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (168, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (169, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (170, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (171, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (35, 'clusters', '0007_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (36, 'tenants', '0002_guarantees', now());
+INSERT INTO public.django_migrations VALUES (37, 'tenants', '0003_fair_shares', now());
+INSERT INTO public.django_migrations VALUES (38, 'tenants', '0004_invitations_and_priorities', now());
+INSERT INTO public.django_migrations VALUES (39, 'tenants', '0005_archived_projects', now());
+INSERT INTO public.django_migrations VALUES (40, 'tenants', '0006_user_sessions', now());
+INSERT INTO public.django_migrations VALUES (41, 'tenants', '0007_invitation_links', now());
+INSERT INTO public.django_migrations VALUES (42, 'tenants', '0008_archived_organisations', now());
+INSERT INTO public.django_migrations VALUES (43, 'tenants', '0009_token_limits', now());
+INSERT INTO public.django_migrations VALUES (44, 'tenants', '0010_void_links_when_undone', now());
+INSERT INTO public.django_migrations VALUES (45, 'sessions', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (46, 'tenants', '0011_end_unlisted_sessions', now());
+INSERT INTO public.django_migrations VALUES (47, 'tenants', '0012_service_accounts', now());
+INSERT INTO public.django_migrations VALUES (48, 'tenants', '0013_second_factor', now());
+INSERT INTO public.django_migrations VALUES (49, 'tenants', '0014_single_sign_on', now());
+INSERT INTO public.django_migrations VALUES (50, 'tenants', '0015_gpu_hour_budgets', now());
+INSERT INTO public.django_migrations VALUES (51, 'tenants', '0016_quota_boosts', now());
+INSERT INTO public.django_migrations VALUES (52, 'tenants', '0017_quota_requests', now());
+INSERT INTO public.django_migrations VALUES (53, 'tenants', '0018_user_quotas', now());
+INSERT INTO public.django_migrations VALUES (54, 'tenants', '0019_passkeys', now());
+INSERT INTO public.django_migrations VALUES (55, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (56, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (57, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (58, 'tenants', '0023_storage_of_parts', now());
+INSERT INTO public.django_migrations VALUES (59, 'tenants', '0024_limits_of_cpus_and_memory', now());
+INSERT INTO public.django_migrations VALUES (60, 'tenants', '0025_submitters', now());
+INSERT INTO public.django_migrations VALUES (61, 'tenants', '0026_boosts_of_gpu_types', now());
+INSERT INTO public.django_migrations VALUES (62, 'tenants', '0027_limits_of_cpus_and_memory_for_users', now());
+INSERT INTO public.django_migrations VALUES (63, 'tenants', '0028_guarantees_of_types', now());
+INSERT INTO public.django_migrations VALUES (64, 'tenants', '0029_boosts_of_guarantees_of_types', now());
+INSERT INTO public.django_migrations VALUES (65, 'tenants', '0030_borrowing_and_lending_of_types', now());
+INSERT INTO public.django_migrations VALUES (66, 'tenants', '0031_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (67, 'storage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (68, 'registry', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (69, 'datasets', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (70, 'datasets', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (71, 'registry', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (72, 'storage', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (73, 'storage', '0003_work_queue', now());
+INSERT INTO public.django_migrations VALUES (74, 'storage', '0004_sandbox_runs', now());
+INSERT INTO public.django_migrations VALUES (75, 'environments', '0001_environments', now());
+INSERT INTO public.django_migrations VALUES (76, 'registry', '0003_environments', now());
+INSERT INTO public.django_migrations VALUES (77, 'registry', '0004_model_aliases', now());
+INSERT INTO public.django_migrations VALUES (78, 'registry', '0005_version_states', now());
+INSERT INTO public.django_migrations VALUES (79, 'registry', '0006_version_tags_and_notes', now());
+INSERT INTO public.django_migrations VALUES (80, 'registry', '0007_fetching_state', now());
+INSERT INTO public.django_migrations VALUES (81, 'jobs', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (82, 'jobs', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (83, 'jobs', '0003_initial', now());
+INSERT INTO public.django_migrations VALUES (84, 'jobs', '0004_strategy', now());
+INSERT INTO public.django_migrations VALUES (85, 'jobs', '0005_prediction', now());
+INSERT INTO public.django_migrations VALUES (86, 'jobs', '0006_resources_and_limits', now());
+INSERT INTO public.django_migrations VALUES (87, 'jobs', '0007_rename_strategies', now());
+INSERT INTO public.django_migrations VALUES (88, 'jobs', '0008_removed_parts', now());
+INSERT INTO public.django_migrations VALUES (89, 'jobs', '0009_deleted_job', now());
+INSERT INTO public.django_migrations VALUES (90, 'jobs', '0010_predicted_start_p90', now());
+INSERT INTO public.django_migrations VALUES (91, 'datasets', '0003_format_choices', now());
+INSERT INTO public.django_migrations VALUES (92, 'jobs', '0011_validations', now());
+INSERT INTO public.django_migrations VALUES (93, 'jobs', '0012_startup_marks', now());
+INSERT INTO public.django_migrations VALUES (94, 'jobs', '0013_checkpoint_pins_and_metrics', now());
+INSERT INTO public.django_migrations VALUES (95, 'jobs', '0014_environments', now());
+INSERT INTO public.django_migrations VALUES (96, 'jobs', '0015_attempt_batch', now());
+INSERT INTO public.django_migrations VALUES (97, 'datasets', '0004_column_choice', now());
+INSERT INTO public.django_migrations VALUES (98, 'jobs', '0016_further_datasets', now());
+INSERT INTO public.django_migrations VALUES (99, 'jobs', '0017_tags_notes_gpu_seconds', now());
+INSERT INTO public.django_migrations VALUES (100, 'jobs', '0018_job_without_dataset', now());
+INSERT INTO public.django_migrations VALUES (101, 'datasets', '0005_sources', now());
+INSERT INTO public.django_migrations VALUES (102, 'jobs', '0019_notebooks', now());
+INSERT INTO public.django_migrations VALUES (103, 'jobs', '0020_attempt_profile_request', now());
+INSERT INTO public.django_migrations VALUES (104, 'jobs', '0021_project_retention', now());
+INSERT INTO public.django_migrations VALUES (105, 'jobs', '0022_organisation_retention', now());
+INSERT INTO public.django_migrations VALUES (106, 'jobs', '0023_attempt_without_launch', now());
+INSERT INTO public.django_migrations VALUES (107, 'jobs', '0024_jobs_of_name', now());
+INSERT INTO public.django_migrations VALUES (108, 'jobs', '0025_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (109, 'control', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (110, 'control', '0002_live_use', now());
+INSERT INTO public.django_migrations VALUES (111, 'control', '0003_fair_shares', now());
+INSERT INTO public.django_migrations VALUES (112, 'control', '0004_scheduler_memory', now());
+INSERT INTO public.django_migrations VALUES (113, 'control', '0005_quarantine_and_round_health', now());
+INSERT INTO public.django_migrations VALUES (114, 'control', '0006_fallback_since', now());
+INSERT INTO public.django_migrations VALUES (115, 'control', '0007_forecast_starts_and_causes', now());
+INSERT INTO public.django_migrations VALUES (116, 'control', '0008_quarantined_gpus', now());
+INSERT INTO public.django_migrations VALUES (117, 'control', '0009_policy_replays', now());
+INSERT INTO public.django_migrations VALUES (118, 'control', '0010_user_budget_alerts', now());
+INSERT INTO public.django_migrations VALUES (119, 'control', '0011_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (120, 'control', '0012_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (121, 'core', '0001_installation', now());
+INSERT INTO public.django_migrations VALUES (122, 'datasets', '0006_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (123, 'datasets', '0007_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (124, 'environments', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (125, 'events', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (126, 'events', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (127, 'events', '0003_hash_chain', now());
+INSERT INTO public.django_migrations VALUES (128, 'events', '0004_append_only', now());
+INSERT INTO public.django_migrations VALUES (129, 'events', '0005_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (130, 'experiments', '0001_studies', now());
+INSERT INTO public.django_migrations VALUES (131, 'experiments', '0002_script_studies', now());
+INSERT INTO public.django_migrations VALUES (132, 'experiments', '0003_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (133, 'jobs', '0026_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (134, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (135, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (136, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (137, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (138, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (139, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (140, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (141, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (142, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (143, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (144, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (145, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (146, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (147, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (148, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (149, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (150, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (151, 'metrics', '0018_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (152, 'metrics', '0019_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (153, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (154, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (155, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (156, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (157, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (158, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (159, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (160, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (161, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (162, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (163, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (164, 'registry', '0009_layers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (165, 'registry', '0010_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (166, 'registry', '0011_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (167, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (168, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (169, 'tenants', '0032_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (170, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (171, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (172, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (173, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (174, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (175, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (176, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (177, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (178, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 171, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 178, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

@@ -65,7 +65,7 @@ class DatasetVersion(models.Model):
     size_bytes = models.PositiveBigIntegerField()
     schema = models.JSONField(default=dict)  # counts, classes, shapes: what the readers found
     preview = models.JSONField(default=dict)
-    statistics = models.JSONField(default=dict)  # distributions, for people
+    statistics = models.JSONField(default=dict, db_default={})  # distributions, for people
     error = models.JSONField(null=True, blank=True)  # {field, message, remedy}
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun

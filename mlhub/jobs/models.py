@@ -64,7 +64,7 @@ class Job(models.Model):
         DatasetVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
     # what a script reads besides: {name: {dataset, version, number, files}}; rows of FurtherDataset protect them
-    datasets = models.JSONField(default=dict)
+    datasets = models.JSONField(default=dict, db_default={})
     model_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="jobs")
     epochs = models.PositiveIntegerField()
     batch_size = models.PositiveIntegerField()
@@ -79,14 +79,15 @@ class Job(models.Model):
         default=dict
     )  # what pods get, where the user asked for it: cpus, memory_gib, n_servers, ...
     limits = models.JSONField(default=dict)  # when the platform ends the job: stall_s
-    environment = models.JSONField(default=dict)  # environment variables of its pods, by name
-    secrets = models.JSONField(default=list)  # names of the project's secrets that its pods get as variables
+    environment = models.JSONField(default=dict, db_default={})  # environment variables of its pods, by name
+    # names of the project's secrets that its pods get as variables
+    secrets = models.JSONField(default=list, db_default=[])
     target_metric = models.CharField(max_length=100, blank=True)
     target_value = models.FloatField(null=True, blank=True)
 
     # what people write on it; annotations.py
-    tags = models.JSONField(default=list)
-    notes = models.TextField(blank=True, default="")
+    tags = models.JSONField(default=list, db_default=[])
+    notes = models.TextField(blank=True, default="", db_default="")
 
     # where it stands
     state = models.CharField(max_length=12, choices=[(s.value, s.value) for s in JobState], default=JobState.QUEUED)
@@ -96,7 +97,8 @@ class Job(models.Model):
     explanations = models.JSONField(default=list)  # [{reason, sentence, facts}], the newest round's
     preflight = models.CharField(max_length=8, choices=Preflight, default=Preflight.PENDING)
     profile = models.JSONField(default=dict)  # what preflight measured: parameters_bytes, example_s, steps_total ...
-    validation_key = models.CharField(max_length=64, blank=True)  # of validations.py; "" = not worked out yet
+    # of validations.py; "" = not worked out yet
+    validation_key = models.CharField(max_length=64, blank=True, default="", db_default="")
     validation = models.ForeignKey(
         "PassedValidation", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -104,7 +106,8 @@ class Job(models.Model):
     n_platform_failures = models.PositiveIntegerField(default=0)
     failure = models.JSONField(null=True, blank=True)  # {cause, fault, message, remedy, traceback}
 
-    startup = models.JSONField(default=dict)  # marks of startup.py up to the launch: seconds since the epoch, by name
+    # marks of startup.py up to the launch: seconds since the epoch, by name
+    startup = models.JSONField(default=dict, db_default={})
 
     # how far it is
     steps_done = models.PositiveBigIntegerField(default=0)
@@ -112,7 +115,8 @@ class Job(models.Model):
     epoch = models.FloatField(default=0)
     progress_at = models.DateTimeField(null=True, blank=True)
     step_s = models.FloatField(null=True, blank=True)
-    gpu_s = models.FloatField(default=0)  # GPU-seconds that its ended attempts held; a shared GPU counts whole
+    # GPU-seconds that its ended attempts held; a shared GPU counts whole
+    gpu_s = models.FloatField(default=0, db_default=0)
     result_metrics = models.JSONField(default=dict)
     result_version = models.ForeignKey(ModelVersion, on_delete=models.SET_NULL, null=True, related_name="+")
 
@@ -213,7 +217,8 @@ class Attempt(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)  # all pods run
     training_at = models.DateTimeField(null=True, blank=True)  # first step
-    startup = models.JSONField(default=dict)  # marks of startup.py in its pods: seconds since the epoch, by name
+    # marks of startup.py in its pods: seconds since the epoch, by name
+    startup = models.JSONField(default=dict, db_default={})
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     is_fenced = models.BooleanField(default=False)  # nothing it reports counts any more
@@ -225,10 +230,10 @@ class Attempt(models.Model):
     last_step = models.PositiveBigIntegerField(default=0)
     result_metadata = models.JSONField(default=dict)  # of trained weights, as the pod wrote it
     # the newest BatchDecision (mlhub/wire/launch.py) on a job whose batch may change; {} where it is fixed
-    batch_decision = models.JSONField(default=dict)
+    batch_decision = models.JSONField(default=dict, db_default={})
     batch_size = models.PositiveIntegerField(null=True, blank=True)  # that its trainer uses; null: the job's
     # the ProfileRequest (mlhub/wire/profiles.py) that its workers have not answered yet; {} where there is none
-    profile_request = models.JSONField(default=dict)
+    profile_request = models.JSONField(default=dict, db_default={})
 
     objects = AttemptQuerySet.as_manager()
 
@@ -285,8 +290,9 @@ class Checkpoint(models.Model):
     write_s = models.FloatField()
     stall_s = models.FloatField()
     at = models.DateTimeField()
-    metrics = models.JSONField(default=dict)  # of its evaluation, where it is kept for being among the best
-    is_pinned = models.BooleanField(default=False)  # the mark in its folder is what trainings go by
+    # of its evaluation, where it is kept for being among the best
+    metrics = models.JSONField(default=dict, db_default={})
+    is_pinned = models.BooleanField(default=False, db_default=False)  # the mark in its folder is what trainings go by
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="checkpoint_name")]

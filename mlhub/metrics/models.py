@@ -119,12 +119,15 @@ class SpeedSample(models.Model):
     n_steps = models.PositiveBigIntegerField()
     updated_at = models.DateTimeField()
     measured = models.JSONField(default=dict)  # the newest values, by the names of wire/measurements.py
-    is_shared = models.BooleanField(default=False)  # never alone so far: other gangs used its nodes or links, too
-    n_colocated_steps = models.PositiveBigIntegerField(default=0)  # on GPUs that another job held, too; not in n_steps
-    colocated_with = models.CharField(max_length=500, blank=True, default="")  # of the newest report
+    # never alone so far: other gangs used its nodes or links, too
+    is_shared = models.BooleanField(default=False, db_default=False)
+    # on GPUs that another job held, too; not in n_steps
+    n_colocated_steps = models.PositiveBigIntegerField(default=0, db_default=0)
+    colocated_with = models.CharField(max_length=500, blank=True, default="", db_default="")  # of the newest report
     # of batches that the attempt changed to: {"256": {"n_steps": 40, "step_s": 0.2, ..., "gpu_memory_bytes": 4e9}}
-    by_batch = models.JSONField(default=dict)
-    noise_curve = models.JSONField(default=list)  # [[step, noise scale], ...], ascending, at most MAX_NOISE_POINTS
+    by_batch = models.JSONField(default=dict, db_default={})
+    # [[step, noise scale], ...], ascending, at most MAX_NOISE_POINTS
+    noise_curve = models.JSONField(default=list, db_default=[])
 
 
 class SharedResource(models.TextChoices):

@@ -32,7 +32,7 @@ class Model(models.Model):
     )
     name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
-    labels = models.JSONField(default=dict)  # {key: value} that MLflow's clients write: its tags
+    labels = models.JSONField(default=dict, db_default={})  # {key: value} that MLflow's clients write: its tags
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -80,9 +80,9 @@ class ModelVersion(models.Model):
     metrics = models.JSONField(default=dict)  # of trained versions: final metrics on held-out examples
     n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun
     error = models.JSONField(null=True, blank=True)
-    tags = models.JSONField(default=list)  # what people write on it; annotations.py
-    labels = models.JSONField(default=dict)  # as of a model
-    notes = models.TextField(blank=True, default="")  # Markdown
+    tags = models.JSONField(default=list, db_default=[])  # what people write on it; annotations.py
+    labels = models.JSONField(default=dict, db_default={})  # as of a model
+    notes = models.TextField(blank=True, default="", db_default="")  # Markdown
     code_version = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="trained")
     dataset_version = models.ForeignKey(
         DatasetVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="trained"

@@ -179,7 +179,7 @@ class Membership(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
-    from_groups = models.BooleanField(default=False)
+    from_groups = models.BooleanField(default=False, db_default=False)
 
     objects = MembershipQuerySet.as_manager()
 
@@ -200,7 +200,7 @@ class Invitation(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="invitations")
     username = models.CharField(max_length=150, blank=True, default="")
     link_hash = models.CharField(max_length=64, null=True, unique=True)
-    email = models.EmailField(blank=True, default="")
+    email = models.EmailField(blank=True, default="", db_default="")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
     invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -232,7 +232,7 @@ class QuotaRules(models.Model):
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
 
     max_gpus = models.PositiveIntegerField(null=True, blank=True)
-    gpus_by_type = models.JSONField(default=dict, blank=True)
+    gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     max_cpus = models.PositiveIntegerField(null=True, blank=True)
     max_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
@@ -249,8 +249,8 @@ class QuotaRules(models.Model):
     max_priority = models.SmallIntegerField(null=True, blank=True)
     shares_fairly = models.BooleanField(default=False)
     half_life_s = models.FloatField(default=0.0)
-    budgets = models.JSONField(default=list, blank=True)
-    budget_alerts = models.JSONField(default=dict, blank=True, editable=False)
+    budgets = models.JSONField(default=list, db_default=[], blank=True)
+    budget_alerts = models.JSONField(default=dict, db_default={}, blank=True, editable=False)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -296,13 +296,13 @@ class UserQuota(OfOwner):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="user_quotas")
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas")
     max_gpus = models.PositiveIntegerField(null=True, blank=True)
-    gpus_by_type = models.JSONField(default=dict, blank=True)
+    gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     max_cpus = models.PositiveIntegerField(null=True, blank=True)
     max_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
-    budgets = models.JSONField(default=list, blank=True)
+    budgets = models.JSONField(default=list, db_default=[], blank=True)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 

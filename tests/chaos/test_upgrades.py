@@ -92,6 +92,24 @@ def test_jobs_run_on_over_a_rollback_of_the_schema_and_an_upgrade(newest: None) 
     check_everything()
 
 
+@pytest.mark.django_db
+def test_the_version_before_can_write_to_the_newest_schema() -> None:
+    """After a rollback: it knows no newer column, so that each takes a default of the database where it must have a
+    value, and each that it knows is still there and takes null where it did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name, is_nullable = 'YES', column_default IS NOT NULL OR is_identity = 'YES'"
+            " FROM information_schema.columns WHERE table_schema = 'public'"
+        )
+        now = {(table, column): (is_nullable, has_default) for table, column, is_nullable, has_default in cursor}
+    before = json.loads(recorded("columns.json"))
+    known = {(table, column): rule for table, columns in before.items() for column, rule in columns.items()}
+    assert known.keys() - now.keys() == set()
+    assert [name for name, rule in known.items() if rule == "null" and not any(now[name])] == []
+    newer = [name for name in now if name[0] in before and name not in known]
+    assert [name for name in newer if not any(now[name])] == []  # give it db_default
+
+
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_server_takes_what_pods_of_the_version_before_report() -> None:
