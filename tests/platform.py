@@ -47,6 +47,7 @@ class RunningPlatform:
     environment: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)  # several platforms of one machine would all prefer the same
     commands: subprocess.Popen[str] | None = None  # tests.django_commands, once somebody was made
+    program: Path = ROOT  # whose code is started; another version's may follow on the same home
 
     def start(self) -> None:
         self._end_commands()  # its database was the former start's
@@ -57,9 +58,11 @@ class RunningPlatform:
             k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
         }
         clean |= {"MLHUB_HOME": str(self.home), "MLHUB_PORT": str(self.port)}
+        if self.program != ROOT:
+            clean |= {"PYTHONPATH": str(self.program)}  # before the environment's own copy of MLHub
         with (self.home / "supervisor.out").open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
+                [sys.executable, "-m", "mlhub.embedded", "up"], cwd=self.program, env=clean, stdout=out, stderr=out
             )
         wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=600)
         assert self.process.poll() is None, self.logs()
@@ -114,8 +117,9 @@ class RunningPlatform:
         """Does what manage.py does with these arguments, in one process for all of them: each would import Django."""
         if self.commands is None:
             self.commands = subprocess.Popen(
-                [sys.executable, "-m", "tests.django_commands"],
-                cwd=ROOT, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                [sys.executable, "-P", str(ROOT / "tests" / "django_commands.py")],
+                cwd=self.program, env=self.environment | {"PYTHONPATH": str(self.program)},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
         assert self.commands.stdin is not None
         assert self.commands.stdout is not None
@@ -138,7 +142,7 @@ class RunningPlatform:
         show = "import json, os; print(json.dumps(dict(os.environ)))"
         script = f'eval "$({sys.executable} -m mlhub.embedded env)"; {sys.executable} -c "{show}"'
         done = subprocess.run(
-            ["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+            ["bash", "-c", script], cwd=self.program, env=environment, capture_output=True, text=True, check=True
         )
         found: dict[str, str] = json.loads(done.stdout)
         return found
