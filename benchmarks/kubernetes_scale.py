@@ -42,6 +42,7 @@ GPUS = 8
 N_PROJECTS = 10
 N_OBSERVED = 5
 SETTLED_S = 2.0
+REAL = "## Against a real API server"  # written by hand, from what --kubeconfig gives
 
 
 def main() -> None:
@@ -58,7 +59,9 @@ def main() -> None:
         return
     logging.disable(logging.WARNING)  # the server is ended before the backend's watches are
     lines = _real(asked) if asked.kubeconfig else _played(asked)
-    asked.out.write_text("\n".join(lines) + "\n")
+    kept = asked.out.read_text() if asked.out.exists() and not asked.kubeconfig else ""
+    rest = kept.partition(REAL)[2]
+    asked.out.write_text("\n".join(lines) + "\n" + (f"\n{REAL}{rest}" if rest else ""))
 
 
 COLUMNS = [
