@@ -128,7 +128,7 @@ def _nodes_for(n_gangs: int) -> int:
 
 
 @dataclass(frozen=True)
-class Measured:
+class GangTimes:
     n_gangs: int
     launched_s: float
     launch_cpu_s: float
@@ -151,7 +151,7 @@ class Measured:
         return " | ".join(cells)
 
 
-def _measured(backend: KubernetesBackend, n_gangs: int) -> Measured:
+def _measured(backend: KubernetesBackend, n_gangs: int) -> GangTimes:
     backend.inventory()
     backend.observe()
     specs = [_spec(number) for number in range(n_gangs)]
@@ -169,7 +169,7 @@ def _measured(backend: KubernetesBackend, n_gangs: int) -> Measured:
     assert not backend.stop_all({spec.attempt_id: 0.0 for spec in specs[: max(1, n_gangs // 10)]})
     removed_s = (time.perf_counter() - began) / max(1, n_gangs // 10)
     backend.close()
-    return Measured(n_gangs, launched_s, launch_cpu_s, server_cpu_s, rounds, observe_cpu_s, removed_s)
+    return GangTimes(n_gangs, launched_s, launch_cpu_s, server_cpu_s, rounds, observe_cpu_s, removed_s)
 
 
 def _timed(backend: KubernetesBackend) -> float:

@@ -52,7 +52,7 @@ RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 @dataclass(frozen=True)
-class Answer:
+class DryRunAnswer:
     status: int
     message: str
 
@@ -61,7 +61,7 @@ class Answer:
         return self.status >= 400
 
 
-class Cluster:
+class AskedCluster:
     """An administrator, who makes what an attempt is about, and the account that tries it."""
 
     def __init__(self, options: KubernetesOptions, admin: KubernetesApi, token: str) -> None:
@@ -69,7 +69,7 @@ class Cluster:
         self.account, self.administrator = connection(options, token=token), connection(options)
         self._before: dict[str, dict[str, str]] = {}  # labels of namespaces that were there
 
-    def asks(self, asked: WriteRequest, *, by: client.ApiClient | None = None) -> Answer:
+    def asks(self, asked: WriteRequest, *, by: client.ApiClient | None = None) -> DryRunAnswer:
         """As a dry run."""
         self._prepare(asked)
         verb, path, query, body, content_type = _http(asked)
@@ -79,7 +79,7 @@ class Cluster:
             body=None if body is None else json.dumps(body),
             headers={"Content-Type": content_type, **_authorization(by or self.account)},
         )
-        return Answer(answer.status, message_of(answer.status, answer.data) if answer.status >= 400 else "")
+        return DryRunAnswer(answer.status, message_of(answer.status, answer.data) if answer.status >= 400 else "")
 
     def may(self, verb: str, group: str, resource: str) -> bool:
         """The account, by the rights that it was granted."""
@@ -207,11 +207,11 @@ def _escaped(key: str) -> str:
 
 
 @pytest.fixture(scope="module", params=["with the chart's rights", "with all rights"])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[AskedCluster]:
     options = KubernetesOptions(kubeconfig=os.environ[real.VARIABLE])
     admin = KubernetesApi(lambda: connection(options), timeout_s=10.0)
     with access_of_the_chart(admin, options) as token:
-        found = Cluster(options, admin, token)
+        found = AskedCluster(options, admin, token)
         admin.create(RUNTIMES, RUNTIME)
         try:
             if request.param == "with all rights":
@@ -228,7 +228,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_an_escalation_is_refused(cluster: Cluster, attempt: str) -> None:
+def test_an_escalation_is_refused(cluster: AskedCluster, attempt: str) -> None:
     answer = cluster.asks(ATTEMPTS[attempt]())
     assert answer.is_refused
     evaluated = POLICIES["trial"].refusals(ATTEMPTS[attempt]())
@@ -240,7 +240,7 @@ def test_an_escalation_is_refused(cluster: Cluster, attempt: str) -> None:
         assert POD_SECURITY in answer.message or not cluster.may("create", "apps", "deployments")
 
 
-def test_what_mlhub_makes_is_admitted(cluster: Cluster) -> None:
+def test_what_mlhub_makes_is_admitted(cluster: AskedCluster) -> None:
     asked = [create(namespace()), *(create(found) for found in objects() if found["kind"] != "ResourceClaim")]
     refused = {}
     for one in asked:
