@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchErr
 from mlhub.control.pods.enclosures import enclose
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
+from tests.backends import specs
 from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
-from tests.backends.specs import PROGRAM, gang, program
+from tests.backends.specs import PROGRAM, program
 
+LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
 
@@ -61,6 +64,11 @@ def kubernetes_backend(folder: Path) -> Iterator[Backend]:
     yield backend
     backend.close()
     server.stop()
+
+
+def gang(*args: Any, **kwargs: Any) -> LaunchSpec:
+    """As the platform launches it: in a project."""
+    return replace(specs.gang(*args, **kwargs), labels=LABELS)
 
 
 def wait(condition: Callable[[], Any], *, seconds: float = 120) -> Any:

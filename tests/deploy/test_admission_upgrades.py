@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 
 from mlhub.backends.kubernetes import names
-from tests.deploy.test_admission import POLICIES, changed, create, delete, namespace, one, update
+from tests.deploy.writes import POLICIES, changed, create, delete, namespace, one, update
 
 
 def test_an_upgrade_may_launch_and_end_pods_of_the_version_before() -> None:

@@ -14,7 +14,7 @@ from mlhub.runtime.sandbox import syscall_filter
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.confinement import Confinement
 from mlhub.runtime.sandbox.isolation import uid_of
-from mlhub.runtime.sandbox.runner import INIT, python_folders
+from mlhub.runtime.sandbox.runner import INIT, PROJECT, import_folder, python_folders
 
 # what name resolution and TLS need; of graphics processors, what their driver offers
 OF_NETWORK = ("/etc/resolv.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/services", "/etc/protocols")
@@ -66,9 +66,16 @@ def enclose(
     names = () if has_gang_network else ("/etc/hosts",)  # there its own one says where the ingest API is
     system = [path for path in (*OF_NETWORK, *names, *(("/sys",) if opened else ())) if os.path.exists(path)]
     seen = [*python_folders(), *system, *map(str, readable)]
+    variables = dict(environment)
+    if not chosen.has_namespaces:
+        entries = [
+            entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", str(PROJECT))
+        ]
+        variables["PYTHONPATH"] = os.pathsep.join([str(import_folder(folder)), *entries])
+        seen.append(str(folder / "importable"))
     confinement = Confinement(
         argv=tuple(argv),
-        environment=dict(environment),
+        environment=variables,
         folder=str(mount_point if chosen.has_namespaces else work),
         readable=tuple((path, path) for path in seen),
         writable=tuple((str(path), str(path)) for path in writable),

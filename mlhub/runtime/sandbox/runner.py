@@ -25,6 +25,7 @@ from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
 from mlhub.runtime.spare_sandbox import ReportedProcess, SpareSandbox, started
 
 PROJECT = Path(__file__).resolve().parents[3]
+PACKAGE = PROJECT / "mlhub"
 INIT = Path(__file__).with_name("init.py")
 MAX_OUTPUT_BYTES = 16 * 2**20
 SLACK_S = 20.0  # for init to do what it is there for, before it is ended itself
@@ -68,8 +69,21 @@ def run_isolated(
 
 def python_folders() -> tuple[str, ...]:
     """What any Python program of the platform reads: interpreter, packages, the project's own code."""
-    prefixes = {sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix), str(PROJECT / "mlhub")}
+    prefixes = {sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix), str(PACKAGE)}
     return tuple(sorted(prefixes - {"/usr", "/usr/local"}))
+
+
+def import_folder(within: Path) -> Path:
+    """A folder with nothing in it but the platform's package, for programs that Landlock alone confines.
+
+    Python lists a folder before it imports from it, and a right to list holds for all that is below: the folder that
+    the package lies in is not opened, since the platform's files may be there.
+    """
+    folder = within / "importable"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (folder / PACKAGE.name).symlink_to(PACKAGE)
+    return folder
 
 
 def confinement_of(
@@ -83,9 +97,13 @@ def confinement_of(
         uid = uid if all(map(_is_open, (inside.parent, *readable))) else None
     given = [(folder, folder) for folder in python_folders()]
     given += [(_for_other_user(path, run_folder) if uid else str(path), str(path)) for path in readable]
+    variables = environment(SCRATCH_FOLDER if chosen.has_namespaces else str(inside))
+    if not chosen.has_namespaces:
+        variables["PYTHONPATH"] = str(import_folder(run_folder))
+        given.append((variables["PYTHONPATH"], variables["PYTHONPATH"]))
     return Confinement(
         argv=(sys.executable, *argv),
-        environment=environment(SCRATCH_FOLDER if chosen.has_namespaces else str(inside)),
+        environment=variables,
         folder=str(inside),
         readable=tuple(given),
         uid=uid,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import threading
@@ -15,8 +14,6 @@ from typing import Any
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.kubernetes.check.installation import install, uninstall
-from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.client import paths
 from mlhub.backends.kubernetes.client.api import KubernetesApi
 from mlhub.backends.kubernetes.client.connection import connection
@@ -25,10 +22,10 @@ from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.specs.containers import MAIN, PREPARE
 from mlhub.backends.protocol import BackendUnavailableError
 from tests.backends.kubernetes.kubelet import node
+from tests.backends.kubernetes.real_access import access_of_the_chart
 from tests.backends.kubernetes.store import Object, stamp
 
 VARIABLE = "MLHUB_TEST_KUBECONFIG"
-PREFIX = "test-mlhub"
 LOOK_EVERY_S = 0.1
 BEAT_EVERY_S = 5.0
 
@@ -38,28 +35,23 @@ def is_there() -> bool:
 
 
 def backend_on_it() -> Iterator[KubernetesBackend]:
-    """With the chart's rights and no others, on an API server without nodes of its own; it is left as it was."""
-    options = KubernetesOptions(kubeconfig=os.environ[VARIABLE], namespace_prefix=PREFIX)
+    """With the chart's rights and policies, on an API server without nodes of its own; it is left as it was."""
+    options = KubernetesOptions(kubeconfig=os.environ[VARIABLE])
     admin = KubernetesApi(lambda: connection(options), timeout_s=10.0)
-    output = io.StringIO()
-    token = install(admin, CheckReport(output))
-    assert token, output.getvalue()
-    played = PlayedNodes(admin, ("node-1", "node-2"))
-    api = KubernetesApi(lambda: connection(options, token=token), timeout_s=10.0)
-    backend = KubernetesBackend(api, options)
-    try:
-        yield backend
-    finally:
-        until = time.monotonic() + 30
-        while shown := backend.observe():  # asked to leave, then dropped
-            assert time.monotonic() < until, shown
-            for status in shown:
-                backend.stop(status.attempt_id, grace_s=0)
-            time.sleep(LOOK_EVERY_S)
-        backend.close()
-        played.remove()
-        left = uninstall(admin, prefix=PREFIX)
-    assert left == []
+    with access_of_the_chart(admin, options) as token:
+        played = PlayedNodes(admin, ("node-1", "node-2"))
+        backend = KubernetesBackend(KubernetesApi(lambda: connection(options, token=token), timeout_s=10.0), options)
+        try:
+            yield backend
+        finally:
+            until = time.monotonic() + 30
+            while shown := backend.observe():  # asked to leave, then dropped
+                assert time.monotonic() < until, shown
+                for status in shown:
+                    backend.stop(status.attempt_id, grace_s=0)
+                time.sleep(LOOK_EVERY_S)
+            backend.close()
+            played.remove()
 
 
 class PlayedNodes:

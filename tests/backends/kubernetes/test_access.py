@@ -28,7 +28,7 @@ from tests.backends.kubernetes.store import Object, RefusedError, Store, merged
 from tests.backends.kubernetes.test_sharing import offer_by_driver
 from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, WriteRequest
-from tests.deploy.test_admission import rendered
+from tests.deploy.writes import rendered
 
 LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
 HOME = f"mlhub-{LABELS['project_id']}"

@@ -95,7 +95,7 @@ volumeMounts:
 {{- if eq .component "web" }}
 {{- $get := dict "port" "http" "httpHeaders" (list (dict "name" "Host" "value" "localhost")) }}
 ports: [{name: http, containerPort: 8000}]
-startupProbe: {httpGet: {{ merge (dict "path" "/healthz") $get | toJson }}, periodSeconds: 3, failureThreshold: 40}
+startupProbe: {httpGet: {{ merge (dict "path" "/healthz") $get | toJson }}, periodSeconds: 3, failureThreshold: 100}
 readinessProbe: {httpGet: {{ merge (dict "path" "/readyz") $get | toJson }}, periodSeconds: 5, timeoutSeconds: 3}
 livenessProbe: {httpGet: {{ merge (dict "path" "/healthz") $get | toJson }}, periodSeconds: 10, timeoutSeconds: 5}
 {{- else if not (has .component (list "migrate" "backup")) }}
