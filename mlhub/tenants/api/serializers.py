@@ -184,9 +184,14 @@ class InvitationCreatedSerializer(InvitationSerializer):
     link = serializers.CharField(
         read_only=True, allow_null=True, help_text="The link, which works once and is shown this once; null: none."
     )
+    is_mailed = serializers.BooleanField(
+        read_only=True,
+        allow_null=True,
+        help_text="Whether the mail server took the link for the address; false: hand it over; null: no address.",
+    )
 
     class Meta(InvitationSerializer.Meta):
-        fields = [*InvitationSerializer.Meta.fields, "link"]
+        fields = [*InvitationSerializer.Meta.fields, "link", "is_mailed"]
 
 
 class MyInvitationSerializer(InvitationSerializer):
