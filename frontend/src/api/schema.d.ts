@@ -829,7 +829,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Sends a delivery that ended once more, under the same id. */
+        /** @description Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id. */
         post: operations["deliveries_send_create"];
         delete?: never;
         options?: never;
@@ -6401,6 +6401,8 @@ export interface components {
             expires_at: string;
             /** @description The link, which works once and is shown this once; null: none. */
             readonly link: string | null;
+            /** @description Whether the mail server took the link for the address; false: hand it over; null: no address. */
+            readonly is_mailed: boolean | null;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.

@@ -997,7 +997,7 @@ class AsyncDeliveriesOperations:
         self._transport = transport
 
     async def send(self, id: Ref, /) -> r.Delivery:
-        """Sends a delivery that ended once more, under the same id.
+        """Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id.
 
         POST /deliveries/{id}/send
         """

@@ -862,6 +862,7 @@ class InvitationCreated(ApiRecord):
     created_at: datetime
     expires_at: datetime
     link: str | None
+    is_mailed: bool | None
 
 
 class Job(ApiRecord):

@@ -981,7 +981,7 @@ class DeliveriesOperations:
         self._transport = transport
 
     def send(self, id: Ref, /) -> r.Delivery:
-        """Sends a delivery that ended once more, under the same id.
+        """Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id.
 
         POST /deliveries/{id}/send
         """

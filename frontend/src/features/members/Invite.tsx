@@ -20,7 +20,7 @@ const ROLES: { value: Role; label: string }[] = [
   { value: "owner", label: t`Owner: may do everything` },
 ];
 
-function mailText({ email, is_mailed: isMailed }: { email: string; is_mailed: boolean | null }): string {
+function mailText({ email = "", is_mailed: isMailed }: { email?: string; is_mailed: boolean | null }): string {
   if (isMailed) return t`It was sent to ${email}.`;
   const hand = t`Give it to the person you invite.`;
   return isMailed === false ? t`No mail was sent to ${email}: there is no mail server, or it did not take it. ${hand}` : hand;
