@@ -12,10 +12,10 @@ from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
-from mlhub.wire.words import counted, counted_words
+from mlhub.wire.words import counted_words
 
 user = typer.Typer(help="Accounts; for administrators of the platform.", no_args_is_help=True)
-Username = Annotated[str, typer.Argument(metavar="USERNAME", help="User name of an account.")]
+AccountName = Annotated[str, typer.Argument(metavar="USERNAME", help="User name of an account.")]
 
 
 @user.command("ls")
@@ -58,29 +58,29 @@ def create_user(
 
 
 @user.command("deactivate")
-def deactivate_user(context: typer.Context, username: Username) -> None:
+def deactivate_user(context: typer.Context, username: AccountName) -> None:
     """End an account's sessions and refuse its tokens, until it is activated again; what it made stays."""
     _change(context, username, "Deactivated", is_active=False)
 
 
 @user.command("activate")
-def activate_user(context: typer.Context, username: Username) -> None:
+def activate_user(context: typer.Context, username: AccountName) -> None:
     """Let a deactivated account sign in again."""
     _change(context, username, "Active again", is_active=True)
 
 
 @user.command("sign-out")
-def sign_out(context: typer.Context, username: Username) -> None:
+def sign_out(context: typer.Context, username: AccountName) -> None:
     """Sign an account out of all browsers; its tokens stay."""
     session = session_of(context)
-    ended = session.api.delete(f"/users/{_user(session, username)['id']}/sessions")
-    session.output.note(f"Ended: {counted((ended or {}).get('n_sessions', 0), 'session')} of {username}.")
+    session.api.delete(f"/users/{_user(session, username)['id']}/sessions")
+    session.output.note(f"Signed out of all browsers: {username}.")
 
 
 @user.command("rm")
 def remove_user(
     context: typer.Context,
-    username: Username,
+    username: AccountName,
     reassign_to: Annotated[str, typer.Option(help="User name of who becomes the maker of what it made.")] = "",
     yes: Yes = False,
 ) -> None:
