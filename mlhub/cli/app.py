@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from mlhub._version import __version__
 from mlhub.cli.commands import account, cluster, completion, platform
 from mlhub.cli.commands.datasets import collections, removals
-from mlhub.cli.commands.tenancy import members, organisations, projects, quotas, roles, secrets, teams
+from mlhub.cli.commands.tenancy import members, organisations, projects, quotas, roles, secrets, teams, users
 from mlhub.cli.commands.training import checkpoints, differences, jobs, notebooks, profiles, studies, trained
 from mlhub.cli.commands.training.run import run
 from mlhub.cli.credentials import TOKEN, URL
@@ -72,7 +72,7 @@ for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
     "notebook": notebooks.notebook, "organisation": organisations.organisation, "role": roles.role,
-    "team": teams.team, "member": members.member, "invitation": members.invitation,
+    "team": teams.team, "user": users.user, "member": members.member, "invitation": members.invitation,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)

@@ -1337,7 +1337,8 @@ CREATE TABLE public.tenants_project (
     created_at timestamp with time zone NOT NULL,
     organisation_id uuid NOT NULL,
     team_id uuid,
-    archived_at timestamp with time zone
+    archived_at timestamp with time zone,
+    created_by_id uuid
 );
 CREATE TABLE public.tenants_projectquota (
     max_gpus integer,
@@ -1970,18 +1971,20 @@ INSERT INTO public.django_migrations VALUES (165, 'registry', '0010_without_repe
 INSERT INTO public.django_migrations VALUES (166, 'registry', '0011_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (167, 'retention', '0001_organisation_deletions', now());
 INSERT INTO public.django_migrations VALUES (168, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (169, 'tenants', '0032_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (170, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (171, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (172, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (173, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (174, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (175, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (176, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (177, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (178, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (169, 'tenants', '0032_makers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (170, 'tenants', '0033_makers_by_the_audit', now());
+INSERT INTO public.django_migrations VALUES (171, 'tenants', '0034_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (172, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (173, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (174, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (175, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (176, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (177, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (178, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (179, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (180, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 178, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 180, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2484,6 +2487,7 @@ CREATE INDEX tenants_membership_organisation_id_cf348213 ON public.tenants_membe
 CREATE INDEX tenants_organisation_name_1891a25b_like ON public.tenants_organisation USING btree (name varchar_pattern_ops);
 CREATE INDEX tenants_passkey_credential_id_00f46a50_like ON public.tenants_passkey USING btree (credential_id varchar_pattern_ops);
 CREATE INDEX tenants_passkey_user_id_3938abba ON public.tenants_passkey USING btree (user_id);
+CREATE INDEX tenants_project_created_by_id_0d4216fd ON public.tenants_project USING btree (created_by_id);
 CREATE INDEX tenants_project_team_id_edadb742 ON public.tenants_project USING btree (team_id);
 CREATE INDEX tenants_quotaboost_created_by_id_ed289dc4 ON public.tenants_quotaboost USING btree (created_by_id);
 CREATE INDEX tenants_quotaboost_ended_by_id_04251097 ON public.tenants_quotaboost USING btree (ended_by_id);
@@ -2758,6 +2762,8 @@ ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT tenants_membership_user_id_2c860192_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_passkey
     ADD CONSTRAINT tenants_passkey_user_id_3938abba_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_project
+    ADD CONSTRAINT tenants_project_created_by_id_0d4216fd_fk_tenants_user_id FOREIGN KEY (created_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_project
     ADD CONSTRAINT tenants_project_organisation_id_8307a5bc_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_project

@@ -17,6 +17,7 @@ from mlhub.storage.stores import IncomingBytes, StagedBytes, blob_store
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
     from rest_framework.request import Request
     from rest_framework.views import APIView
 
@@ -42,11 +43,12 @@ class StagingHandler(FileUploadHandler):
     """Django's hook: writes each file of a request to staging. Raises TooLargeError at the limit."""
 
     file: StagedFile | None = None  # Django closes it when the request breaks off
+    is_whole = True  # of a file that is none Django closes nothing: see remove_part()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
         staging = blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES)
-        self.file = StagedFile(staging, name=self.file_name or "", content_type=self.content_type)
+        self.file, self.is_whole = StagedFile(staging, name=self.file_name or "", content_type=self.content_type), False
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002 (Django's signature)
         assert self.file is not None
@@ -54,11 +56,16 @@ class StagingHandler(FileUploadHandler):
 
     def file_complete(self, file_size: int) -> StagedFile | None:
         if self.file is not None:
-            self.file.size = file_size
+            self.file.size, self.is_whole = file_size, True
         return self.file
 
     def upload_interrupted(self) -> None:
         if self.file is not None:
+            self.file.close()
+
+    def remove_part(self) -> None:
+        """Removes the bytes of a file that did not come to its end, as where the disk is full."""
+        if self.file is not None and not self.is_whole:
             self.file.close()
 
 
@@ -69,8 +76,15 @@ class UploadMixin(_View):
     rate_limit_budgets = {"POST": "uploads"}
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        request.upload_handlers = [StagingHandler(request)]
+        self._handler = StagingHandler(request)
+        request.upload_handlers = [self._handler]
         return super().initialize_request(request, *args, **kwargs)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        finally:
+            self._handler.remove_part()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from smtplib import SMTPException
 
 import structlog
@@ -13,17 +14,26 @@ from django.db import transaction
 logger = structlog.stdlib.get_logger(__name__)
 
 
-def send_mail_on_commit(address: str, *, subject: str, text: str) -> None:
+@dataclass
+class Mail:
+    """is_sent: once the transaction has committed, whether the server took it."""
+
+    is_sent: bool = False
+
+
+def send_mail_on_commit(address: str, *, subject: str, text: str) -> Mail:
     """Sends within the request, so that a secret in the text is neither queued nor stored; nothing without a server.
 
     A server that refuses or is away is logged: what was written stays, and the sender has the link to hand over.
     """
+    mail = Mail()
     if settings.HAS_MAIL_SERVER:
-        transaction.on_commit(lambda: _send(address, subject, text), robust=True)
+        transaction.on_commit(lambda: _send(mail, address, subject, text), robust=True)
+    return mail
 
 
-def _send(address: str, subject: str, text: str) -> None:
+def _send(mail: Mail, address: str, subject: str, text: str) -> None:
     try:
-        send_mail(" ".join(subject.split()), text, None, [address])
+        mail.is_sent = send_mail(" ".join(subject.split()), text, None, [address]) > 0
     except (SMTPException, OSError) as error:
         logger.warning("mail.not_sent", error=type(error).__name__)

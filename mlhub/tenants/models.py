@@ -154,12 +154,13 @@ class Team(models.Model):
 
 
 class Project(models.Model):
-    """Where datasets, models and jobs live."""
+    """Where datasets, models and jobs live. created_by: who made it, None where that account is gone or not known."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="projects", db_index=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, blank=True, related_name="projects")
     name = models.CharField(max_length=100)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)  # from then on it takes no uploads and no jobs
 

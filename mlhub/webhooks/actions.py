@@ -122,13 +122,20 @@ def send_test(webhook: Webhook, *, actor: User) -> Delivery:
 
 
 def send_again(delivery: Delivery, *, actor: User) -> Delivery:
-    """One that ended is sent once more, under its id. Raises ConflictError while it waits."""
+    """One that ended is sent once more, under its id; one that waits for its next attempt is sent now.
+
+    Raises ConflictError where it is about to be sent.
+    """
     require_role(actor, delivery.webhook.organisation, Role.ADMIN)
     if not delivery.webhook.is_active:
         raise ConflictError("The webhook is off.", remedy="Turn it on first.")
-    ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
-    if not ended.update(state=DeliveryState.WAITING, n_attempts=0, due_at=timezone.now(), ended_at=None):
-        raise ConflictError("It waits to be sent already.", remedy="Wait until it was sent.")
+    now, rows = timezone.now(), Delivery.objects.filter(pk=delivery.pk)
+    later = rows.filter(state=DeliveryState.WAITING, due_at__gt=now)
+    ended = rows.exclude(state=DeliveryState.WAITING)
+    if not later.update(due_at=now) and not ended.update(
+        state=DeliveryState.WAITING, n_attempts=0, due_at=now, ended_at=None
+    ):
+        raise ConflictError("It is about to be sent.", remedy="Wait some seconds until it was sent.")
     report_change(ChangeKind.DELIVERY, organisation_id=delivery.webhook.organisation_id)
     delivery.refresh_from_db()
     return delivery

@@ -120,9 +120,10 @@ def _message(event: Event) -> EmailMessage | None:
     if topic not in WORDS or job is None or not _wants(job, topic):
         return None
     subject = " ".join(f"{job.name} {WORDS[topic]}".split())[:200]
+    why = str(event.facts.get("why") or event.facts.get("reason") or "")
     lines = [
         f"Your job {job.name} {WORDS[topic]}.",
-        str(event.facts.get("why") or event.facts.get("reason") or ""),
+        "" if why == event.facts.get("after") else why,  # "succeeded" was said
         f"{settings.PUBLIC_URL}/jobs/{job.pk}",
         f"You chose on {settings.PUBLIC_URL}/account to be notified of this.",
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.plan import Plan, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, TenantSnapshot
 from scheduler.counterfactuals.blockers import Blocker, BlockerKind
@@ -36,7 +37,20 @@ class ActionKind(StrEnum):
     LARGER_USER_LIMIT_OF_CPUS = "larger_user_limit_of_cpus"
     LARGER_USER_LIMIT_OF_MEMORY = "larger_user_limit_of_memory"
     MORE_USER_RUNNING_JOBS = "more_user_running_jobs"
+    LARGER_BUDGET = "larger_budget"
+    LARGER_USER_BUDGET = "larger_user_budget"
     PAUSE_JOB = "pause_job"
+
+
+@dataclass(frozen=True)
+class TenantPart:
+    """Describes a part of a tenant that has no rules yet, such as a project without a quota of its own.
+
+    tenant: the part as a tenant without rules, whose parent is the tenant. jobs: those that would count as its own.
+    """
+
+    tenant: TenantSnapshot
+    jobs: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ class Action:
     """Describes one change. job: the one that is changed or paused, or ""; tenant: whose quota is changed, or "".
 
     user: whose limit within the tenant is changed, or "". changes: fields of JobSnapshot, TenantSnapshot or UserLimit
-    with their new values.
+    with their new values. part: the tenant where it has no rules yet: these are its first.
     """
 
     kind: ActionKind
@@ -52,10 +66,14 @@ class Action:
     tenant: str = ""
     user: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
+    part: TenantPart | None = None
 
 
 def applied(action: Action, snapshot: ClusterSnapshot) -> ClusterSnapshot:
     """Returns the snapshot as it would be after the action, at the same instant."""
+    if (part := action.part) is not None:
+        jobs = tuple(replace(job, tenant=part.tenant.id) if job.id in part.jobs else job for job in snapshot.jobs)
+        return replace(snapshot, jobs=jobs, tenants=(*snapshot.tenants, _with_rules(part.tenant, action)))
     if action.tenant:
         tenants = (_with_rules(t, action) if t.id == action.tenant else t for t in snapshot.tenants)
         return replace(snapshot, tenants=tuple(tenants))
@@ -71,11 +89,17 @@ def _with_rules(tenant: TenantSnapshot, action: Action) -> TenantSnapshot:
 
 
 def candidate_actions(
-    snapshot: ClusterSnapshot, plan: Plan, job: JobSnapshot, *, need: int, blockers: Sequence[Blocker] = ()
+    snapshot: ClusterSnapshot,
+    plan: Plan,
+    job: JobSnapshot,
+    *,
+    need: int,
+    blockers: Sequence[Blocker] = (),
+    part: TenantPart | None = None,
 ) -> tuple[Action, ...]:
     """Returns what is worth trying for the job, the least intrusive first; whether it helps is for decide() to say.
 
-    need: workers with which the job starts at least. blockers: of a waiting job.
+    need: workers with which the job starts at least. blockers: of a waiting job. part: of its tenant, of which it is.
     """
     if job.hold is not None or job.phase is Phase.STOPPING:
         return ()
@@ -87,6 +111,7 @@ def candidate_actions(
         *_priorities(snapshot, plan, job),
         *_pauses(snapshot, job),
         *_quotas(snapshot, job, need, blockers),
+        *_guarantees_of_part(snapshot, need, blockers, part),
     )
 
 
@@ -170,6 +195,9 @@ def _raised_limit(snapshot: ClusterSnapshot, need: int, blocker: Blocker) -> tup
             return ActionKind.LARGER_QUOTA_OF_CPUS, {"max_cpus": blocker.enough}
         case BlockerKind.QUOTA_MEMORY:
             return ActionKind.LARGER_QUOTA_OF_MEMORY, {"max_memory_bytes": blocker.enough}
+        case BlockerKind.BUDGET:
+            budgets = next(t for t in snapshot.tenants if t.id == blocker.tenant).budgets
+            return ActionKind.LARGER_BUDGET, {"budgets": _raised_budget(budgets, blocker)}
         case BlockerKind.QUOTA_RUNNING_JOBS:
             return ActionKind.MORE_RUNNING_JOBS, {"max_running_jobs": blocker.total - blocker.have + 1}
     return None
@@ -181,6 +209,10 @@ def _raised_user_limit(
     """As _raised_limit, of the limits that the job's user has within the blocker's tenant."""
     enough = blocker.enough or 0
     match blocker.kind:
+        case BlockerKind.USER_BUDGET:
+            limits = next(t for t in snapshot.tenants if t.id == blocker.tenant).user_limits
+            budgets = next(one for one in limits if one.user == job.user).budgets
+            return ActionKind.LARGER_USER_BUDGET, {"budgets": _raised_budget(budgets, blocker)}
         case BlockerKind.USER_RUNNING_JOBS:
             return ActionKind.MORE_USER_RUNNING_JOBS, {"max_running_jobs": enough}
         case BlockerKind.USER_CPUS:
@@ -193,6 +225,27 @@ def _raised_user_limit(
             changed = tuple(sorted((by_type | {blocker.gpu_types[0]: enough}).items()))
             return ActionKind.LARGER_USER_LIMIT_OF_TYPE, {"gpus_by_type": changed}
     return ActionKind.LARGER_USER_LIMIT, {"max_gpus": enough}
+
+
+def _raised_budget(budgets: tuple[GpuHourBudget, ...], blocker: Blocker) -> tuple[GpuHourBudget, ...]:
+    """All budgets of the owner, of which the blocker's has as many GPU-hours as would do."""
+    enough = float(blocker.enough or 0)
+    return tuple(replace(one, gpu_hours=enough) if one == blocker.budget else one for one in budgets)
+
+
+def _guarantees_of_part(
+    snapshot: ClusterSnapshot, need: int, blockers: Sequence[Blocker], part: TenantPart | None
+) -> Iterator[Action]:
+    """A first guarantee, out of the tenant's, for a part of it that has none: it takes GPUs back from others."""
+    above = None if part is None else next((t for t in snapshot.tenants if t.id == part.tenant.parent), None)
+    lacks = any(one.is_blocking and one.kind is BlockerKind.BORROWING for one in blockers)
+    if part is None or above is None or not lacks:
+        return
+    used = sum(job.held.n_workers for job in snapshot.jobs if job.id in part.jobs and job.held is not None)
+    others = sum(t.guarantee or 0 for t in snapshot.tenants if t.parent == above.id)
+    if others + used + need <= (above.guarantee or 0):
+        changes = {"guarantee": used + need}
+        yield Action(ActionKind.LARGER_GUARANTEE, tenant=part.tenant.id, changes=changes, part=part)
 
 
 def _has_room(snapshot: ClusterSnapshot, blocker: Blocker) -> bool:

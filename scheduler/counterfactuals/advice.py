@@ -11,7 +11,7 @@ from functools import partial
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Decision, Launch, Plan, Prediction, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
-from scheduler.counterfactuals.actions import Action, ActionKind, applied, candidate_actions
+from scheduler.counterfactuals.actions import Action, ActionKind, TenantPart, applied, candidate_actions
 from scheduler.counterfactuals.blockers import Blocker, blockers_of, workers_needed
 from scheduler.counterfactuals.ranking import AheadJob, jobs_ahead
 from scheduler.counterfactuals.rollout import Rollout, roll_out
@@ -69,6 +69,7 @@ def advise(
     memory: RoundMemory,
     cache: RoundCache | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    part: TenantPart | None = None,
 ) -> Counsel:
     """Returns what helps the job, the earliest start (of a running job: the earliest end) first.
 
@@ -76,15 +77,17 @@ def advise(
     job earlier by prediction, the ones count that do so in a rollout, too; the smaller gain is stated.
     is_over: True = the time to compute is used up; what was not tried or confirmed by then is left out. It is asked
     before each decision but the first, so that at most one of them ends later, however large the cluster is.
+    part: of the job's tenant, of which the job is, where that has no rules of its own.
     Raises ValueError as decide() does, and KeyError for a job that is not in the snapshot.
     """
     cache = cache or RoundCache()
     plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
     job = {job.id: job for job in snapshot.jobs}[job_id]
     need = workers_needed(job, policy)
-    blockers = blockers_of(snapshot, job, need=need, memory=memory) if job.phase is Phase.WAITING else ()
+    run_s, waits = _run_s(plan.of(job_id)), job.phase is Phase.WAITING
+    blockers = blockers_of(snapshot, job, need=need, memory=memory, run_s=run_s) if waits else ()
     ahead = jobs_ahead(snapshot, plan, job_id, policy=policy, cache=cache)
-    candidates = candidate_actions(snapshot, plan, job, need=need, blockers=blockers)
+    candidates = candidate_actions(snapshot, plan, job, need=need, blockers=blockers, part=part)
     found, n_tried = [], 0
     for action in candidates:  # 1
         if is_over():
@@ -94,7 +97,7 @@ def advise(
         advice = advice_of(action, job, plan, changed, now_s=snapshot.now_s)
         if advice is not None:
             found.append(advice)
-    if found and job.phase is Phase.WAITING:  # 2
+    if found and waits:  # 2
         play = partial(roll_out, job_id=job_id, policy=policy, memory=memory, cache=cache, is_over=is_over)
         found = _confirmed(found, snapshot, play)
     play_round = partial(decide, policy=policy, memory=memory, cache=cache, explain=False)
@@ -197,6 +200,12 @@ def _time_s(decision: Decision, *, waits: bool) -> float | None:
 def _start_s(decision: Decision) -> float | None:
     """When the job starts, if it does; a job that can never run has no start."""
     return decision.prediction.start_p50_s if isinstance(decision, Launch | Wait) else None
+
+
+def _run_s(decision: Decision) -> float | None:
+    """How long the job is predicted to run, once it has started."""
+    start_s, finish_s = _start_s(decision), decision.prediction.finish_p50_s
+    return None if start_s is None or finish_s is None else finish_s - start_s
 
 
 def _delays_s(plan: Plan, changed: Plan, job_id: str, action: Action) -> dict[str, float]:

@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.host_resources import HostResources, host_resources, planned_resources
 from scheduler.api.memory import RoundMemory
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.policies.abilities import abilities_of
 from scheduler.quota.borrowing import BorrowingLedger
+from scheduler.quota.gpu_hours import HOUR_S
 from scheduler.quota.host_limits import CPU_GRAIN, HostLimit
 from scheduler.round.admission import admit
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
 
+LEAST_RUN_S = 3600.0  # a budget is raised for at least so long a run: a shorter one is used up before anyone looks
 MEMORY_UNIT_BYTES = 1 << 27  # limits that are advised are multiples of it: three decimals of a GiB at most
 
 
@@ -38,17 +41,19 @@ class BlockerKind(StrEnum):
     BORROW_LIMIT = "borrow_limit"  # GPUs, guaranteed and within the limit of borrowing
     BORROW_LIMIT_OF_TYPE = "borrow_limit_of_type"  # GPUs of a type, guaranteed and within the limit of borrowing
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
+    BUDGET = "budget"  # GPU-hours of a budget that stops jobs
+    USER_BUDGET = "user_budget"
 
 
 @dataclass(frozen=True)
 class Blocker:
     """Holds what a job needs of something against what there is.
 
-    need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
-    tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
-    count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes, borrowed GPUs or of a user, or
-    the guarantee, that would do. closed: GPUs of types that it may use, on nodes that take no new jobs; not part of
-    total.
+    need: workers, 1 running job, or 1 GPU-hour. have: of these, what it could get now. total: all that there is, or the
+    limit. tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types:
+    that count; () = all. guarantee: the tenant's, in GPUs. enough: the limit of CPUs, bytes, borrowed GPUs, of a user,
+    the guarantee, or the GPU-hours, that would do. closed: GPUs of types that it may use, on nodes that take no new
+    jobs; not part of total. budget: of GPU-hours; enough of it is what lets the job run to its predicted end.
     """
 
     kind: BlockerKind
@@ -61,6 +66,7 @@ class Blocker:
     user: str = ""
     enough: int | None = None
     closed: int = 0
+    budget: GpuHourBudget | None = None
 
     @property
     def is_blocking(self) -> bool:
@@ -73,14 +79,17 @@ def workers_needed(job: JobSnapshot, policy: object) -> int:
     return job.min_workers if abilities_of(policy).is_elastic else job.fixed_workers
 
 
-def blockers_of(snapshot: ClusterSnapshot, job: JobSnapshot, *, need: int, memory: RoundMemory) -> tuple[Blocker, ...]:
+def blockers_of(
+    snapshot: ClusterSnapshot, job: JobSnapshot, *, need: int, memory: RoundMemory, run_s: float | None = None
+) -> tuple[Blocker, ...]:
     """Returns what counts for a waiting job, what it lacks first.
 
+    run_s: how long it is predicted to run; None where that is not known.
     Raises ValueError for a snapshot that contradicts itself.
     """
     cluster = EmptyCluster(snapshot.nodes)
     state = admit(snapshot, memory, cluster=cluster)
-    found = [*_resources(state, cluster, job, need), *_quota(state, job, need)]
+    found = [*_resources(state, cluster, job, need), *_quota(state, job, need), *_budgets(state, job, need, run_s)]
     return tuple(sorted(found, key=lambda blocker: not blocker.is_blocking))
 
 
@@ -218,6 +227,28 @@ def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker
             most, used = limit.max_running_jobs, users.jobs_of(at.id, job.user)
             have, enough = max(0, most - used), used + 1
             yield Blocker(BlockerKind.USER_RUNNING_JOBS, 1, have, most, at.id, user=name, enough=enough)
+
+
+def _budgets(state: RoundState, job: JobSnapshot, need: int, run_s: float | None) -> Iterator[Blocker]:
+    """Those that stop jobs when they are used up. One that is used up on some types only keeps no job from others."""
+    is_refused = state.limits.refusal(job) is not None
+    hours = need * max(LEAST_RUN_S, run_s or 0.0) / HOUR_S
+    for owned in state.limits.binding_anywhere(job):
+        budget = owned.budget
+        if budget.is_exhausted and not is_refused:
+            continue
+        left = 0 if budget.is_exhausted else max(1, int(budget.gpu_hours - budget.used_gpu_hours))
+        yield Blocker(
+            BlockerKind.BUDGET if owned.user is None else BlockerKind.USER_BUDGET,
+            1,
+            left,
+            round(budget.gpu_hours),
+            owned.tenant.id,
+            (budget.gpu_type,) if budget.gpu_type else (),
+            user="" if owned.user is None else owned.user.name or owned.user.user,
+            enough=math.ceil(max(budget.used_gpu_hours, budget.gpu_hours) + hours),
+            budget=budget,
+        )
 
 
 def _line(snapshot: ClusterSnapshot, tenant_id: str) -> Iterator[TenantSnapshot]:

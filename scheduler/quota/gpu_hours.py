@@ -104,6 +104,11 @@ class GpuHourLimits:
         types = job.gpu_types or self._types
         return tuple(o for o in self._owned(job) if all(o.budget.counts(t) for t in types))
 
+    def binding_anywhere(self, job: JobSnapshot) -> tuple[OwnedBudget, ...]:
+        """Returns the hard budgets that the job counts against on at least one type that it may use."""
+        types = job.gpu_types or self._types
+        return tuple(o for o in self._owned(job) if any(o.budget.counts(t) for t in types))
+
     def gpu_type_of(self, node: str) -> str:
         """Returns the node's type of GPU; "" for a node that is not there."""
         return self._gpu_type.get(node, "")

@@ -48,6 +48,37 @@ def test_a_project_is_renamed_closed_opened_and_deleted_when_it_is_empty(
 
 
 @pytest.mark.slow
+def test_a_project_is_deleted_with_what_it_holds_after_the_count_of_it(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = ["project", "rm", "vision", "--with-data"]
+    ended, live = job(bob.project_a, bob.bob, state="succeeded"), job(bob.project_a, bob.bob, state="running")
+    assert main([*command, "--yes"]) == CommandStatus.REFUSED
+    assert "for the role admin in the project vision of A" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main([*command, "--yes"]) == CommandStatus.REFUSED
+    assert f"vision has 1 job that did not end: {live.name}." in capsys.readouterr().err
+    Job.objects.filter(pk=live.pk).update(state="cancelled")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert main(command) == CommandStatus.USAGE
+    assert "Delete the project vision of A with 2 jobs, 1 dataset for good?" in capsys.readouterr().err
+    assert Job.objects.filter(pk=ended.pk).exists()
+    elsewhere = Project.objects.create(organisation=bob.a, name="other")
+    user = job(elsewhere, bob.bob, state="succeeded")
+    Job.objects.filter(pk=user.pk).update(dataset_version=ended.dataset_version)
+    assert main([*command, "--yes"]) == CommandStatus.REFUSED
+    said = capsys.readouterr().err
+    assert "1 of what vision holds cannot be deleted, so it stays." in said
+    assert "1 job" in said
+    Job.objects.filter(pk=user.pk).delete()
+    assert main([*command, "--yes"]) == CommandStatus.OK
+    assert "Deleted: vision with 1 dataset." in capsys.readouterr().err
+    assert list(Project.objects.filter(organisation=bob.a)) == [elsewhere]
+
+
+@pytest.mark.slow
 def test_an_administrator_makes_the_first_organisation_and_its_owner_renames_and_closes_it(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

@@ -8,9 +8,11 @@ import errno
 import hashlib
 import os
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from mlhub.datasets.models import Dataset, DatasetVersion
@@ -273,6 +275,23 @@ def test_a_full_disk_is_no_fault_of_the_upload_which_goes_on_later(cast, monkeyp
     assert (offset(bob, address), blob_store().spool().size(ResumableUpload.objects.get().pk)) == (HALF, HALF)
     piece(bob, address, CONTENT[HALF:], offset=HALF)
     assert use(bob, cast.project_a, address).json()["latest_version"]["files"][0]["sha256"] == SHA256
+
+
+def test_a_full_disk_keeps_nothing_of_a_file_that_came_in_one_request(cast, monkeypatch):
+    bob, staging = cast.client(cast.bob), blob_store().staging
+    body = {"name": "d", "project": str(cast.project_a.id), "target": "y"}
+    before = set(staging.glob("*")) if staging.exists() else set()
+
+    class Full(BytesIO):
+        def write(self, chunk: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as disk:
+        disk.setattr("mlhub.storage.staging.os.fdopen", lambda descriptor, _: (os.close(descriptor), Full())[1])
+        content = SimpleUploadedFile("d.csv", b"x,y\n1,2\n")
+        answer = bob.post("/api/v1/datasets", body | {"file": content}, format="multipart")
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert (set(staging.glob("*")) - before, Dataset.objects.count()) == (set(), 0)
 
 
 def test_a_user_has_a_bounded_number_of_uploads_under_way(cast, monkeypatch):

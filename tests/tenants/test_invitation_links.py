@@ -115,6 +115,21 @@ def test_the_link_is_sent_where_a_mail_server_is_configured(cast, settings, djan
     assert "as member" in message.body
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_answer_says_whether_the_link_was_mailed(cast, settings):
+    address = "dora@example.org"
+    assert made(cast)["is_mailed"] is None
+    assert made(cast, email=address)["is_mailed"] is False
+    settings.HAS_MAIL_SERVER = True
+    assert made(cast, email=address)["is_mailed"] is True
+    settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = (
+        "django.core.mail.backends.smtp.EmailBackend",
+        "127.0.0.1",
+        1,
+    )
+    assert made(cast, email=address)["is_mailed"] is False
+
+
 def test_an_admin_offers_no_ownership(cast):
     address = f"/api/v1/organisations/{cast.a.id}/invitations"
     assert cast.client(cast.alice).post(address, {"role": "owner"}).status_code == 403

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
-from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRequest, Team, UserQuota
+from mlhub.tenants.models import Membership, Organisation, Project, QuotaBoost, QuotaRequest, Team, User, UserQuota
 from tests.cast import Cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
@@ -103,6 +103,40 @@ def test_only_an_empty_project_is_deleted(cast: Cast) -> None:
     assert cast.client(cast.alice).delete(address(empty)).status_code == 204
     assert Event.objects.get(kind="project.deleted").facts["name"] == "empty"
     assert list(Project.objects.filter(organisation=cast.a)) == [cast.project_a]
+
+
+def test_who_made_a_project_renames_it_and_deletes_it_while_it_is_empty(cast: Cast) -> None:
+    bob, other = cast.client(cast.bob), User.objects.create_user("ben")
+    Membership.objects.create(organisation=cast.a, user=other, role="member")
+    ben = cast.client(other)
+    made = bob.post("/api/v1/projects", {"organisation": str(cast.a.pk), "name": "trial"}).json()
+    project = Project.objects.get(pk=made["id"])
+    assert made["is_own"]
+    assert not ben.get(address(project)).json()["is_own"]
+    assert ben.delete(address(project)).status_code == 403
+    assert bob.patch(address(project), {"name": "tried"}).json()["name"] == "tried"
+    for change in ({"is_archived": True}, {"team": str(Team.objects.create(organisation=cast.a, name="core").pk)}):
+        assert bob.patch(address(project), change).status_code == 403
+    why = {one["action"]: one for one in bob.get(f"{address(project)}/permissions").json()["permissions"]}
+    assert (why["change_own_project"]["is_allowed"], why["change_settings"]["is_allowed"]) == (True, False)
+    dataset = ready_dataset(project, cast.alice)
+    assert bob.delete(address(project)).json()["contents"] == {"dataset": 1}
+    dataset.dataset.delete()
+    assert bob.delete(address(project)).status_code == 204
+    assert Event.objects.get(kind="project.deleted").actor == cast.bob
+
+
+def test_who_made_a_project_and_only_looks_now_does_not_change_it(cast: Cast) -> None:
+    bob = cast.client(cast.bob)
+    made = bob.post("/api/v1/projects", {"organisation": str(cast.a.pk), "name": "trial"}).json()
+    Membership.objects.filter(user=cast.bob).update(role="viewer")
+    refused = bob.delete(f"/api/v1/projects/{made['id']}")
+    assert (refused.status_code, refused.json()["code"]) == (403, "role_too_low")
+    Membership.objects.filter(user=cast.bob).delete()
+    cast.bob.refresh_from_db()
+    assert bob.delete(f"/api/v1/projects/{made['id']}").status_code == 404
+    User.objects.filter(pk=cast.bob.pk).delete()
+    assert Project.objects.get(pk=made["id"]).created_by is None
 
 
 @pytest.mark.parametrize("kind", ["organisation", "team", "project"])

@@ -57,6 +57,15 @@ def test_who_submitted_a_job_is_told_once_of_what_they_chose(cast: Cast) -> None
     assert "/jobs/" in message.body
 
 
+def test_a_notice_says_only_once_how_the_job_ended(cast: Cast) -> None:
+    choose(cast, cast.bob, "job.succeeded")
+    job = submitted(cast.project_a, cast.bob, name="digits", state="running")
+    assert advance(job.pk, trigger=Trigger.GANG_SUCCEEDED, reason="succeeded")
+    assert mail.send_notices() == 1
+    (message,) = outgoing.outbox
+    assert message.body.split("\n\n")[1].endswith(f"/jobs/{job.pk}")
+
+
 def test_who_submitted_a_job_is_told_why_its_gpus_are_taken_back_and_not_of_a_resize(cast: Cast) -> None:
     choose(cast, cast.bob, "job.preempted")
     for reason, why in (("resized", ""), ("preempted", "Reclaimed: vision is guaranteed 4.")):

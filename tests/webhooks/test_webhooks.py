@@ -138,6 +138,23 @@ def test_a_receiver_that_fails_is_tried_again_under_the_same_id_until_it_is_give
     assert client.post(f"/api/v1/deliveries/{sent.pk}/send").status_code == 202
 
 
+def test_a_delivery_that_waits_for_its_next_attempt_is_sent_now_on_request(cast: Cast, receiver: Receiver) -> None:
+    receiver.status = 500
+    made(cast, receiver)
+    failed(cast)
+    tasks.deliver()
+    sent = Delivery.objects.get()
+    receiver.status = 204
+    assert tasks.deliver() == 0  # its next attempt is not due yet
+    client = cast.client(cast.alice)
+    assert client.post(f"/api/v1/deliveries/{sent.pk}/send").status_code == 202
+    refused = client.post(f"/api/v1/deliveries/{sent.pk}/send")
+    assert (refused.status_code, refused.json()["detail"]) == (409, "It is about to be sent.")
+    assert tasks.deliver() == 1
+    sent.refresh_from_db()
+    assert (sent.state, sent.n_attempts) == ("delivered", 2)
+
+
 def test_a_redirect_is_not_followed(cast: Cast, receiver: Receiver) -> None:
     receiver.status = 302
     made(cast, receiver)

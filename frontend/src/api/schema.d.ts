@@ -829,7 +829,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Sends a delivery that ended once more, under the same id. */
+        /** @description Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id. */
         post: operations["deliveries_send_create"];
         delete?: never;
         options?: never;
@@ -2449,11 +2449,14 @@ export interface paths {
         get: operations["projects_retrieve"];
         put?: never;
         post?: never;
-        /** @description For admins; 409 with the numbers of what it holds, unless it is empty. */
+        /** @description For admins and who made it; 409 with the numbers of what it holds, unless it is empty. */
         delete: operations["projects_destroy"];
         options?: never;
         head?: never;
-        /** @description Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs. */
+        /**
+         * @description Another name, another team, archived or open again; for admins, and the name for who made it. An archived
+         *     one takes no uploads and jobs.
+         */
         patch: operations["projects_partial_update"];
         trace?: never;
     };
@@ -4018,6 +4021,8 @@ export interface components {
              *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
              *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
              *     * `more_user_running_jobs` - more_user_running_jobs
+             *     * `larger_budget` - larger_budget
+             *     * `larger_user_budget` - larger_user_budget
              *     * `pause_job` - pause_job
              */
             kind: components["schemas"]["ActionKindEnum"];
@@ -4114,6 +4119,8 @@ export interface components {
             max_memory_bytes?: number;
             /** @description The new limit of running jobs. */
             max_running_jobs?: number;
+            /** @description All budgets of GPU-hours, the raised one in them. */
+            budgets?: components["schemas"]["Budget"][];
         };
         /**
          * @description * `fewer_workers` - fewer_workers
@@ -4133,10 +4140,12 @@ export interface components {
          *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
          *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
          *     * `more_user_running_jobs` - more_user_running_jobs
+         *     * `larger_budget` - larger_budget
+         *     * `larger_user_budget` - larger_user_budget
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "larger_budget" | "larger_user_budget" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -4508,7 +4517,7 @@ export interface components {
         BlankEnum: "";
         Blocker: {
             /**
-             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the same of the user, or borrowing.
+             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the same of the user, borrowing, or GPU-hours of a budget that stops jobs.
              *
              *     * `free_gpus` - free_gpus
              *     * `placement` - placement
@@ -4523,9 +4532,11 @@ export interface components {
              *     * `borrow_limit` - borrow_limit
              *     * `borrow_limit_of_type` - borrow_limit_of_type
              *     * `borrowing` - borrowing
+             *     * `budget` - budget
+             *     * `user_budget` - user_budget
              */
             kind: components["schemas"]["BlockerKindEnum"];
-            /** @description How much the job needs: workers, or 1 running job. */
+            /** @description How much the job needs: workers, 1 running job, or 1 GPU-hour. */
             need: number;
             /** @description How much of it there is for the job now. */
             have: number;
@@ -4556,9 +4567,11 @@ export interface components {
          *     * `borrow_limit` - borrow_limit
          *     * `borrow_limit_of_type` - borrow_limit_of_type
          *     * `borrowing` - borrowing
+         *     * `budget` - budget
+         *     * `user_budget` - user_budget
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrow_limit" | "borrow_limit_of_type" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "quota_cpus" | "quota_memory" | "user_gpus" | "user_running_jobs" | "user_cpus" | "user_memory" | "borrow_limit" | "borrow_limit_of_type" | "borrowing" | "budget" | "user_budget";
         /**
          * @description * `admin` - admin
          *     * `member` - member
@@ -6388,6 +6401,8 @@ export interface components {
             expires_at: string;
             /** @description The link, which works once and is shown this once; null: none. */
             readonly link: string | null;
+            /** @description Whether the mail server took the link for the address; false: hand it over; null: no address. */
+            readonly is_mailed: boolean | null;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -9350,6 +9365,7 @@ export interface components {
              *     * `upload` - upload
              *     * `create_projects` - create_projects
              *     * `change_others` - change_others
+             *     * `change_own_project` - change_own_project
              *     * `change_settings` - change_settings
              *     * `request_quota` - request_quota
              *     * `limit_users` - limit_users
@@ -9388,6 +9404,7 @@ export interface components {
          *     * `upload` - upload
          *     * `create_projects` - create_projects
          *     * `change_others` - change_others
+         *     * `change_own_project` - change_own_project
          *     * `change_settings` - change_settings
          *     * `request_quota` - request_quota
          *     * `limit_users` - limit_users
@@ -9401,7 +9418,7 @@ export interface components {
          *     * `drain_nodes` - drain_nodes
          * @enum {string}
          */
-        PermissionActionEnum: "read" | "submit" | "upload" | "create_projects" | "change_others" | "change_settings" | "request_quota" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
+        PermissionActionEnum: "read" | "submit" | "upload" | "create_projects" | "change_others" | "change_own_project" | "change_settings" | "request_quota" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
         /** @description Why one can or cannot do things in a place. */
         Permissions: {
             /** @description Of whom. */
@@ -9891,6 +9908,8 @@ export interface components {
             readonly organisation: components["schemas"]["OrganisationBrief"];
             /** @description The team that it belongs to; null: none. */
             readonly team: components["schemas"]["TeamBrief"] | null;
+            /** @description Whether the caller made it, and so may rename it. */
+            readonly is_own: boolean;
             /**
              * Format: date-time
              * @description When it was created.

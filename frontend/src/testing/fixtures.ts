@@ -38,7 +38,7 @@ export function organisation(over: Partial<Organisation> = {}): Organisation {
 }
 
 export function project(over: Partial<Project> = {}): Project {
-  return { ...VISION, team: null, created_at: AT, archived_at: null, ...over };
+  return { ...VISION, team: null, is_own: false, created_at: AT, archived_at: null, ...over };
 }
 
 export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersion {

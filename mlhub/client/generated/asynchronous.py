@@ -997,7 +997,7 @@ class AsyncDeliveriesOperations:
         self._transport = transport
 
     async def send(self, id: Ref, /) -> r.Delivery:
-        """Sends a delivery that ended once more, under the same id.
+        """Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id.
 
         POST /deliveries/{id}/send
         """
@@ -3712,7 +3712,8 @@ class AsyncProjectsOperations:
         is_archived: bool | Unset = UNSET,
         seen: b.ProjectSeenRequest | Unset = UNSET,
     ) -> r.Project:
-        """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs.
+        """Another name, another team, archived or open again; for admins, and the name for who made it. An archived
+        one takes no uploads and jobs.
 
         PATCH /projects/{id}
 
@@ -3732,7 +3733,7 @@ class AsyncProjectsOperations:
         )
 
     async def delete(self, id: Ref, /) -> None:
-        """For admins; 409 with the numbers of what it holds, unless it is empty.
+        """For admins and who made it; 409 with the numbers of what it holds, unless it is empty.
 
         DELETE /projects/{id}
         """

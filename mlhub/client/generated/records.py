@@ -47,6 +47,7 @@ class ActionChanges(ApiRecord):
     max_cpus: int | None
     max_memory_bytes: int | None
     max_running_jobs: int | None
+    budgets: list[Budget] | None
 
 
 class Actor(ApiRecord):
@@ -861,6 +862,7 @@ class InvitationCreated(ApiRecord):
     created_at: datetime
     expires_at: datetime
     link: str | None
+    is_mailed: bool | None
 
 
 class Job(ApiRecord):
@@ -1694,6 +1696,7 @@ class Project(ApiRecord):
     name: str
     organisation: OrganisationBrief
     team: TeamBrief | None
+    is_own: bool
     created_at: datetime
     archived_at: datetime | None
 

@@ -981,7 +981,7 @@ class DeliveriesOperations:
         self._transport = transport
 
     def send(self, id: Ref, /) -> r.Delivery:
-        """Sends a delivery that ended once more, under the same id.
+        """Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id.
 
         POST /deliveries/{id}/send
         """
@@ -3680,7 +3680,8 @@ class ProjectsOperations:
         is_archived: bool | Unset = UNSET,
         seen: b.ProjectSeenRequest | Unset = UNSET,
     ) -> r.Project:
-        """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs.
+        """Another name, another team, archived or open again; for admins, and the name for who made it. An archived
+        one takes no uploads and jobs.
 
         PATCH /projects/{id}
 
@@ -3700,7 +3701,7 @@ class ProjectsOperations:
         )
 
     def delete(self, id: Ref, /) -> None:
-        """For admins; 409 with the numbers of what it holds, unless it is empty.
+        """For admins and who made it; 409 with the numbers of what it holds, unless it is empty.
 
         DELETE /projects/{id}
         """

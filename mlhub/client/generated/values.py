@@ -25,6 +25,8 @@ ActionKindEnum = Literal[
     "larger_user_limit_of_cpus",
     "larger_user_limit_of_memory",
     "more_user_running_jobs",
+    "larger_budget",
+    "larger_user_budget",
     "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
@@ -45,6 +47,8 @@ BlockerKindEnum = Literal[
     "borrow_limit",
     "borrow_limit_of_type",
     "borrowing",
+    "budget",
+    "user_budget",
 ]
 BoundRole = Literal["admin", "member", "submitter", "viewer"]
 BoundSide = Literal["at_least", "at_most"]
@@ -140,6 +144,7 @@ PermissionActionEnum = Literal[
     "upload",
     "create_projects",
     "change_others",
+    "change_own_project",
     "change_settings",
     "request_quota",
     "limit_users",

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from mlhub.control.advice.preview import present_snapshot
+from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, PERIODS, budget_in_words, closed_in_words
 from mlhub.control.advice.whatif import LIMIT_S, answers_to
 from mlhub.control.deciding.deciders import DecisionError
 from mlhub.control.deciding.decision_process import DecisionRequest
 from mlhub.control.deciding.policy_selection import choose
 from mlhub.control.models import SchedulerSettings, SchedulerState
+from mlhub.control.quotas.budgets import as_rows
 from mlhub.control.rounds.explanations import ExplanationWriter, moment
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.limits.priorities import check_priority
@@ -22,9 +23,10 @@ from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.actions.limits.quotas import owners_above, raised_by, raised_within
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
+from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.reasons import filled_in
-from scheduler.api.snapshot import RULES_BY_TYPE
-from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, BlockerKind, Counsel
+from scheduler.api.snapshot import RULES_BY_TYPE, TenantSnapshot
+from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Counsel, TenantPart
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
 VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
@@ -43,53 +45,12 @@ BY_ADMINISTRATOR = frozenset(
         ActionKind.LARGER_USER_LIMIT_OF_CPUS,
         ActionKind.LARGER_USER_LIMIT_OF_MEMORY,
         ActionKind.MORE_USER_RUNNING_JOBS,
+        ActionKind.LARGER_BUDGET,
+        ActionKind.LARGER_USER_BUDGET,
     }
 )
-BLOCKERS: Mapping[BlockerKind, str] = {
-    BlockerKind.FREE_GPUS: "Free GPUs{types}: {have} of {total}; it needs {need}.",
-    BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
-    BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs{types}; it needs {need}.",
-    BlockerKind.QUOTA_RUNNING_JOBS: "{tenant} may run {have} more of its {total} jobs.",
-    BlockerKind.QUOTA_CPUS: "CPUs of the quota of {tenant} are enough for {have} more of its workers; it needs {need}.",
-    BlockerKind.QUOTA_MEMORY: "Memory of the quota of {tenant} is enough for {have} more of its workers; it needs "
-    "{need}.",
-    BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
-    "{need}.",
-    BlockerKind.USER_RUNNING_JOBS: "{user} may run {have} more of {total} jobs in {tenant}, as one person.",
-    BlockerKind.USER_CPUS: "CPUs that {user} may have in {tenant}, as one person, are enough for {have} more of its "
-    "workers; it needs {need}.",
-    BlockerKind.USER_MEMORY: "Memory that {user} may have in {tenant}, as one person, is enough for {have} more of its "
-    "workers; it needs {need}.",
-    BlockerKind.BORROW_LIMIT: "{tenant} may have {have} more of {total} GPUs, {guarantee} guaranteed and the others "
-    "borrowed; it needs {need}.",
-    BlockerKind.BORROW_LIMIT_OF_TYPE: "{tenant} may have {have} more of {total} GPUs{types}, {guarantee} guaranteed "
-    "and the others borrowed; it needs {need}.",
-    BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
-}
-ACTIONS: Mapping[ActionKind, str] = {
-    ActionKind.FEWER_WORKERS: "Start with {min_workers} GPUs instead of {need}.",
-    ActionKind.MORE_WORKERS: "Allow up to {max_workers} GPUs.",
-    ActionKind.ANY_GPU_TYPE: "Allow every type of GPU.",
-    ActionKind.HIGHER_PRIORITY: "Raise its priority to {priority}.",
-    ActionKind.LARGER_QUOTA: "Raise the quota of {tenant} to {max_gpus} GPUs; {raised_by} can.",
-    ActionKind.LARGER_QUOTA_OF_TYPE: "Raise the quota of {tenant} to {of_types}; {raised_by} can.",
-    ActionKind.LARGER_GUARANTEE: "Raise the guarantee of {tenant} to {guarantee} GPUs; {raised_by} can.",
-    ActionKind.LARGER_BORROW_LIMIT: "Raise the borrowing limit of {tenant} to {borrow_limit} GPUs; {raised_by} can.",
-    ActionKind.LARGER_BORROW_LIMIT_OF_TYPE: "Raise the borrowing limit of {tenant} to {of_types}; {raised_by} can.",
-    ActionKind.LARGER_QUOTA_OF_CPUS: "Raise the quota of {tenant} to {max_cpus:,} CPUs; {raised_by} can.",
-    ActionKind.LARGER_QUOTA_OF_MEMORY: "Raise the quota of {tenant} to {memory_gib:,.12g} GiB of memory; {raised_by} "
-    "can.",
-    ActionKind.MORE_RUNNING_JOBS: "Let {tenant} run {max_running_jobs} jobs at once; {raised_by} can.",
-    ActionKind.LARGER_USER_LIMIT: "Raise the limit of {user} in {tenant} to {max_gpus} GPUs; {raised_by} can.",
-    ActionKind.LARGER_USER_LIMIT_OF_TYPE: "Raise the limit of {user} in {tenant} to {of_types}; {raised_by} can.",
-    ActionKind.LARGER_USER_LIMIT_OF_CPUS: "Raise the limit of {user} in {tenant} to {max_cpus:,} CPUs; "
-    "{raised_by} can.",
-    ActionKind.LARGER_USER_LIMIT_OF_MEMORY: "Raise the limit of {user} in {tenant} to {memory_gib:,.12g} GiB of "
-    "memory; {raised_by} can.",
-    ActionKind.MORE_USER_RUNNING_JOBS: "Let {user} run {max_running_jobs} jobs at once in {tenant}; {raised_by} can.",
-    ActionKind.PAUSE_JOB: "Pause {job}.",
-}
 GIB = 1 << 30
+BUDGET_FIELDS = ("gpu_hours", "period", "on_exhausted", "gpu_type")  # that people set
 # fields of a job's snapshot, as the API names them
 FIELDS = {"requested_workers": "n_workers"}
 
@@ -114,7 +75,10 @@ def counterfactuals_of(job: Job, *, user: User, now: datetime) -> Counterfactual
         snapshot = present_snapshot(now=now)
         if all(one.id != str(job.id) for one in snapshot.jobs):
             return Counterfactuals(None, "The scheduler does not consider it now.")
-        task = DecisionRequest(snapshot, chosen.policy(), chosen.memory, LIMIT_S, counsel_for=str(job.id))
+        part = _part_of(job, snapshot)
+        task = DecisionRequest(
+            snapshot, chosen.policy(), chosen.memory, LIMIT_S, counsel_for=str(job.id), counsel_part=part
+        )
         (answer,) = answers_to([task])
     except (DecisionError, ValueError, TypeError) as error:
         if isinstance(error, DecisionError) and error.kind == "busy":
@@ -138,6 +102,15 @@ def _unavailable(job: Job) -> str:
     return ""
 
 
+def _part_of(job: Job, snapshot: ClusterSnapshot) -> TenantPart | None:
+    """The job's project, where it has no quota of its own and its jobs count above."""
+    tenant, project = snapshot.by_id[str(job.id)].tenant, job.project
+    if tenant == str(project.pk):
+        return None
+    own = Job.objects.filter(project=project, id__in=list(snapshot.by_id)).values_list("id", flat=True)
+    return TenantPart(TenantSnapshot(str(project.pk), project.name, parent=tenant), frozenset(map(str, own)))
+
+
 class _Reader:
     """Reads the counsel as the caller may: jobs that the caller does not see are counted, not named."""
 
@@ -145,7 +118,9 @@ class _Reader:
         self._job_id, self._project, self._user = str(job.id), job.project, user
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
+        self._rules = {tenant.id: tenant for tenant in snapshot.tenants}
         self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
+        self._tenants.setdefault(str(job.project_id), job.project.name)
         owners = owners_above(job.project)
         self._raised_by = {str(owner.pk): raised_by(owner) for owner in owners}
         self._raised_within = {str(owner.pk): raised_within(owner) for owner in owners}
@@ -178,6 +153,10 @@ class _Reader:
         tenant = self._tenants.get(blocker.tenant, "")
         types = f" of type {' or '.join(blocker.gpu_types)}" if blocker.gpu_types else ""
         facts = {"have": blocker.have, "need": blocker.need, "total": blocker.total}
+        named: dict[str, Any] = {"tenant": tenant, "user": blocker.user, "guarantee": blocker.guarantee}
+        if (budget := blocker.budget) is not None:
+            types = f" on {budget.gpu_type}" if budget.gpu_type else ""
+            named |= {"used": budget.used_gpu_hours, "hours": budget.gpu_hours, "period": PERIODS[budget.period]}
         return {
             **facts,
             "kind": blocker.kind.value,
@@ -185,11 +164,8 @@ class _Reader:
             "tenant": tenant,
             "gpu_types": list(blocker.gpu_types),
             "guarantee": blocker.guarantee,
-            "sentence": filled_in(
-                BLOCKERS[blocker.kind],
-                {**facts, "tenant": tenant, "types": types, "user": blocker.user, "guarantee": blocker.guarantee},
-            )
-            + _closed(blocker),
+            "sentence": filled_in(BLOCKERS[blocker.kind], {**facts, **named, "types": types})
+            + closed_in_words(blocker),
         }
 
     def _ahead(self, counsel: Counsel) -> dict[str, Any]:
@@ -225,6 +201,14 @@ class _Reader:
             return True
         return action.kind in BY_ADMINISTRATOR
 
+    def _raised_budget(self, action: Action) -> str:
+        """The budget that the action raises, as it would be then; "" if it raises none."""
+        present: set[GpuHourBudget] = set()
+        if (rules := self._rules.get(action.tenant)) is not None:
+            owners = (limit for limit in rules.user_limits if limit.user == action.user) if action.user else (rules,)
+            present = {budget for owner in owners for budget in owner.budgets}
+        return next((budget_in_words(one) for one in action.changes.get("budgets", ()) if one not in present), "")
+
     def _action(self, advice: Advice, need: int) -> dict[str, Any] | None:
         action, prediction = advice.action, advice.prediction
         is_pause = action.kind is ActionKind.PAUSE_JOB
@@ -242,11 +226,14 @@ class _Reader:
             "raised_by": (self._raised_within if action.user else self._raised_by).get(action.tenant, ""),
             "of_types": " and ".join(f"{n} GPUs of type {gpu_type}" for gpu_type, n in by_type.items()),
             "memory_gib": changes.get("max_memory_bytes", 0) / GIB,
+            "above": self._tenants.get(action.part.tenant.parent or "", "") if action.part is not None else "",
+            "budget": self._raised_budget(action),
         }
+        sentence = ACTIONS[action.kind] if action.part is None else FIRST_GUARANTEE
         own = [job_id for job_id in advice.delays_s if job_id in self._names]
         return {
             "kind": action.kind.value,
-            "sentence": filled_in(ACTIONS[action.kind], facts),
+            "sentence": filled_in(sentence, facts),
             "by": "administrator" if self._is_for_administrators(action) else "member",
             "job": action.job or None,
             "tenant": tenant,
@@ -265,14 +252,8 @@ class _Reader:
 
 def _written(name: str, value: Any) -> Any:
     """A new value as the API writes it."""
+    if name == "budgets":
+        return [{field: row[field] for field in BUDGET_FIELDS} for row in as_rows(value)]
     if name in RULES_BY_TYPE:
         return dict(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-def _closed(blocker: Blocker) -> str:
-    """That nodes are drained, cordoned or away explains why a cluster with enough GPUs has too few for the job."""
-    if not (blocker.closed and blocker.is_blocking):
-        return ""
-    more = "1 more GPU is" if blocker.closed == 1 else f"{blocker.closed} more GPUs are"
-    return f" {more} on nodes that take no new jobs: cordoned, drained or not ready."

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from mlhub.control.advice.counterfactuals import Counterfactuals, counterfactuals_of
+from mlhub.control.api.quota_serializers import BudgetSerializer
 from mlhub.control.api.scheduling import CostsSerializer, DecisionSerializer
 from mlhub.control.monitoring import status
 from mlhub.core.api.strict import StrictSerializer
@@ -34,9 +35,9 @@ class BlockerSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(
         choices=[kind.value for kind in BlockerKind],
         help_text="Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the "
-        "same of the user, or borrowing.",
+        "same of the user, borrowing, or GPU-hours of a budget that stops jobs.",
     )
-    need = serializers.IntegerField(help_text="How much the job needs: workers, or 1 running job.")
+    need = serializers.IntegerField(help_text="How much the job needs: workers, 1 running job, or 1 GPU-hour.")
     have = serializers.IntegerField(help_text="How much of it there is for the job now.")
     total = serializers.IntegerField(help_text="How much there is in all, or the limit.")
     is_blocking = serializers.BooleanField(help_text="Whether the job lacks it now.")
@@ -92,6 +93,7 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
     max_cpus = serializers.IntegerField(required=False, help_text="The quota's or the user's new limit of CPUs.")
     max_memory_bytes = serializers.IntegerField(required=False, help_text="The new limit of bytes of memory.")
     max_running_jobs = serializers.IntegerField(required=False, help_text="The new limit of running jobs.")
+    budgets = BudgetSerializer(required=False, many=True, help_text="All budgets of GPU-hours, the raised one in them.")
 
 
 class ActionSerializer(serializers.Serializer[Any]):

@@ -16,7 +16,7 @@ from typing import Any
 from mlhub.wire.priority import step_back
 from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
 from scheduler.commands.garbage_collection import collection_between_rounds
-from scheduler.counterfactuals import Counsel, advise
+from scheduler.counterfactuals import Counsel, TenantPart, advise
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: the caller may be gone
 MAX_MESSAGE = 2000
@@ -24,13 +24,17 @@ MAX_MESSAGE = 2000
 
 @dataclass(frozen=True)
 class DecisionRequest:
-    """counsel_for: a job for which counterfactuals are wanted with the plan, as far as half of the limit allows."""
+    """counsel_for: a job for which counterfactuals are wanted with the plan, as far as half of the limit allows.
+
+    counsel_part: of its tenant, of which it is, where that has no rules of its own.
+    """
 
     snapshot: ClusterSnapshot
     policy: Policy
     memory: RoundMemory
     limit_s: float
     counsel_for: str = ""
+    counsel_part: TenantPart | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def _counsel(task: DecisionRequest, cache: RoundCache, *, began_s: float) -> Dec
         memory=task.memory,
         cache=cache,
         is_over=lambda: time.perf_counter() - began_s > task.limit_s / 2,
+        part=task.counsel_part,
     )
     return DecisionResult(found.plan, time.perf_counter() - began_s, found)
 

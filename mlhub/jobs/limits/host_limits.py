@@ -21,8 +21,10 @@ from mlhub.tenants.actions.limits.quotas import Owner, raised_by, rules_above
 from mlhub.tenants.models import Project, QuotaRules, UserQuota
 from mlhub.tenants.quota_terms.user_quotas import limits_raised_by, owner_name
 from mlhub.wire.launch import Resources
-from mlhub.wire.words import counted
+from mlhub.wire.words import counted, figure
 
+CPUS, MEMORY = "CPUs", "GiB of memory"
+LEAST_GIB = 0.01  # less is said in bytes
 GIB = 2**30
 DEFAULT_POD_RESOURCES = "mlhub.control.pods.pod_resources.least_resources"
 
@@ -62,19 +64,19 @@ def check_host_limits_of(job: Job, limits: Iterable[UserQuota], *, whose: str = 
     workers = counted(job.min_workers, "worker")
     for one in held:
         for limit, resource, asked, most, unit in (
-            ("max_cpus", "cpus", least.cpus, one.max_cpus, "CPUs"),
+            ("max_cpus", "cpus", least.cpus, one.max_cpus, CPUS),
             (
                 "max_memory_bytes",
                 "memory_gib",
                 least.memory_bytes / GIB,
                 None if one.max_memory_bytes is None else one.max_memory_bytes / GIB,
-                "GiB of memory",
+                MEMORY,
             ),
         ):
             if most is not None and asked > most:
                 raise QuotaExceededError(
-                    f"It requests {asked:,.12g} {unit} for {workers}, and {one.subject} may request {most:,.12g}"
-                    f"{one.scope}.",
+                    f"It requests {in_words(asked, unit)} for {workers}, and {one.subject} may request "
+                    f"{in_words(most, unit)}{one.scope}.",
                     field=f"resources.{resource}" if resource in job.resources else "min_workers",
                     remedy=f"Give fewer workers or less of resources.{resource}, or ask {one.raised_by} to raise "
                     f"{limit} of {one.limited} on the page Quotas.",
@@ -83,6 +85,14 @@ def check_host_limits_of(job: Job, limits: Iterable[UserQuota], *, whose: str = 
                     asked_amount=asked,
                     owner=one.owner,
                 )
+
+
+def in_words(amount: float, unit: str) -> str:
+    """As in: 1 CPU, 1.5 GiB of memory, 1,000 bytes of memory."""
+    if unit == MEMORY and 0 < amount < LEAST_GIB:
+        return f"{round(amount * GIB):,} bytes of memory"
+    text = f"{figure(amount)} {unit}"
+    return text.removesuffix("s") if unit == CPUS and amount == 1 else text
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,14 @@ def check_user_room(
     limits: quotas_above() the job's project. gpu_types: those that the job may use; () = any.
     """
     for row in limits:
-        most = 0 if row.max_running_jobs == 0 else row.max_gpus
+        if row.max_running_jobs == 0:
+            raise QuotaExceededError(
+                f"In {owner_name(row)} {_may(user, is_actor)} run no jobs: the limit of jobs at a time is 0.",
+                remedy=f"Ask {limits_raised_by(row)} to raise the limit of users.",
+                limit="user_max_running_jobs",
+                owner=owner_name(row),
+            )
+        most = row.max_gpus
         by_type = _most_of_one_type(row, gpu_types)
         if by_type is not None and (most is None or by_type < most):
             most = by_type

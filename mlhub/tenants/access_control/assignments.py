@@ -96,6 +96,11 @@ def allows(found: Iterable[Assignment], needed: Role) -> bool:
     return any(one.role.covers(needed) for one in found)
 
 
+def made_by(place: TenantNode, user: User) -> bool:
+    """Whether the place is a project that the person made."""
+    return isinstance(place, Project) and place.created_by_id is not None and place.created_by_id == user.pk
+
+
 def bindings_in(place: Team | Project) -> Q:
     """Selects bindings that count in the place."""
     return Q(team__in=teams_above(place)) | Q(project=place.pk)

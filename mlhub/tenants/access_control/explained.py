@@ -13,6 +13,7 @@ from mlhub.tenants.access_control.assignments import (
     allows,
     described,
     granting,
+    made_by,
     role_assignments,
 )
 from mlhub.tenants.models import Organisation, Team, User
@@ -25,6 +26,7 @@ class TenantAction(StrEnum):
     UPLOAD = "upload"  # data and models; change and delete one's own
     CREATE_PROJECTS = "create_projects"
     CHANGE_OTHERS = "change_others"  # jobs, data and models of others
+    CHANGE_OWN_PROJECT = "change_own_project"  # name, and deletion while it is empty, by who made it
     CHANGE_SETTINGS = "change_settings"  # name, archive, retention, deletion
     REQUEST_QUOTA = "request_quota"  # for the place
     LIMIT_USERS = "limit_users"  # within the quota
@@ -44,6 +46,7 @@ OF_PROJECT = {
     TenantAction.UPLOAD: Role.MEMBER,
     TenantAction.REQUEST_QUOTA: Role.SUBMITTER,
     TenantAction.CHANGE_OTHERS: Role.ADMIN,
+    TenantAction.CHANGE_OWN_PROJECT: Role.ADMIN,
     TenantAction.CHANGE_SETTINGS: Role.ADMIN,
     TenantAction.LIMIT_USERS: Role.ADMIN,
     TenantAction.ASSIGN_ROLES: Role.ADMIN,
@@ -104,6 +107,8 @@ def permissions_of(user: User, place: TenantNode) -> Permissions:
         needed, within = OF_ORGANISATION, held
     else:
         needed, within = (OF_TEAM if isinstance(place, Team) else OF_PROJECT), role_assignments(user, above(place))
+    if made_by(place, user):
+        needed = {**needed, TenantAction.CHANGE_OWN_PROJECT: Role.MEMBER}
     answers = _answers(user, place, needed, held)
     if isinstance(place, Organisation):
         answers += [_of_administrators(action, user, place) for action in OF_ADMINISTRATORS]

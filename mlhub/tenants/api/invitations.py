@@ -66,13 +66,14 @@ class InvitationsView(AddressedView, generics.ListAPIView[Invitation]):
 
         For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
         """
-        body, link = read_body(s.InvitationWriteSerializer, request), None
+        body, link, is_mailed = read_body(s.InvitationWriteSerializer, request), None, None
         role, actor = Role(body["role"]), caller(request)
         if body["username"]:
             made = actions.invite(self.organisation, username=body["username"], role=role, actor=actor)
         else:
-            made, link = invite_by_link(self.organisation, role=role, email=body["email"], actor=actor)
-        shown = {**s.InvitationSerializer(made).data, "link": link}
+            made, link, mail = invite_by_link(self.organisation, role=role, email=body["email"], actor=actor)
+            is_mailed = mail.is_sent if body["email"] else None
+        shown = {**s.InvitationSerializer(made).data, "link": link, "is_mailed": is_mailed}
         return Response(shown, status=status.HTTP_201_CREATED)
 
 

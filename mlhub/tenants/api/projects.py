@@ -27,7 +27,8 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
 
     @extend_schema(request=s.ProjectChangeSerializer, responses=s.ProjectSerializer)
     def patch(self, request: Request, **_: Any) -> Response:
-        """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs."""
+        """Another name, another team, archived or open again; for admins, and the name for who made it. An archived
+        one takes no uploads and jobs."""
         project, body, user = self.get_object(), read_body(s.ProjectChangeSerializer, request), caller(request)
         seen = body.pop("seen", None)
         with transaction.atomic():
@@ -42,11 +43,11 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
                 actions.move(project, team=team, actor=user)
             if "is_archived" in body:
                 actions.set_archived(project, is_archived=body["is_archived"], actor=user)
-        return Response(s.ProjectSerializer(project).data)
+        return Response(s.ProjectSerializer(project, context={"request": request}).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
-        """For admins; 409 with the numbers of what it holds, unless it is empty."""
+        """For admins and who made it; 409 with the numbers of what it holds, unless it is empty."""
         actions.delete(self.get_object(), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 

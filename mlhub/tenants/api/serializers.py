@@ -11,7 +11,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
-from mlhub.tenants.access_control.assignments import project_roles
+from mlhub.tenants.access_control.assignments import made_by, project_roles
 from mlhub.tenants.actions.sign_in.credentials import SCOPES
 from mlhub.tenants.audit import stream_cursor
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
@@ -184,9 +184,14 @@ class InvitationCreatedSerializer(InvitationSerializer):
     link = serializers.CharField(
         read_only=True, allow_null=True, help_text="The link, which works once and is shown this once; null: none."
     )
+    is_mailed = serializers.BooleanField(
+        read_only=True,
+        allow_null=True,
+        help_text="Whether the mail server took the link for the address; false: hand it over; null: no address.",
+    )
 
     class Meta(InvitationSerializer.Meta):
-        fields = [*InvitationSerializer.Meta.fields, "link"]
+        fields = [*InvitationSerializer.Meta.fields, "link", "is_mailed"]
 
 
 class MyInvitationSerializer(InvitationSerializer):
@@ -278,16 +283,20 @@ class TeamChangeSerializer(StrictSerializer):
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
     team = TeamBriefSerializer(read_only=True, allow_null=True, help_text="The team that it belongs to; null: none.")
+    is_own = serializers.SerializerMethodField(help_text="Whether the caller made it, and so may rename it.")
 
     class Meta:
         model = Project
-        fields = ["id", "name", "organisation", "team", "created_at", "archived_at"]
+        fields = ["id", "name", "organisation", "team", "is_own", "created_at", "archived_at"]
         extra_kwargs = described(
             id="The project's id.",
             name="The project's name.",
             created_at="When it was created.",
             archived_at="Since when it takes no uploads and no jobs; null: it is open.",
         )
+
+    def get_is_own(self, project: Project) -> bool:
+        return made_by(project, self.context["request"].user)
 
 
 class ProjectSeenSerializer(StrictSerializer):

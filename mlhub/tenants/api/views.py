@@ -257,7 +257,7 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
         else:
             organisation = Organisation.objects.get_visible(user, body["organisation"], field="organisation")
         created = actions.create_project(organisation, name=body["name"], team=team, actor=user)
-        return Response(s.ProjectSerializer(created).data, status=status.HTTP_201_CREATED)
+        return Response(s.ProjectSerializer(created, context={"request": request}).data, status=status.HTTP_201_CREATED)
 
 
 class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):

@@ -119,7 +119,7 @@ class SendAgainView(VisibleMixin, generics.GenericAPIView[Delivery]):
 
     @extend_schema(request=None, responses={202: s.DeliverySerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """Sends a delivery that ended once more, under the same id."""
+        """Sends a delivery that ended once more, or one that waits for its next attempt now, under the same id."""
         sent = actions.send_again(self.get_object(), actor=caller(request))
         return Response(s.DeliverySerializer(sent).data, status=status.HTTP_202_ACCEPTED)
 

@@ -76,7 +76,24 @@ def test_a_paused_job_is_not_resumed_above_the_limit_and_the_admin_reads_whose_i
     for by, whose in ((cast.bob, "you"), (cast.alice, "bob")):
         refused = cast.client(by).post(f"/api/v1/jobs/{made}/resume")
         assert (refused.status_code, refused.json()["limit"]) == (422, "user_max_cpus")
-        assert f"and {whose} may request 1 in A" in refused.json()["detail"]
+        assert f"and {whose} may request 1 CPU in A" in refused.json()["detail"]
+
+
+def test_a_refusal_says_amounts_as_people_read_them(world: World) -> None:
+    cast = world.cast
+    limit(cast, cast.alice, username="bob", max_memory_bytes=1000, max_cpus=0)
+    said = submit(cast, cast.bob, resources={"cpus": 1}).json()["detail"]
+    assert said == "It requests 1 CPU for 1 worker, and you may request 0 CPUs in A."
+    limit(cast, cast.alice, username="bob", max_cpus=None)
+    said = submit(cast, cast.bob, resources={"memory_gib": 1.5}).json()["detail"]
+    assert said == "It requests 1.5 GiB of memory for 1 worker, and you may request 1,000 bytes of memory in A."
+    limit(cast, cast.alice, username="bob", max_memory_bytes=None, max_running_jobs=0)
+    refused = submit(cast, cast.bob).json()
+    assert (refused["limit"], refused["detail"]) == (
+        "user_max_running_jobs",
+        "In A you may run no jobs: the limit of jobs at a time is 0.",
+    )
+    assert refused["remedy"] == "Ask an admin of A to raise the limit of users."
 
 
 @pytest.mark.parametrize("field", ["max_cpus", "max_memory_bytes"])

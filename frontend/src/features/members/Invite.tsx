@@ -20,6 +20,12 @@ const ROLES: { value: Role; label: string }[] = [
   { value: "owner", label: t`Owner: may do everything` },
 ];
 
+function mailText({ email = "", is_mailed: isMailed }: { email?: string; is_mailed: boolean | null }): string {
+  if (isMailed) return t`It was sent to ${email}.`;
+  const hand = t`Give it to the person you invite.`;
+  return isMailed === false ? t`No mail was sent to ${email}: there is no mail server, or it did not take it. ${hand}` : hand;
+}
+
 export function Invite({ organisationId, isOwner }: { organisationId: string; isOwner: boolean }) {
   const queries = useQueryClient();
   const [username, setUsername] = useState("");
@@ -50,7 +56,7 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
     return (
       <SecretOnce
         title={t`This link lets one person join as ${invite.data.role}`}
-        text={t`Give it to the person you invite. It works once, for 14 days, and is not shown again.`}
+        text={[mailText(invite.data), t`It works once, for 14 days, and is not shown again.`].join(" ")}
         secret={invite.data.link}
         label={t`The link`}
         onDone={invite.reset}

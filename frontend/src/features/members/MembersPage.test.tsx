@@ -36,7 +36,7 @@ describe("Members", () => {
       http.post("/api/v1/organisations/:id/invitations", async ({ request }) => {
         sent = await request.json();
         pending = [invitation("dora")];
-        return HttpResponse.json({ ...pending[0], link: null }, { status: 201 });
+        return HttpResponse.json({ ...pending[0], link: null, is_mailed: null }, { status: 201 });
       }),
     );
     const { user } = renderPage("/members");
@@ -67,6 +67,22 @@ describe("Members", () => {
     expect(await screen.findByText(link)).toBeVisible();
     await user.click(screen.getByRole("button", { name: "I have it" }));
     expect(screen.queryByText(link)).not.toBeInTheDocument();
+  });
+
+  it("says when the link was not mailed", async () => {
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "admin" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", page([])),
+      http.post("/api/v1/organisations/:id/invitations", () =>
+        HttpResponse.json({ ...invitation(""), email: "dora@example.org", link: "http://mlhub/join#s3cret", is_mailed: false }, { status: 201 }),
+      ),
+    );
+    const { user } = renderPage("/members");
+    await user.type(await screen.findByLabelText("E-mail"), "dora@example.org");
+    await user.click(screen.getByRole("button", { name: "Make a link" }));
+    expect(await screen.findByText(/No mail was sent to dora@example.org: .* Give it to the person you invite./)).toBeVisible();
   });
 
   it("shows why a person cannot be invited", async () => {

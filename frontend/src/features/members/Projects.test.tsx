@@ -11,8 +11,8 @@ import { answers, page, problem, server } from "@/testing/server";
 
 const NAME = project().name;
 
-function shown(role: "admin" | "member") {
-  let row: Project = project();
+function shown(role: "admin" | "member", isOwn = false) {
+  let row: Project = project({ is_own: isOwn });
   const sent: unknown[] = [];
   server.use(
     answers("/api/v1/organisations", page([organisation({ role })])),
@@ -96,5 +96,12 @@ it("says what a project holds that cannot be deleted", async () => {
 it("shows members no buttons", async () => {
   shown("member");
   expect(await screen.findByRole("table", { name: "Projects" })).toBeVisible();
+  expect(screen.queryByRole("button", { name: `Archive ${NAME}` })).not.toBeInTheDocument();
+});
+
+it("lets who made a project rename and delete it, and no more", async () => {
+  shown("member", true);
+  expect(await screen.findByRole("button", { name: `Rename ${NAME}` })).toBeVisible();
+  expect(screen.getByRole("button", { name: `Delete ${NAME}` })).toBeVisible();
   expect(screen.queryByRole("button", { name: `Archive ${NAME}` })).not.toBeInTheDocument();
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects; their admins rename, move, archive, open and delete them.
+// An organisation's projects; their admins rename, move, archive, open and delete them, who made one renames and deletes it.
 import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -171,7 +171,7 @@ interface ActionsProps {
   onDelete: () => Promise<void>;
 }
 
-/** Where its roles, secrets and retention are; and, for its admins, what can be done with it. */
+/** Where its roles, secrets and retention are; and, for its admins and who made it, what can be done with it. */
 function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpen, onDelete }: ActionsProps) {
   return (
     <Group gap="xs" justify="flex-end" wrap="nowrap">
@@ -184,40 +184,41 @@ function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpe
       <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/retention`} aria-label={t`Retention of ${project.name}`}>
         {t`Retention`}
       </Button>
-      {isAdmin && (
-        <>
-          <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={onRename}>
-            {t`Rename`}
-          </Button>
-          {project.archived_at !== null ? (
-            <Button
-              size="xs"
-              variant="default"
-              aria-label={t`Open ${project.name}`}
-              loading={isSaving}
-              onClick={onOpen}
-            >
-              {t`Open again`}
-            </Button>
-          ) : (
-            <ConfirmButton
-              label={t`Archive`}
-              ariaLabel={t`Archive ${project.name}`}
-              size="xs"
-              title={t`Archive ${project.name}?`}
-              text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
-              action={onArchive}
-            />
-          )}
-          <ConfirmButton
-            label={t`Delete`}
-            ariaLabel={t`Delete ${project.name}`}
+      {(isAdmin || project.is_own) && (
+        <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={onRename}>
+          {t`Rename`}
+        </Button>
+      )}
+      {isAdmin &&
+        (project.archived_at !== null ? (
+          <Button
             size="xs"
-            title={t`Delete ${project.name}?`}
-            text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
-            action={onDelete}
+            variant="default"
+            aria-label={t`Open ${project.name}`}
+            loading={isSaving}
+            onClick={onOpen}
+          >
+            {t`Open again`}
+          </Button>
+        ) : (
+          <ConfirmButton
+            label={t`Archive`}
+            ariaLabel={t`Archive ${project.name}`}
+            size="xs"
+            title={t`Archive ${project.name}?`}
+            text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
+            action={onArchive}
           />
-        </>
+        ))}
+      {(isAdmin || project.is_own) && (
+        <ConfirmButton
+          label={t`Delete`}
+          ariaLabel={t`Delete ${project.name}`}
+          size="xs"
+          title={t`Delete ${project.name}?`}
+          text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
+          action={onDelete}
+        />
       )}
     </Group>
   );

@@ -23,6 +23,7 @@ export function actionText(action: Permission["action"]): string {
     request_quota: t`Ask for more quota`,
     create_projects: t`Create projects`,
     change_others: t`Change and delete what others made`,
+    change_own_project: t`Rename it, and delete it while it is empty`,
     change_settings: t`Rename, archive and delete it; its rules of retention`,
     limit_users: t`Limit users within its quota`,
     assign_roles: t`Give and withdraw roles`,

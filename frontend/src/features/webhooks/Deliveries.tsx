@@ -63,9 +63,9 @@ function Row({ delivery, webhookId }: { delivery: Delivery; webhookId: string })
         )}
       </Table.Td>
       <Table.Td ta="right">
-        {delivery.state !== "waiting" && (
+        {(delivery.state !== "waiting" || delivery.n_attempts > 0) && (
           <Button size="xs" variant="default" loading={again.isPending} onClick={() => again.mutate()}>
-            {t`Send again`}
+            {delivery.state === "waiting" ? t`Send now` : t`Send again`}
           </Button>
         )}
       </Table.Td>

@@ -80,6 +80,8 @@ def send_invitation(
         return
     session.output.line(made["link"] or made["id"])
     whom = username or email or "the holder of the link"
+    if made["is_mailed"] is False:
+        session.output.note(f"The link was not mailed to {email}: hand it over.")
     session.output.note(f"Invited: {whom} to {organisation} as {made['role']}, until {made['expires_at'][:10]}.")
 
 

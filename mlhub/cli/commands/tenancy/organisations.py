@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub organisation ls|create|rename|archive|unarchive|deletion|retention."""
+"""mlhub organisation ls|create|rename|archive|unarchive|rm|deletion|retention."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.given_values import finite
 from mlhub.cli.names import organisation_named
@@ -73,6 +74,16 @@ def archive_organisation(context: typer.Context, name: OrganisationName) -> None
 def unarchive_organisation(context: typer.Context, name: OrganisationName) -> None:
     """Open an archived organisation again; for owners."""
     _change(context, name, "Open again", {"is_archived": False})
+
+
+@organisation.command("rm")
+def remove_organisation(context: typer.Context, name: OrganisationName, yes: Yes = False) -> None:
+    """Delete an empty organisation for good; for owners. With its data it is deleted on the page Members."""
+    session = session_of(context)
+    row = organisation_named(session.api, name)
+    require_yes(f"Delete the organisation {row['name']} for good?", yes=yes)
+    session.api.delete(f"/organisations/{row['id']}")
+    session.output.note(f"Deleted: {row['name']}.")
 
 
 @organisation.command("deletion")

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.project_contents import MOST_NAMED, contents_of, delete_all, in_words
 from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
+from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import found, organisation_named
 from mlhub.cli.session import session_of
 from mlhub.cli.short_ids import short_id
@@ -88,13 +90,30 @@ def unarchive_project(context: typer.Context, name: ProjectName) -> None:
 
 
 @project.command("rm")
-def remove_project(context: typer.Context, name: ProjectName, yes: Yes = False) -> None:
-    """Delete an empty project for good; for admins."""
+def remove_project(
+    context: typer.Context,
+    name: ProjectName,
+    with_data: Annotated[
+        bool, typer.Option("--with-data", help="Also its studies, jobs, runs, models and datasets; for admins.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete a project for good, an empty one or with all that it holds; for admins, an empty one for its maker."""
     session = session_of(context)
     row = found(session.api, "projects", name)
-    require_yes(f"Delete the project {row['name']} of {row['organisation']['name']} for good?", yes=yes)
+    contents = contents_of(session, row) if with_data else {}
+    goes_with_it = f" with {in_words(contents)}" if with_data else ""
+    require_yes(f"Delete the project {row['name']} of {row['organisation']['name']}{goes_with_it} for good?", yes=yes)
+    if refused := delete_all(session, contents):
+        for why in refused[:MOST_NAMED]:
+            session.output.note(why)
+        raise CommandError(
+            f"{len(refused)} of what {row['name']} holds cannot be deleted, so it stays.",
+            remedy="Do what is said above, and give the same command again.",
+            code=CommandStatus.REFUSED,
+        )
     session.api.delete(f"/projects/{row['id']}")
-    session.output.note(f"Deleted: {row['name']}.")
+    session.output.note(f"Deleted: {row['name']}{goes_with_it}.")
 
 
 def _change(context: typer.Context, name: str, done: str, changes: dict[str, Any]) -> None:

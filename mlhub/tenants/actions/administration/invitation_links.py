@@ -20,7 +20,7 @@ from mlhub.tenants.actions.membership import invitations
 from mlhub.tenants.actions.membership.members import needed_role
 from mlhub.tenants.actions.sign_in.accounts import create_account
 from mlhub.tenants.actions.sign_in.password_sign_in import passwords_are_off
-from mlhub.tenants.mail import send_mail_on_commit
+from mlhub.tenants.mail import Mail, send_mail_on_commit
 from mlhub.tenants.models import Invitation, Organisation, User
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_in.authentication import hash_token
@@ -33,8 +33,8 @@ Accept or ignore it here, until {until:%Y-%m-%d %H:%M} UTC; the link works once:
 """
 
 
-def invite_by_link(organisation: Organisation, *, role: Role, email: str, actor: User) -> tuple[Invitation, str]:
-    """The invitation and its link, which cannot be shown again; sent to the address when there is one.
+def invite_by_link(organisation: Organisation, *, role: Role, email: str, actor: User) -> tuple[Invitation, str, Mail]:
+    """The invitation, its link, which cannot be shown again, and the mail to the address when there is one.
 
     Raises NotAllowedError for an actor whose role does not cover the one that is offered.
     """
@@ -51,12 +51,13 @@ def invite_by_link(organisation: Organisation, *, role: Role, email: str, actor:
             expires_at=timezone.now() + invitations.LIFETIME,
         )
         invitations.record_invitation("invitation.created", invitation, actor)
+        mail = Mail()
         if email:
             text = TEXT.format(
                 sender=actor.username, organisation=organisation.name, role=role, until=invitation.expires_at, link=link
             )
-            send_mail_on_commit(email, subject=f"Invitation to {organisation.name} on MLHub", text=text)
-    return invitation, link
+            mail = send_mail_on_commit(email, subject=f"Invitation to {organisation.name} on MLHub", text=text)
+    return invitation, link, mail
 
 
 def read_link(secret: str) -> Invitation:

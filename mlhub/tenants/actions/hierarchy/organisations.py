@@ -70,7 +70,7 @@ def create_project(organisation: Organisation, *, name: str, team: Team | None =
             remedy=f"Name a team of {organisation.name}, or none.",
         )
     with transaction.atomic():
-        project = _create(Project, name, organisation=organisation, name=name, team=team)
+        project = _create(Project, name, organisation=organisation, name=name, team=team, created_by=actor)
         record(
             "project.created",
             organisation=organisation,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes to organisations, teams and projects that exist: renaming, archiving, moving, deleting empty ones.
 
-Each has its audit event. Organisations are changed by their owners, teams and projects by their admins.
+Each has its audit event. Organisations are changed by their owners, teams and projects by their admins; who made a
+project, and is still a member there, renames it, and deletes it while it is empty.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from django.db.models import DO_NOTHING
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.tenants.access_control.assignments import TenantNode
+from mlhub.tenants.access_control.assignments import TenantNode, allows, made_by, role_assignments
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.hierarchy.team_places import require_place
 from mlhub.tenants.actions.limits.boosted_guarantees import require_room_for_boosts
@@ -64,7 +65,7 @@ def require_open_organisation(organisation: Organisation) -> None:
 
 def rename(owner: TenantNode, *, name: str, actor: User) -> None:
     """Raises ConflictError when the name is taken in its place."""
-    _require_right(owner, actor)
+    _require_right(owner, actor, by_maker=True)
     kind, before = _kind(owner), owner.name
     if name == before:
         return
@@ -164,7 +165,7 @@ def _require_room(moved: Team | Project, organisation: Organisation, *, field: s
 
 def delete(owner: TenantNode, *, actor: User) -> None:
     """Only what is empty. Raises ConflictError that counts what it holds."""
-    _require_right(owner, actor)
+    _require_right(owner, actor, by_maker=True)
     with transaction.atomic():
         if isinstance(owner, Team):  # no team is made or moved below it meanwhile
             Organisation.objects.select_for_update().get(pk=owner.organisation_id)
@@ -205,11 +206,11 @@ def contents_of(owner: TenantNode) -> dict[str, int]:
     return found
 
 
-def _require_right(owner: TenantNode, actor: User) -> None:
-    """Raises NotAllowedError."""
+def _require_right(owner: TenantNode, actor: User, *, by_maker: bool = False) -> None:
+    """Raises NotAllowedError. by_maker: who made the project may, too."""
     if isinstance(owner, Organisation):
         require_role(actor, owner, Role.OWNER)
-    else:
+    elif not (by_maker and made_by(owner, actor) and allows(role_assignments(actor, owner), Role.MEMBER)):
         require_role(actor, owner, Role.ADMIN)
 
 

@@ -12,7 +12,7 @@ import { ADDRESS, ID, stored } from "@/testing/storedJob";
 
 it("says why a job waits, with every reason and its numbers", async () => {
   const explanations = [
-    { reason: "no_free_gpus", sentence: "All 4 GPUs are in use; it needs 2.", facts: { total: 4, need: 2 } },
+    { reason: "no_free_gpus", sentence: "All 4 GPUs are in use; it needs 2.", facts: { total: 4, need: 2, scope: "", above: "Acme" } },
     { reason: "quota_running_jobs", sentence: "Acme runs 2 of its 2 jobs at once.", facts: { used: 2, quota: 2 } },
   ];
   stored(jobDetail({ state: "queued", current_attempt: null, attempts: [], explanations }));

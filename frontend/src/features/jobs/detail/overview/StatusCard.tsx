@@ -60,8 +60,9 @@ function defaultText(job: Job, now: number): string {
   return pendingText(job, now);
 }
 
+/** Its numbers; words, such as whose quota it is and who raises it, are in the sentence above. */
 function FactsLine({ explanation }: { explanation: Explanation }) {
-  const facts = factsOf(explanation.facts);
+  const facts = factsOf(Object.fromEntries(Object.entries(explanation.facts).filter(([, value]) => typeof value === "number")));
   if (facts.length === 0) return null;
   return (
     <Text size="xs" c="dimmed">

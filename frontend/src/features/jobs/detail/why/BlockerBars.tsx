@@ -18,6 +18,8 @@ const LABELS: Record<Blocker["kind"], string> = {
   borrow_limit: t`GPUs, borrowed ones included`,
   borrow_limit_of_type: t`GPUs of the type, borrowed ones included`,
   borrowing: t`GPUs that may be borrowed`,
+  budget: t`GPU-hours of the budget`,
+  user_budget: t`GPU-hours of one person's budget`,
   user_gpus: t`Limits of users`,
   user_running_jobs: t`Running jobs`,
   user_cpus: t`Workers within one person's CPUs`,
@@ -32,7 +34,7 @@ export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
   return (
     <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label={t`Need against have`}>
       {blockers.map((blocker) => (
-        <li key={`${blocker.kind} ${blocker.tenant} ${blocker.gpu_types.join(" ")}`}>
+        <li key={`${blocker.kind} ${blocker.tenant} ${blocker.gpu_types.join(" ")} ${blocker.sentence}`}>
           <BlockerBar blocker={blocker} />
         </li>
       ))}

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tenants', '0031_without_repeated_indexes'),
+        ('tenants', '0033_makers_by_the_audit'),
     ]
 
     operations = [
