@@ -7891,6 +7891,8 @@ export interface components {
             readonly downloads: components["schemas"]["Downloads"];
             /** @description What people wrote about it, in Markdown. */
             readonly notes: string;
+            /** @description Why trained weights cannot leave as a folder that predicts; null where they can, and for code. */
+            readonly not_exportable: components["schemas"]["Refusal"] | null;
         };
         /** @description A file in the request itself, or one that arrived before it. */
         ModelVersionUploadRequest: {

@@ -1272,6 +1272,7 @@ class ModelVersionDetail(ApiRecord):
     aliases: list[str]
     downloads: Downloads
     notes: str
+    not_exportable: Refusal | None
 
 
 class MyInvitation(ApiRecord):
