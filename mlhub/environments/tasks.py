@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.errors import DomainError
-from mlhub.core.locks import work_lock
+from mlhub.core.locks import work_lock, work_slot
 from mlhub.environments import actions
 from mlhub.environments.failures import BuildError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
@@ -30,23 +30,19 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 def build_environment(environment_id: str) -> None:
     """READY with its layer, or FAILED with the reason. Sent twice, it works once.
 
-    What it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
+    Raises PostponedError while as many are built as there may be: a build that takes long leaves the other processes of
+    the worker to uploads and jobs. What else it raises is the platform's fault: the environment is queued again,
+    MAX_TRIES times in all.
     """
     with work_lock(f"environment:{environment_id}") as is_mine:
         building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
         environment = building.select_related("organisation").first()
         if not is_mine or environment is None:
             return
-        if not actions.begin_build(environment):
-            actions.fail_build(environment, error=_given_up(environment).as_dict())
-            return
-        try:
-            _build(environment)
-        except BuildError as error:
-            actions.fail_build(environment, error=error.as_dict())
-        except DomainError as error:  # the quota, or a store without room
-            described = {"code": error.code, "field": error.field or "file", "message": error.message}
-            actions.fail_build(environment, error={**described, "remedy": error.remedy})
+        with work_slot("build-slot", n_slots=settings.BUILDS_AT_ONCE) as is_free:
+            if not is_free:
+                raise work_queue.PostponedError
+            _try_to_build(environment)
 
 
 @shared_task
@@ -60,6 +56,19 @@ def sweep_unbuilt() -> int:
     for each in found:
         work_queue.enqueue(actions.BUILD, each.id, organisation=each.organisation, user=each.created_by, is_bulk=True)
     return len(found)
+
+
+def _try_to_build(environment: PythonEnvironment) -> None:
+    if not actions.begin_build(environment):
+        actions.fail_build(environment, error=_given_up(environment).as_dict())
+        return
+    try:
+        _build(environment)
+    except BuildError as error:
+        actions.fail_build(environment, error=error.as_dict())
+    except DomainError as error:  # the quota, or a store without room
+        described = {"code": error.code, "field": error.field or "file", "message": error.message}
+        actions.fail_build(environment, error={**described, "remedy": error.remedy})
 
 
 def _build(environment: PythonEnvironment) -> None:
