@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import tempfile
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from django.utils import timezone
 from mlhub.core.errors import DomainError
 from mlhub.core.locks import work_lock, work_slot
 from mlhub.environments import actions
+from mlhub.environments.build_folders import bound_cache, build_folder
 from mlhub.environments.failures import BuildError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
@@ -74,18 +74,17 @@ def _try_to_build(environment: PythonEnvironment) -> None:
 def _build(environment: PythonEnvironment) -> None:
     """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored."""
     root = Path(settings.ENVIRONMENT_ROOT)
-    (root / "builds").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root / "builds", ignore_cleanup_errors=True) as name:
+    with build_folder(root / "builds") as folder:
         try:
             layer = install(
                 environment.requirements,
-                folder=Path(name),
+                folder=folder,
                 source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
                 on_log=partial(actions.write_log, environment),
             )
-            actions.finish_build(environment, layer, scratch=Path(name) / "layer.zip")
+            actions.finish_build(environment, layer, scratch=folder / "layer.zip")
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise BuildError(
@@ -94,6 +93,8 @@ def _build(environment: PythonEnvironment) -> None:
                     remedy="An administrator must make room on the disk that builds environments.",
                 ) from error
             raise
+        finally:
+            bound_cache(root / "cache", limit_bytes=settings.MAX_ENVIRONMENT_BYTES)
 
 
 def _given_up(environment: PythonEnvironment) -> BuildError:
