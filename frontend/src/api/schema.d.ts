@@ -19416,6 +19416,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description true: only those whose newest code passed its check, so that jobs can train it; false: only others. */
+                ready?: boolean;
                 /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
                 ref?: string;
                 /** @description Only those whose name contains this. */

@@ -45,11 +45,18 @@ class ModelFilter(django_filters.FilterSet):
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
     )
+    ready = django_filters.BooleanFilter(
+        method="of_ready",
+        help_text="true: only those whose newest code passed its check, so that jobs can train it; false: only others.",
+    )
     ref = RefFilter()
 
     class Meta:
         model = Model
         fields: list[str] = []
+
+    def of_ready(self, models: QuerySet[Model], _: str, is_ready: bool) -> QuerySet[Model]:
+        return models.with_ready_code(is_ready)
 
 
 class ModelVersionFilter(django_filters.FilterSet):
