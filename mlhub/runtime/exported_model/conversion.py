@@ -51,7 +51,7 @@ def convert(folder: Path, argv: Sequence[str] | None = None) -> int:
     except NotConvertibleError as error:
         print(f"convert.py: {error}", file=sys.stderr)
         return 1
-    print(f"Written: {asked.file}. Its outputs differ from the model's by {difference:.1e} at most, relative to 1 + |output|.")
+    print(f"Written: {asked.file}. Its outputs differ by {difference:.1e} at most, relative to 1 + |output|.")
     return 0
 
 

@@ -33,8 +33,10 @@ def dataset_versions(context: typer.Context, name: Name) -> None:
 
 
 def model_versions(context: typer.Context, name: Name) -> None:
-    """List all versions of a model, uploaded, trained or registered, the newest first; of a built-in model's name, those
-    that the project has trained of it."""
+    """List all versions of a model, uploaded, trained or registered, the newest first.
+
+    Of a built-in model's name they are those that the project has trained of it.
+    """
     session = session_of(context)
     _list(
         session,
