@@ -4,7 +4,7 @@
 Keras writes "13/13 ... - accuracy: 0.9 - loss: 0.2" after a line "Epoch 2/4"; the last such line of an epoch counts, at
 the step epoch x batches. The Trainer writes a dictionary of Python without its step, which is in the progress bar that
 it draws again behind it; without a bar, the values of a name are numbered from 1. The table of its log_metrics(), which
-begins with "***** eval metrics *****", belongs to the last step that a bar has shown. The bar of a second Trainer in one
+begins with "***** eval metrics *****", belongs to the last step that a bar has shown. The bar of a second Trainer in a
 script begins anew: its steps are added to those of the first. Pure.
 """
 
@@ -118,7 +118,6 @@ class FrameworkLines:
         for name in values:
             self._n_seen[name] += 1
         return [(max(self._n_seen[name] for name in values), values)]
-
 
     def _place(self, step: int, n_steps: int, *, is_loss: bool) -> None:
         """A training loss at a step that had one already, or of another length before the end of the former training,
