@@ -21,6 +21,7 @@ from mlhub.registry import actions, uploads
 from mlhub.registry.annotations import annotate_version
 from mlhub.registry.api import serializers as s
 from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.registry.querysets import ModelQuerySet
 from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, uploaded
@@ -55,7 +56,7 @@ class ModelFilter(django_filters.FilterSet):
         model = Model
         fields: list[str] = []
 
-    def of_ready(self, models: QuerySet[Model], _: str, is_ready: bool) -> QuerySet[Model]:
+    def of_ready(self, models: ModelQuerySet, _: str, is_ready: bool) -> ModelQuerySet:
         return models.with_ready_code(is_ready)
 
 
