@@ -40,7 +40,7 @@ def fetch(session: Session, path: str, into: Path) -> Path:
 
 
 def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
-    """Runs a script of the export with this Python; SIGTERM to this process ends the script too.
+    """Runs a script of the export with this Python; SIGTERM and SIGINT to this process end the script too.
 
     Raises CommandError when it fails, or torch is not there.
     """
@@ -60,6 +60,10 @@ def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
         before = signal.signal(signal.SIGTERM, pass_on)
         try:
             status = program.wait()
+        except KeyboardInterrupt:  # of a supervisor it reaches this process alone, of a terminal both
+            program.terminate()
+            program.wait()
+            raise
         finally:
             signal.signal(signal.SIGTERM, before)
     if asked_to_end:

@@ -31,6 +31,17 @@ def work_lock(name: str) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [lock_key(name)])
 
 
+@contextmanager
+def work_slot(name: str, *, n_slots: int) -> Iterator[bool]:
+    """Yields whether one of so many places was free; it is taken until the context ends, or the worker dies."""
+    for number in range(n_slots):
+        with work_lock(f"{name}:{number}") as is_mine:
+            if is_mine:
+                yield True
+                return
+    yield False
+
+
 def lock_key(name: str) -> int:
     """The number of the lock: a signed 64-bit number, as PostgreSQL wants it."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 
 from mlhub.core.errors import ConflictError, QuotaExceededError
-from mlhub.core.locks import work_lock
 from mlhub.datasets import actions, references
 from mlhub.datasets.models import DatasetVersion
 from mlhub.datasets.shard_fetching import ShardFetch
@@ -25,17 +24,6 @@ from mlhub.storage.stores import blob_store
 
 FIRST_WAIT_S = 1.0
 MAX_FETCHES = 3  # of a version, each of which broke off with the worker
-
-
-@contextmanager
-def fetch_slot() -> Iterator[bool]:
-    """Whether one of the FETCHES_AT_ONCE places is free; it is taken until the context ends, or the worker dies."""
-    for number in range(settings.FETCHES_AT_ONCE):
-        with work_lock(f"fetch-slot:{number}") as is_mine:
-            if is_mine:
-                yield True
-                return
-    yield False
 
 
 def fetch(version: DatasetVersion) -> None:

@@ -7,10 +7,11 @@ import json
 from uuid import UUID
 
 from celery import shared_task
+from django.conf import settings
 
-from mlhub.core.locks import work_lock
+from mlhub.core.locks import work_lock, work_slot
 from mlhub.datasets import actions, references
-from mlhub.datasets.fetching import fetch, fetch_slot
+from mlhub.datasets.fetching import fetch
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
@@ -48,7 +49,7 @@ def fetch_version(version_id: str) -> None:
         version = fetching.select_related("dataset__project__organisation", "created_by").first()
         if not is_mine or version is None:
             return
-        with fetch_slot() as is_free:
+        with work_slot("fetch-slot", n_slots=settings.FETCHES_AT_ONCE) as is_free:
             if not is_free:
                 raise work_queue.PostponedError
             fetch(version)

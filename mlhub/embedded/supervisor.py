@@ -70,7 +70,7 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
             *celery,
             "worker",
             "--concurrency",
-            "2",
+            "3",  # one more than a fetch and a build, which both may take long: uploads and jobs go on next to them
             "--loglevel",
             "INFO",
             "--without-gossip",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import tempfile
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.errors import DomainError
-from mlhub.core.locks import work_lock
+from mlhub.core.locks import work_lock, work_slot
 from mlhub.environments import actions
+from mlhub.environments.build_folders import bound_cache, build_folder
 from mlhub.environments.failures import BuildError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
@@ -30,23 +30,19 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 def build_environment(environment_id: str) -> None:
     """READY with its layer, or FAILED with the reason. Sent twice, it works once.
 
-    What it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
+    Raises PostponedError while as many are built as there may be: a build that takes long leaves the other processes of
+    the worker to uploads and jobs. What else it raises is the platform's fault: the environment is queued again,
+    MAX_TRIES times in all.
     """
     with work_lock(f"environment:{environment_id}") as is_mine:
         building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
         environment = building.select_related("organisation").first()
         if not is_mine or environment is None:
             return
-        if not actions.begin_build(environment):
-            actions.fail_build(environment, error=_given_up(environment).as_dict())
-            return
-        try:
-            _build(environment)
-        except BuildError as error:
-            actions.fail_build(environment, error=error.as_dict())
-        except DomainError as error:  # the quota, or a store without room
-            described = {"code": error.code, "field": error.field or "file", "message": error.message}
-            actions.fail_build(environment, error={**described, "remedy": error.remedy})
+        with work_slot("build-slot", n_slots=settings.BUILDS_AT_ONCE) as is_free:
+            if not is_free:
+                raise work_queue.PostponedError
+            _try_to_build(environment)
 
 
 @shared_task
@@ -62,21 +58,33 @@ def sweep_unbuilt() -> int:
     return len(found)
 
 
+def _try_to_build(environment: PythonEnvironment) -> None:
+    if not actions.begin_build(environment):
+        actions.fail_build(environment, error=_given_up(environment).as_dict())
+        return
+    try:
+        _build(environment)
+    except BuildError as error:
+        actions.fail_build(environment, error=error.as_dict())
+    except DomainError as error:  # the quota, or a store without room
+        described = {"code": error.code, "field": error.field or "file", "message": error.message}
+        actions.fail_build(environment, error={**described, "remedy": error.remedy})
+
+
 def _build(environment: PythonEnvironment) -> None:
     """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored."""
     root = Path(settings.ENVIRONMENT_ROOT)
-    (root / "builds").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root / "builds", ignore_cleanup_errors=True) as name:
+    with build_folder(root / "builds") as folder:
         try:
             layer = install(
                 environment.requirements,
-                folder=Path(name),
+                folder=folder,
                 source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
                 on_log=partial(actions.write_log, environment),
             )
-            actions.finish_build(environment, layer, scratch=Path(name) / "layer.zip")
+            actions.finish_build(environment, layer, scratch=folder / "layer.zip")
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise BuildError(
@@ -85,6 +93,8 @@ def _build(environment: PythonEnvironment) -> None:
                     remedy="An administrator must make room on the disk that builds environments.",
                 ) from error
             raise
+        finally:
+            bound_cache(root / "cache", limit_bytes=settings.MAX_ENVIRONMENT_BYTES)
 
 
 def _given_up(environment: PythonEnvironment) -> BuildError:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, OuterRef, Prefetch, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from mlhub.core.errors import NotFoundError
@@ -34,6 +35,13 @@ class ModelQuerySet(ProjectOwnedQuerySet):
         if not user.is_authenticated:
             return self.none()
         return (super().visible_to(user) | self.filter(project=None)).exclude(of_notebook(""))
+
+    def with_ready_code(self, is_ready: bool = True) -> Self:
+        """Those whose newest code is ready, or all others: refused, in its check, or with trained weights alone."""
+        versions = self.model._meta.get_field("versions").related_model.objects
+        newest = versions.filter(model=OuterRef("pk"), source="upload").order_by("-number").values("state")[:1]
+        ready = Q(newest_state="ready")
+        return self.annotate(newest_state=Coalesce(Subquery(newest), Value(""))).filter(ready if is_ready else ~ready)
 
     def with_versions(self) -> Self:
         """Each with `latest_versions` (its newest code, in a list of one), `n_trained` and `n_logged`; four queries for

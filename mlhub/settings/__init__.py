@@ -271,6 +271,7 @@ PACKAGE_INDEX_URL = env("MLHUB_PACKAGE_INDEX_URL", default="")
 WHEELHOUSE = env("MLHUB_WHEELHOUSE", default="")
 ENVIRONMENT_ROOT = MLHUB_HOME / "environments"
 ENVIRONMENT_TIMEOUT_S = env.float("MLHUB_ENVIRONMENT_TIMEOUT_S", default=900.0)
+BUILDS_AT_ONCE = env.int("MLHUB_BUILDS_AT_ONCE", default=1)  # a worker does nothing else meanwhile
 MAX_ENVIRONMENT_BYTES = env.int("MLHUB_MAX_ENVIRONMENT_BYTES", default=8 * 2**30)
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
 # auto = GPUs of this machine, where its driver shows some and no cluster file was given, are the local backend's node

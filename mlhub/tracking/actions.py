@@ -26,8 +26,9 @@ from mlhub.tracking.access import Caller
 from mlhub.tracking.job_runs import store_job_points
 from mlhub.tracking.limits import MAX_DATASETS, MAX_RUN_PARAMS, MAX_RUN_TAGS, MAX_TAG_VALUE, Entry, LogBatch, check_key
 from mlhub.tracking.models import ExperimentTags, Run, RunDataset, RunParam, RunStatus, RunTag
-from mlhub.tracking.pods import masked_batch
+from mlhub.tracking.pods import mask_of, masked_batch
 from mlhub.tracking.points import SeriesEnd, lock_series, store_points
+from mlhub.wire.masking import masked_texts
 
 OWNER_KIND = "run"  # of the blobs of a run's artifacts
 NAME_TAG = "mlflow.runName"
@@ -52,7 +53,11 @@ def create_run(caller: Caller, project: Project, *, name: str, started_ms: int, 
     job = caller.attempt.job if caller.attempt is not None else None
     with transaction.atomic():
         run = Run.objects.create(
-            project=project, name=name, created_by=caller.user, started_ms=started_ms, parent_job=job
+            project=project,
+            name=mask_of(caller.attempt)(name),
+            created_by=caller.user,
+            started_ms=started_ms,
+            parent_job=job,
         )
         _set_tags(run, tags)
         report_change(ChangeKind.RUN, organisation_id=project.organisation_id)
@@ -113,8 +118,11 @@ def log_datasets(caller: Caller, target: Run | Job, datasets: Sequence[RunDatase
         run = own_run_of(target) if isinstance(target, Job) else locked(target)
         if len(datasets) + run.datasets.count() > MAX_DATASETS:
             raise InvalidInputError(f"A run may have {MAX_DATASETS:,} datasets.", field="datasets")
+        mask = mask_of(caller.attempt)
         for dataset in datasets:
-            dataset.run = run
+            dataset.run, dataset.name = run, mask(dataset.name)
+            dataset.description = masked_texts(dataset.description, mask)
+            dataset.tags = masked_texts(dataset.tags, mask)
         RunDataset.objects.bulk_create(datasets, ignore_conflicts=True)
 
 
@@ -133,7 +141,7 @@ def update_run(
             run.ended_ms = ended_ms
         if name:
             check_key(name, field="run_name")
-            run.name = name
+            run.name = mask_of(caller.attempt)(name)
         run.save(update_fields=["status", "ended_ms", "name"])
     target.status, target.ended_ms, target.name = run.status, run.ended_ms, run.name
 

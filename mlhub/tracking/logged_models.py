@@ -22,6 +22,7 @@ from mlhub.tracking.actions import locked, own_run_of
 from mlhub.tracking.artifacts import LOGGED_OWNER_KIND
 from mlhub.tracking.limits import Entry, LogBatch, LoggedPoint, check_key
 from mlhub.tracking.models import LoggedModel, LoggedStatus, Run, RunModel
+from mlhub.tracking.pods import mask_of, masked_batch
 
 MAX_PARAMS = MAX_TAGS = 2000  # of a logged model, in all
 MAX_METRICS = 1000
@@ -46,6 +47,7 @@ def create_logged_model(
         raise InvalidInputError("The run is one of another experiment.", field="source_run_id")
     check_key(name, field="name")
     LogBatch(params=params, tags=tags).check()
+    masked = masked_batch(LogBatch(params=params, tags=tags), caller.attempt)
     most = settings.MAX_RUNS_PER_PROJECT
     if project.logged_models.all()[most - 1 :][:1].exists():
         raise QuotaExceededError(
@@ -59,10 +61,10 @@ def create_logged_model(
             project=project,
             run=own_run_of(run) if isinstance(run, Job) else run,
             parent_job=caller.attempt.job if caller.attempt is not None else None,
-            name=name,
+            name=mask_of(caller.attempt)(name),
             model_type=model_type,
-            params={one.key: one.value for one in params},
-            tags={one.key: one.value for one in tags},
+            params={one.key: one.value for one in masked.params},
+            tags={one.key: one.value for one in masked.tags},
             created_by=caller.user,
         )
         report_change(ChangeKind.RUN, organisation_id=project.organisation_id)
@@ -83,6 +85,7 @@ def finalise(caller: Caller, model: LoggedModel, status: str) -> LoggedModel:
 
 def set_tags(caller: Caller, model: LoggedModel, tags: Sequence[Entry]) -> LoggedModel:
     LogBatch(tags=tags).check()
+    tags = masked_batch(LogBatch(tags=tags), caller.attempt).tags
     with _changing(caller, model) as found:
         found.tags = _grown(found.tags, tags, field="tags", most=MAX_TAGS)
     return found
@@ -98,6 +101,7 @@ def delete_tag(caller: Caller, model: LoggedModel, key: str) -> bool:
 def log_params(caller: Caller, model: LoggedModel, params: Sequence[Entry]) -> None:
     """Raises InvalidInputError for one that has another value, as of runs."""
     LogBatch(params=params).check()
+    params = masked_batch(LogBatch(params=params), caller.attempt).params
     with _changing(caller, model) as found:
         for one in params:
             if found.params.get(one.key, one.value) != one.value:

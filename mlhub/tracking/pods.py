@@ -14,7 +14,7 @@ from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.registry.models import Kind
 from mlhub.tracking.limits import Entry, LogBatch
-from mlhub.wire.masking import SecretMask
+from mlhub.wire.masking import NO_SECRETS, SecretMask
 
 URI = "MLFLOW_TRACKING_URI"
 TOKEN = "MLFLOW_TRACKING_TOKEN"
@@ -42,11 +42,18 @@ def tracking_secrets(attempt: Attempt, *, key: str) -> Mapping[str, str]:
     return {TOKEN: tracking_token_of(attempt.id, key=key)} if is_tracked(attempt.job) else {}
 
 
+def mask_of(attempt: Attempt | None) -> SecretMask:
+    """What hides the secrets of the attempt's job in texts that its pods log; NO_SECRETS for a person's program."""
+    if attempt is None or not attempt.job.secrets:
+        return NO_SECRETS
+    return SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
+
+
 def masked_batch(batch: LogBatch, attempt: Attempt | None) -> LogBatch:
     """The batch without the secrets of the attempt's job. attempt: whose pods log it; None: a person's program does."""
-    if attempt is None or not attempt.job.secrets:
+    mask = mask_of(attempt)
+    if mask is NO_SECRETS:
         return batch
-    mask = SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
     return LogBatch(
         points=[point._replace(key=mask.name(point.key)) for point in batch.points],
         params=[Entry(mask.name(entry.key), mask(entry.value)) for entry in batch.params],

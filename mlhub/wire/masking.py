@@ -56,7 +56,7 @@ def masked_report(report: Any, mask: SecretMask) -> Any:
     would make the report one that the platform refuses.
     """
     if not isinstance(report, dict):
-        return _masked(report, mask)
+        return masked_texts(report, mask)
     return {key: _masked_field(key, value, mask) for key, value in report.items()}
 
 
@@ -64,16 +64,17 @@ def _masked_field(key: str, value: Any, mask: SecretMask) -> Any:
     if key in FIXED_FIELDS:
         return value
     if key in NAMED_VALUES and isinstance(value, dict):
-        return {mask.name(name): _masked(inner, mask) for name, inner in value.items()}
-    return _masked(value, mask)
+        return {mask.name(name): masked_texts(inner, mask) for name, inner in value.items()}
+    return masked_texts(value, mask)
 
 
-def _masked(value: Any, mask: Callable[[str], str]) -> Any:
+def masked_texts(value: Any, mask: Callable[[str], str]) -> Any:
+    """A value of JSON with every text masked; numbers and names of fields stay."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: _masked(inner, mask) for key, inner in value.items()}
-    return [_masked(inner, mask) for inner in value] if isinstance(value, list) else value
+        return {key: masked_texts(inner, mask) for key, inner in value.items()}
+    return [masked_texts(inner, mask) for inner in value] if isinstance(value, list) else value
 
 
 def _replaced(text: str, known: Iterable[str], mask: str) -> str:

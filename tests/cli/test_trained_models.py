@@ -67,6 +67,9 @@ def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
     (row,) = capsys.readouterr().out.splitlines()[1:]
     assert row.split()[:1] == [str(version.number)]
     assert "training" in row
+    assert main(["model", "versions", "mlp"]) == CommandStatus.OK, capsys.readouterr().err
+    (again,) = capsys.readouterr().out.splitlines()[1:]
+    assert again.split()[:2] == row.split()[:2]
     assert main(["model", "ls"]) == CommandStatus.OK
     trained = next(line for line in capsys.readouterr().out.splitlines() if "mlp (trained)" in line)
     assert trained.split()[-1] == "1"

@@ -69,6 +69,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("DatasetVersion", "state"): "ready",
     ("ModelVersion", "state"): "ready",
     ("ModelVersionDetail", "state"): "ready",
+    ("ModelVersionDetail", "not_exportable"): None,
     ("Environment", "state"): "ready",
     ("EnvironmentBrief", "state"): "ready",
     ("DatasetVersion", "schema"): DATASET_SCHEMA,

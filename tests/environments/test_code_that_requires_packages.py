@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from mlhub.environments import actions, torch_builds
+from mlhub.environments.build_folders import build_folder
 from mlhub.environments.models import PythonEnvironment
 from mlhub.environments.tasks import build_environment, sweep_unbuilt
 from mlhub.registry import tasks
@@ -20,6 +21,7 @@ from mlhub.storage.actions import used_bytes
 from mlhub.storage.inspection import Verdict
 from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
+from mlhub.storage.tasks import work_on_next
 from tests.cast import make_cast
 from tests.datasets.files import zipped
 from tests.environments.wheels import write_wheel
@@ -244,6 +246,44 @@ def test_a_build_that_takes_too_long_or_too_much_ends_with_the_limit_that_it_pas
     large = settled(uploaded(cast, {"model.py": CODE, "requirements.txt": b"greeting\n"}, name="n"))
     assert large.error["code"] in ("too_large", "package_too_large")
     assert "MLHUB_MAX_ENVIRONMENT_BYTES" in large.error["remedy"]
+
+
+@pytest.mark.slow
+def test_a_build_waits_in_the_queue_while_as_many_are_under_way_as_there_may_be(cast, wheelhouse, settings):
+    """So that builds which take long leave processes of the worker to uploads and jobs."""
+    tasks.validate_version(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"}))
+    WorkItem.objects.exclude(task=actions.BUILD).delete()
+    settings.BUILDS_AT_ONCE = 0
+    work_on_next()
+    item = WorkItem.objects.get()
+    assert (item.started_at, item.n_failures, PythonEnvironment.objects.get().n_builds) == (None, 0, 0)
+    assert item.not_before is not None
+    WorkItem.objects.update(not_before=None)
+    settings.BUILDS_AT_ONCE = 1
+    work_on_next()
+    assert PythonEnvironment.objects.get().state == "ready"
+
+
+@pytest.mark.slow
+def test_what_killed_builds_left_is_removed_and_what_is_being_built_is_not(cast, wheelhouse, settings):
+    builds = settings.ENVIRONMENT_ROOT / "builds"
+    (builds / "killed" / "layer").mkdir(parents=True)
+    (builds / "killed" / "layer" / "half").write_bytes(b"x" * 1000)
+    with build_folder(builds) as other:
+        (builds / "killed").mkdir()
+        assert settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"})).state == "ready"
+        assert list(builds.iterdir()) == [other]
+    assert list(builds.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_installers_cache_does_not_grow_without_end(cast, wheelhouse, settings):
+    cache = settings.ENVIRONMENT_ROOT / "cache"
+    cache.mkdir(parents=True)
+    with (cache / "old").open("wb") as file:
+        file.truncate(settings.MAX_ENVIRONMENT_BYTES + 1)  # a sparse file
+    assert settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"})).state == "ready"
+    assert not (cache / "old").exists()
 
 
 @pytest.mark.slow

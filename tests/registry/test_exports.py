@@ -276,6 +276,10 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(cast):
 
     assert refusal(2) == (422, "not_exportable", "m.py imports mlhub, which is not there elsewhere.")
     assert refusal(1) == (422, "not_exportable", "Version 1 of m has no weights: it is code.")
+    shown = bob.get(f"/api/v1/model-versions/{version.pk}").json()["not_exportable"]
+    assert shown["message"] == "m.py imports mlhub, which is not there elsewhere."
+    assert "Leave that import out" in shown["remedy"]
+    assert bob.get(f"/api/v1/model-versions/{version.code_version_id}").json()["not_exportable"] is None
     version.dataset_version.dataset.delete()
     assert refusal(2)[:2] == (409, "not_exportable")
     assert refusal(7)[0] == 404

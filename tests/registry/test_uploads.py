@@ -16,7 +16,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
 from tests.datasets.files import form
-from tests.registry.packages import CODE, PACKAGE, a_dataset, code_of, upload
+from tests.registry.packages import CODE, PACKAGE, a_dataset, code_of, trained, upload
 
 MODELS = "/api/v1/models"
 
@@ -115,6 +115,24 @@ def test_versions_are_numbered_and_the_newest_is_shown(cast):
     assert [v["number"] for v in listed] == [2, 1]
     assert bob.get(f"{MODELS}/{model}/versions?source=training").json()["results"] == []
     assert bob.get(f"{MODELS}/{model}/versions?source=magic").status_code == 422
+
+
+def test_models_are_listed_by_whether_jobs_can_train_their_newest_code(cast):
+    bob = cast.client(cast.bob)
+    for name in ("ready", "renewed", "refused"):
+        upload(bob, cast.project_a, name=name)
+    ModelVersion.objects.filter(model__name__in=("ready", "renewed")).update(state="ready")
+    ModelVersion.objects.filter(model__name="refused").update(state="refused")
+    renewed = Model.objects.get(name="renewed").pk
+    bob.post(f"{MODELS}/{renewed}/versions", form("net.py", CODE), format="multipart")
+    trained(code_of(Model.objects.get(name="ready")), a_dataset(cast.project_a, cast.bob), cast.bob)
+    Model.objects.create(project=cast.project_a, name="weights alone", created_by=cast.bob)
+
+    def names(is_ready: str) -> set[str]:
+        listed = bob.get(f"{MODELS}?project={cast.project_a.id}&ready={is_ready}").json()["results"]
+        return {model["name"] for model in listed}
+
+    assert (names("true"), names("false")) == ({"ready"}, {"renewed", "refused", "weights alone"})
 
 
 def test_a_list_costs_few_queries(cast, django_assert_max_num_queries):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from django.utils import timezone
 from mlflow.exceptions import MlflowException
@@ -55,7 +56,19 @@ def test_secrets_are_masked_in_what_a_pod_logs(
         mlflow.log_params({"token": token, "environment": f"HF_TOKEN={token} LR=1", "lr": 0.5})
         mlflow.log_metric(f"m/{metric_name(token)}", 1.0, step=1)
         mlflow.set_tag("auth", base64.b64encode(token.encode()).decode())
+        data = mlflow.data.from_pandas(pandas.DataFrame({"x": [1.0]}), source=f"https://x/{token}", name=f"of {token}")
+        mlflow.log_input(data)
+    client = mlflow.MlflowClient()
+    made = client.create_run(str(cast.project_a.pk), run_name=f"with {token}").info
+    assert (made.run_name, Run.objects.get(pk=made.run_id).name) == ("with ***", "with ***")
+    client.update_run(made.run_id, name=f"now {token}")
+    assert Run.objects.get(pk=made.run_id).name == "now ***"
+    said = {"key": token}
+    model = client.create_logged_model(str(cast.project_a.pk), name=f"net {token}", params=said, tags=said)
+    assert (model.name, model.params, model.tags["key"]) == ("net ***", {"key": "***"}, "***")
     run = Run.objects.get(pk=attempt.job_id)
+    assert token not in str(list(run.datasets.values("name", "description", "tags")))
+    assert run.datasets.get().name == "of ***"
     assert dict(run.params.values_list("key", "value")) == {
         "token": "***", "environment": "HF_TOKEN=*** LR=1", "lr": "0.5"
     }  # fmt: skip

@@ -27,9 +27,10 @@ export const datasetChoices: ChoiceSource<Dataset> = {
   readOne: (id) => unwrap(api.GET("/api/v1/datasets/{id}", { params: { path: { id } } })),
 };
 
+/** Those whose code can be trained. */
 export const modelChoices: ChoiceSource<Model> = {
   key: ["models", "choices"],
-  read: (query) => unwrap(api.GET("/api/v1/models", { params: { query } })),
+  read: (query) => unwrap(api.GET("/api/v1/models", { params: { query: { ready: true, ...query } } })),
   idOf: ({ id }) => id,
   readOne: (id) => unwrap(api.GET("/api/v1/models/{id}", { params: { path: { id } } })),
 };

@@ -7906,6 +7906,8 @@ export interface components {
             readonly downloads: components["schemas"]["Downloads"];
             /** @description What people wrote about it, in Markdown. */
             readonly notes: string;
+            /** @description Why trained weights cannot leave as a folder that predicts; null where they can, and for code. */
+            readonly not_exportable: components["schemas"]["Refusal"] | null;
         };
         /** @description A file in the request itself, or one that arrived before it. */
         ModelVersionUploadRequest: {
@@ -19433,6 +19435,8 @@ export interface operations {
                 organisation?: string;
                 /** @description Only those of this project, by id or name. */
                 project?: string;
+                /** @description true: only those whose newest code passed its check, so that jobs can train it; false: only others. */
+                ready?: boolean;
                 /** @description Only what this means: those of exactly this name; where there are none, the one of this id, or those whose id begins or ends with it, with four characters at least. */
                 ref?: string;
                 /** @description Only those whose name contains this. */

@@ -93,6 +93,7 @@ export function modelVersion(over: Partial<ModelVersionDetail> = {}): ModelVersi
     notes: "",
     aliases: [],
     downloads: { weights: null, package: null, metadata: null, export: null },
+    not_exportable: null,
     ...over,
   };
 }

@@ -2706,6 +2706,7 @@ class AsyncModelsOperations:
         name: str | None = None,
         organisation: str | None = None,
         project: str | None = None,
+        ready: bool | None = None,
         ref: str | None = None,
         search: str | None = None,
         page_size: int = PAGE_SIZE,
@@ -2718,6 +2719,7 @@ class AsyncModelsOperations:
         name: Only the one of exactly this name.
         organisation: Only those of this organisation, by id or name.
         project: Only those of this project, by id or name.
+        ready: true: only those whose newest code passed its check, so that jobs can train it; false: only others.
         ref: Only what this means: those of exactly this name; where there are none, the one of this id, or those
         whose id begins or ends with it, with four characters at least.
         search: Only those whose name contains this.
@@ -2732,6 +2734,7 @@ class AsyncModelsOperations:
                 "name": name,
                 "organisation": organisation,
                 "project": project,
+                "ready": ready,
                 "ref": ref,
                 "search": search,
             },

@@ -1274,6 +1274,7 @@ class ModelVersionDetail(ApiRecord):
     aliases: list[str]
     downloads: Downloads
     notes: str
+    not_exportable: Refusal | None
 
 
 class MyInvitation(ApiRecord):

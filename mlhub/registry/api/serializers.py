@@ -12,11 +12,13 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import NameOrIdField, StrictSerializer
 from mlhub.core.api.tags import TagField
+from mlhub.core.errors import DomainError
 from mlhub.core.tags import MAX_TAGS
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.registry.annotations import MAX_NOTES_LENGTH
+from mlhub.registry.export.archive import check_exportable
 from mlhub.registry.models import Kind, Model, ModelFile, ModelVersion
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
@@ -166,10 +168,25 @@ class ModelVersionDetailSerializer(ModelVersionSerializer):
     """One version, with what people wrote about it."""
 
     notes = serializers.CharField(read_only=True, help_text="What people wrote about it, in Markdown.")
+    not_exportable = serializers.SerializerMethodField(
+        help_text="Why trained weights cannot leave as a folder that predicts; null where they can, and for code."
+    )
 
     class Meta(ModelVersionSerializer.Meta):
-        fields = [*ModelVersionSerializer.Meta.fields, "notes"]
+        fields = [*ModelVersionSerializer.Meta.fields, "notes", "not_exportable"]
         read_only_fields = fields
+
+    @extend_schema_field(RefusalSerializer(allow_null=True))
+    def get_not_exportable(self, version: ModelVersion) -> dict[str, str | None] | None:
+        if version.weights_id is None:
+            return None
+        try:
+            check_exportable(version)
+        except DomainError as error:
+            return {"code": error.code, "field": error.field, "message": error.message, "remedy": error.remedy}
+        except OSError:  # the store has lost the code: the export says so
+            return None
+        return None
 
 
 class ModelVersionChangeSerializer(StrictSerializer):

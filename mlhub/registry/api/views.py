@@ -21,6 +21,7 @@ from mlhub.registry import actions, uploads
 from mlhub.registry.annotations import annotate_version
 from mlhub.registry.api import serializers as s
 from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.registry.querysets import ModelQuerySet
 from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, uploaded
@@ -45,11 +46,18 @@ class ModelFilter(django_filters.FilterSet):
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."
     )
+    ready = django_filters.BooleanFilter(
+        method="of_ready",
+        help_text="true: only those whose newest code passed its check, so that jobs can train it; false: only others.",
+    )
     ref = RefFilter()
 
     class Meta:
         model = Model
         fields: list[str] = []
+
+    def of_ready(self, models: ModelQuerySet, _: str, is_ready: bool) -> ModelQuerySet:
+        return models.with_ready_code(is_ready)
 
 
 class ModelVersionFilter(django_filters.FilterSet):

@@ -16,8 +16,10 @@ from mlhub.tracking.api.pages import page_of, page_token
 from mlhub.tracking.api.protocol import ProtocolView, fields_of, query_of
 from mlhub.tracking.limits import LogBatch
 from mlhub.tracking.model_descriptions import STAGES, registered_model, registered_version, stage_of
+from mlhub.tracking.pods import mask_of
 from mlhub.tracking.registered import place_of, registered, require_own, require_person, version_of, versions
 from mlhub.tracking.registry_search import search_models
+from mlhub.wire.masking import masked_texts
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -31,11 +33,12 @@ class RegisteredCreateView(ProtocolView):
         name = text(fields, "name")
         project, own_name = place_of(self.caller, name)
         self.caller.require_writer(project)
+        mask = mask_of(self.caller.attempt)
         made = logged.create_line(
             project,
             name=own_name,
-            description=text(fields, "description", default=""),
-            labels=labels_of(fields),
+            description=mask(text(fields, "description", default="")),
+            labels=masked_texts(labels_of(fields), mask),
             actor=self.caller.user,
         )
         return Response({"registered_model": registered_model(made, name)})

@@ -17,6 +17,7 @@ from mlhub.tracking.api.pages import page_of, page_token
 from mlhub.tracking.api.protocol import ProtocolView, fields_of, query_of
 from mlhub.tracking.api.registry import SEARCH_PAGE, labels_of, stage_named
 from mlhub.tracking.model_descriptions import ARCHIVED, PRODUCTION, STAGING, registered_version
+from mlhub.tracking.pods import mask_of
 from mlhub.tracking.registered import (
     location_of,
     origin_of,
@@ -27,6 +28,7 @@ from mlhub.tracking.registered import (
     version_of,
 )
 from mlhub.tracking.registry_search import search_versions
+from mlhub.wire.masking import masked_texts
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -48,13 +50,14 @@ class RegisteredVersionCreateView(ProtocolView):
                 field="source",
                 remedy="Register it in a project of the same organisation.",
             )
+        mask = mask_of(self.caller.attempt)
         made = logged.register_files(
             model,
             origin.files,
             origin={**origin.facts, "source": source},
             metrics=origin.metrics,
-            notes=text(fields, "description", default=""),
-            labels=labels_of(fields),
+            notes=mask(text(fields, "description", default="")),
+            labels=masked_texts(labels_of(fields), mask),
             actor=self.caller.user,
         )
         return Response({"model_version": registered_version(made, name)})
@@ -77,7 +80,8 @@ class RegisteredVersionUpdateView(ProtocolView):
 
     def patch(self, request: Request, **_: Any) -> Response:
         version, name = _changeable(self, fields_of(request))
-        annotate_version(version, notes=text(fields_of(request), "description", default=""), actor=self.caller.user)
+        notes = mask_of(self.caller.attempt)(text(fields_of(request), "description", default=""))
+        annotate_version(version, notes=notes, actor=self.caller.user)
         return Response({"model_version": registered_version(_again(version), name)})
 
 

@@ -51,6 +51,25 @@ def test_the_table_of_its_metrics_belongs_to_the_last_step() -> None:
     assert read(*lines) == [(10, {"loss": 1.0}), (10, {"eval_accuracy": 0.75})]
 
 
+def trainer_bar(step: int, of: int) -> str:
+    return f" {100 * step // of}%|###   | {step}/{of} [00:00<00:00, 29.20it/s]"
+
+
+def test_steps_of_a_second_trainer_are_added_to_those_of_the_first() -> None:
+    loss, tested = "{'loss': '1', 'epoch': '1'}", "{'eval_loss': '2', 'epoch': '1'}"
+    first = (loss, trainer_bar(10, 20), loss, trainer_bar(20, 20), tested, trainer_bar(20, 20))
+    same_length = (loss, trainer_bar(10, 20), tested, trainer_bar(10, 20), loss, trainer_bar(20, 20))
+    longer = (loss, trainer_bar(20, 40), loss, trainer_bar(40, 40))
+    steps = [step for step, _ in read(*first, *same_length, *longer)]
+    assert steps == [10, 20, 20, 30, 30, 40, 60, 80]
+
+
+def test_a_training_that_goes_on_for_longer_and_the_bars_of_evaluations_are_of_the_same_trainer() -> None:
+    loss, tested = "{'loss': '1', 'epoch': '1'}", "{'eval_loss': '2', 'epoch': '1'}"
+    lines = (loss, trainer_bar(10, 20), tested, trainer_bar(3, 3), loss, trainer_bar(20, 20), loss, trainer_bar(30, 40))
+    assert [step for step, _ in read(*lines)] == [10, 10, 20, 30]
+
+
 def test_without_a_bar_its_values_are_numbered_by_name() -> None:
     lines = ("{'loss': 2.0, 'epoch': 0.5}", "{'loss': 1.0, 'epoch': 1.0}", "{'eval_loss': 3.0, 'epoch': 1.0}", "done")
     assert read(*lines) == [(1, {"loss": 2.0}), (2, {"loss": 1.0}), (1, {"eval_loss": 3.0})]

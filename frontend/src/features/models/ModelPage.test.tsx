@@ -62,6 +62,29 @@ describe("A trained version", () => {
   });
 });
 
+describe("A trained version that cannot be exported", () => {
+  it("says why, and what to do, in place of the folder", async () => {
+    serveModel();
+    const not_exportable = { code: "not_exportable", field: null, message: "train is a script.", remedy: "Bring a package." };
+    server.use(answers("/api/v1/model-versions/{id}", { ...TRAINED, notes: "", not_exportable }));
+    renderPage(`/models/${model().id}`);
+    expect(await screen.findByText("No folder that predicts elsewhere: train is a script. Bring a package.")).toBeVisible();
+    expect(screen.getByRole("link", { name: "Weights" })).toBeVisible();
+    expect(screen.queryByRole("link", { name: "Folder that predicts" })).not.toBeInTheDocument();
+  });
+});
+
+describe("What the check of the code noticed", () => {
+  it("stands above the version", async () => {
+    serveModel();
+    const hints = ["Nothing in its code forms a process group."];
+    server.use(answers("/api/v1/model-versions/{id}", modelVersion({ contract: { hints } })));
+    renderPage(`/models/${model().id}`);
+    const shown = await screen.findByRole("alert", { name: "The check of the code noticed" });
+    expect(within(shown).getByText(hints[0] ?? "")).toBeVisible();
+  });
+});
+
 describe("The aliases of a version", () => {
   it("are shown, set and moved", async () => {
     serveModel();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
 import { t } from "@lingui/core/macro";
-import { Alert, Badge, Group, Paper, Stack, Title } from "@mantine/core";
+import { Alert, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 
@@ -15,6 +15,7 @@ import { InspectingAlert } from "@/components/feedback/InspectingAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { RejectionAlert } from "@/components/feedback/RejectionAlert";
 import { DownloadButton } from "@/components/form/DownloadButton";
+import { remedyOnPage } from "@/domain/remedies";
 import { KINDS } from "@/features/models/kinds";
 import { metricsOf } from "@/features/models/metrics";
 import { versionQuery } from "@/features/models/queries";
@@ -74,7 +75,7 @@ function Found({ version, isMine, mayTry }: Omit<Props, "id"> & { version: Model
       )}
       {version.error && <RejectionAlert error={version.error} />}
       {hintsOf(version).map((hint) => (
-        <Alert key={hint} color="yellow" title={t`A hyperparameter has the name of a resource`}>
+        <Alert key={hint} color="yellow" title={t`The check of the code noticed`}>
           {hint}
         </Alert>
       ))}
@@ -94,6 +95,11 @@ function Found({ version, isMine, mayTry }: Omit<Props, "id"> & { version: Model
             </>
           )}
           <Downloads version={version} />
+          {version.not_exportable && (
+            <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+              {t`No folder that predicts elsewhere: ${version.not_exportable.message}`} {remedyOnPage(version.not_exportable.remedy)}
+            </Text>
+          )}
           {isLogged && (
             <Suspense fallback={null}>
               <VersionFiles id={version.id} />
@@ -128,10 +134,10 @@ function hintsOf({ contract: { hints } }: ModelVersion): string[] {
   return Array.isArray(hints) ? hints.map(String) : [];
 }
 
-function Downloads({ version }: { version: ModelVersion }) {
+function Downloads({ version }: { version: ModelVersionDetail }) {
   const links = (["export", "weights", "package", "metadata"] as const).flatMap((what) => {
     const address = version.downloads[what];
-    return address === null ? [] : [{ what, address }];
+    return address === null || (what === "export" && version.not_exportable) ? [] : [{ what, address }];
   });
   if (links.length === 0) return null;
   return (

@@ -143,9 +143,13 @@ it("says why a study ended and what keeps one from going on", async () => {
 
 it("creates a study by keyboard, and shows what is wrong with its space at the field", async () => {
   const bodies: unknown[] = [];
+  const asked = new Set<string | null>();
   server.use(
     answers("/api/v1/datasets", page([dataset()])),
-    answers("/api/v1/models", page([model()])),
+    http.get("/api/v1/models", ({ request }) => {
+      asked.add(new URL(request.url).searchParams.get("ready"));
+      return HttpResponse.json(page([model()]));
+    }),
     http.post("/api/v1/studies", async ({ request }) => {
       bodies.push(await request.json());
       if (bodies.length === 1) {
@@ -158,6 +162,7 @@ it("creates a study by keyboard, and shows what is wrong with its space at the f
   serve();
   const { user, router } = renderPage("/studies/new");
   await user.type(await screen.findByLabelText(/^Name/), "rates{Enter}");
+  expect([...asked]).toEqual(["true"]); // models of trained weights alone cannot be trained
   expect(await screen.findByText(/has no points. Give the smaller end first/)).toBeVisible();
   expect(bodies[0]).toMatchObject({
     name: "rates",

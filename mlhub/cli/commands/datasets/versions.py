@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.model_names import model_named
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import metrics_text, size, until
-from mlhub.cli.session import session_of
+from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
 Name = Annotated[str, typer.Argument(help="Name or id.")]
@@ -18,10 +19,11 @@ MOST_METRICS = 3  # of a row of a table; JSON and YAML have all
 
 def dataset_versions(context: typer.Context, name: Name) -> None:
     """List all versions of a dataset, the newest first."""
+    session = session_of(context)
+    within = {"project": project_id(session.api, session.project)} if session.project else {}
     _list(
-        context,
-        "datasets",
-        name,
+        session,
+        f"/datasets/{found(session.api, 'datasets', name, **within)['id']}/versions",
         {
             "STATE": lambda row: row["state"],
             "FORMAT": lambda row: row["format"],
@@ -31,11 +33,14 @@ def dataset_versions(context: typer.Context, name: Name) -> None:
 
 
 def model_versions(context: typer.Context, name: Name) -> None:
-    """List all versions of a model, uploaded, trained or registered, the newest first."""
+    """List all versions of a model, uploaded, trained or registered, the newest first.
+
+    Of a built-in model's name they are those that the project has trained of it.
+    """
+    session = session_of(context)
     _list(
-        context,
-        "models",
-        name,
+        session,
+        f"/models/{model_named(session, name)['id']}/versions",
         {
             "STATE": lambda row: row["state"],
             "SOURCE": lambda row: row["source"],
@@ -46,10 +51,7 @@ def model_versions(context: typer.Context, name: Name) -> None:
     )
 
 
-def _list(context: typer.Context, collection: str, name: str, columns: dict[str, Any]) -> None:
-    session = session_of(context)
-    within = {"project": project_id(session.api, session.project)} if session.project else {}
-    path = f"/{collection}/{found(session.api, collection, name, **within)['id']}/versions"
+def _list(session: Session, path: str, columns: dict[str, Any]) -> None:
     shown = {
         "VERSION": lambda row: row["number"],
         "ID": short_id,

@@ -4,7 +4,8 @@
 Keras writes "13/13 ... - accuracy: 0.9 - loss: 0.2" after a line "Epoch 2/4"; the last such line of an epoch counts, at
 the step epoch x batches. The Trainer writes a dictionary of Python without its step, which is in the progress bar that
 it draws again behind it; without a bar, the values of a name are numbered from 1. The table of its log_metrics(), which
-begins with "***** eval metrics *****", belongs to the last step that a bar has shown. Pure.
+begins with "***** eval metrics *****", belongs to the last step that a bar has shown. The bar of a second Trainer in a
+script begins anew: its steps are added to those of the first. Pure.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class FrameworkLines:
     _held: PrintedPoint | None = None  # of Keras
     _unplaced: dict[str, float] | None = None  # of the Trainer
     _table: dict[str, float] | None = None  # of the Trainer
-    _last_step: int = 0  # that a bar of the Trainer has shown with values
+    _last_step: int = 0  # that a bar of the Trainer has shown with values, of all Trainers together
+    _bar: tuple[int, int] = (0, 0)  # the step of that bar, and the steps of its training
+    _loss_step: int = 0  # of the last training loss, as its bar shows it
+    _before: int = 0  # steps of the Trainers before this one
     _epochs_so_far: float = 0.0  # of the Trainer, in the values that are not placed yet
     _epoch: int | None = None  # of Keras: the one that is being trained
     _n_epochs: int = 0  # of Keras
@@ -105,14 +109,30 @@ class FrameworkLines:
             return []
         bar = _BAR.match(text)
         if bar is not None:
-            self._last_step = int(bar[1][:15])
-            if self._last_step:  # the bar is of all epochs, of which there may be a part
-                n_epochs = self._epochs_so_far * int(bar[2][:15]) / self._last_step
+            step, n_steps = int(bar[1][:15]), int(bar[2][:15])
+            self._place(step, n_steps, is_loss="loss" in values)
+            if step:  # the bar is of all epochs, of which there may be a part
+                n_epochs = self._epochs_so_far * n_steps / step
                 self.progress.reach(self._epochs_so_far, total=max(1, round(n_epochs)))
             return [(self._last_step, values)]
         for name in values:
             self._n_seen[name] += 1
         return [(max(self._n_seen[name] for name in values), values)]
+
+    def _place(self, step: int, n_steps: int, *, is_loss: bool) -> None:
+        """A training loss at a step that had one already, or of another length before the end of the former training,
+        is of another Trainer; one that goes on from a checkpoint, for longer, begins behind that end.
+
+        A bar of another length behind other values is that of an evaluation, which is drawn again, too.
+        """
+        last, n_before = self._bar
+        if is_loss:
+            if self._bar != (0, 0) and (step <= self._loss_step or (n_steps != n_before and step <= last)):
+                self._before = self._last_step
+            self._loss_step = step
+        elif n_before not in (0, n_steps):
+            return
+        self._bar, self._last_step = (step, n_steps), self._before + step
 
 
 def _dictionary(text: str) -> dict[str, float] | None:

@@ -57,10 +57,9 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
     return (
       <Textarea
         label={isText ? t`Text` : t`${inputs.n} numbers`}
-        description={isText ? t`The model continues it.` : t`Separated by commas or spaces.`}
-        autosize
-        minRows={2}
-        maxRows={8}
+        description={isText ? (inputs.isContinued ? t`The model continues it.` : t`The model names its class.`) : t`Separated by commas or spaces.`}
+        rows={3}
+        resize="vertical"
         value={values.text}
         onChange={({ currentTarget: { value: text } }) => onChange({ ...values, text })}
         error={errorAt(isText ? "text" : "x")}

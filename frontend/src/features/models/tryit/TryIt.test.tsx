@@ -136,3 +136,17 @@ it("sends a clip as it is to a model of audio", async () => {
   expect(await within(await screen.findByRole("status", { name: "Prediction" })).findAllByText("dog")).not.toHaveLength(0);
   expect(sent).toEqual([{ rows: [{ audio: "data:audio/wav;base64,UklGRg==" }] }]);
 });
+
+it.each([
+  ["classification", "The model names its class."],
+  ["language_modelling", "The model continues it."],
+])("says what a text is given for: %s", async (task, hint) => {
+  server.use(
+    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+    answers("/api/v1/model-versions/{id}", TRAINED),
+    answers("/api/v1/dataset-versions/{id}", datasetVersion({ format: "text_lines", schema: { input_shape: [128], task } })),
+  );
+  renderPage(`/models/${model().id}`);
+  expect(await screen.findByLabelText("Text")).toHaveAccessibleDescription(hint);
+});

@@ -21,7 +21,7 @@ export type ModelInputs =
   | { kind: "columns"; columns: InputColumn[] }
   | { kind: "image" }
   | { kind: "audio" }
-  | { kind: "text" }
+  | { kind: "text"; isContinued: boolean }
   | { kind: "numbers"; n: number }
   | { kind: "none"; shape: string };
 
@@ -33,7 +33,7 @@ export function inputsOf(format: string, schema: unknown, statistics: unknown): 
     const ranges = rangesOf(statistics);
     return { kind: "columns", columns: schema.columns.filter(isRecord).map((spec) => column(spec, ranges)) };
   }
-  if (format === "text" || format === "text_lines") return { kind: "text" };
+  if (format === "text" || format === "text_lines") return { kind: "text", isContinued: schema.task === "language_modelling" };
   if (format === "audio_folder") return { kind: "audio" };
   if (format === "image_folder" || format === "webdataset" || (shape.length === 3 && (shape[0] === 1 || shape[0] === 3))) return { kind: "image" };
   if (shape.length === 1 && shape[0] !== undefined) return { kind: "numbers", n: shape[0] };
