@@ -2717,6 +2717,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queue/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Which priority would bring a waiting job before or behind another one, and what that costs whom: the live
+         *     policy decides with and without it. For those who may change the job's priority.
+         */
+        post: operations["queue_moves_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota-boosts/{id}/end": {
         parameters: {
             query?: never;
@@ -5778,6 +5798,10 @@ export interface components {
             id: string;
             /** @description The job's name. */
             name: string;
+            /** @description The user name of the person who submitted it; empty of a hypothetical job. */
+            owner: string;
+            /** @description The name of its organisation; empty of a hypothetical job. */
+            organisation: string;
             /**
              * @description What the question does with the job.
              *
@@ -10110,6 +10134,24 @@ export interface components {
             /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
         };
+        /** @description A waiting job, and exactly one of before and after: the waiting job next to which it shall be. */
+        QueueMoveRequest: {
+            /**
+             * Format: uuid
+             * @description The id of the job that would move.
+             */
+            job: string;
+            /**
+             * Format: uuid
+             * @description The id of the job before which it would be served.
+             */
+            before?: string;
+            /**
+             * Format: uuid
+             * @description The id of the job behind which it would be served.
+             */
+            after?: string;
+        };
         QueuePosition: {
             /** @description Whether the fetch or the inspection is under way. */
             is_running: boolean;
@@ -12397,6 +12439,35 @@ export interface components {
             message: string;
             /** @description What to do about it. */
             remedy: string;
+        };
+        /** @description What the move would take and change. Nothing of it is done. */
+        SimulatedMove: {
+            /** @description The policy that decided. */
+            policy: string;
+            /**
+             * Format: date-time
+             * @description When it was predicted.
+             */
+            as_of: string;
+            /**
+             * Format: double
+             * @description How long the policy took for all decisions, in milliseconds.
+             */
+            decide_ms: number;
+            /** @description The number of jobs that took part, other organisations' included. */
+            n_jobs: number;
+            /** @description The job's priority as it is. */
+            present_priority: number;
+            /** @description The priority that brings the job there, or as near as any does: PATCH /jobs/{id} gives it. */
+            priority: number;
+            /** @description Its place among all jobs that wait, from 1. */
+            present_place: number;
+            /** @description Its place with that priority. */
+            place: number;
+            /** @description Whether it would be where it was asked for; false where quotas or sizes count for more. */
+            is_reached: boolean;
+            /** @description The effects on jobs that the caller may see. */
+            effects: components["schemas"]["Effect"][];
         };
         Slot: {
             /** @description The index of the GPU on its node. */
@@ -21987,6 +22058,41 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    queue_moves_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueMoveRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulatedMove"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -4273,6 +4273,20 @@ class AsyncQueueOperations:
             query={"after": after, "fields": fields, "limit": limit, "organisation": organisation, "owner": owner},
         )
 
+    async def moves(self, *, job: str, before: str | Unset = UNSET, after: str | Unset = UNSET) -> r.SimulatedMove:
+        """Which priority would bring a waiting job before or behind another one, and what that costs whom: the live
+        policy decides with and without it. For those who may change the job's priority.
+
+        POST /queue/moves
+
+        job: The id of the job that would move.
+        before: The id of the job before which it would be served.
+        after: The id of the job behind which it would be served.
+        """
+        return await self._transport.record(
+            r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
+        )
+
 
 class AsyncQuotaBoostsOperations:
     """The operations under /quota-boosts."""

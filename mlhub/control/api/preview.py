@@ -12,7 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.control.advice.preview import preview
-from mlhub.control.api.whatif import ProspectSerializer, hypothetical_job
+from mlhub.control.api.effects import ProspectSerializer
+from mlhub.control.api.whatif import hypothetical_job
 from mlhub.core.api.views import read_body
 from mlhub.jobs.api.requests import JobSubmitSerializer
 from mlhub.tenants.sign_in.authentication import caller
