@@ -96,10 +96,8 @@ def simulate(
     present = tried(move.job.priority)
     _check_order(move, present.order)
     best = present
-    for priority in _priorities(move):
-        if took_s > BUDGET_S:
-            break
-        if not _may_give(move.job, priority, actor=actor, is_first=best is present):
+    for number, priority in enumerate(_priorities(move)):
+        if took_s > BUDGET_S or not _may_give(move.job, priority, actor=actor, is_first=number == 0):
             break
         trial = tried(priority)
         if _is_better(move, trial, best):

@@ -106,6 +106,18 @@ def test_members_move_their_own_jobs_within_their_ceiling_and_nobody_elses(world
     assert move(world, cast.charlie, b, before=a).status_code in (404, 422)
 
 
+def test_where_the_ceiling_is_too_low_a_member_learns_how_near_the_job_comes(world: World) -> None:
+    a, _, c = queued(world, 80, 20, 0)
+    found = move(world, world.cast.bob, c, before=a)
+    assert found.status_code == 422  # the first priority to try is 80 already
+    b = Job.objects.get(name="b")
+    assert move(world, world.cast.bob, c, before=b).json()["priority"] == 21
+    Job.objects.filter(pk=a.id).update(priority=50)
+    world.rounds(1)
+    found = move(world, world.cast.bob, c, before=a).json()  # 50 is allowed, and not enough
+    assert (found["is_reached"], found["priority"], found["place"]) == (False, 50, 2)
+
+
 def test_jobs_of_others_take_part_and_are_not_shown(world: World) -> None:
     cast = world.cast
     a, b = queued(world, 0, 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pending jobs: place, reasons, predicted start and finish.
 import { plural, t } from "@lingui/core/macro";
-import { List, Stack, Table, Text } from "@mantine/core";
+import { Group, List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
 import { PredictedStart } from "@/components/display/PredictedStart";
@@ -30,9 +30,11 @@ export function QueueTable({ jobs, isMovable, onMove }: Props) {
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
       {jobs.map((job, index) => (
         <Table.Tr key={job.id} className={moves.row} {...rowProps(job, index)}>
-          <Table.Td style={{ whiteSpace: "nowrap" }}>
-            {jobs.length > 1 && isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} />}
-            {job.place ?? "–"}
+          <Table.Td>
+            <Group gap={4} wrap="nowrap" component="span">
+              {jobs.length > 1 && isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} />}
+              {job.place ?? "–"}
+            </Group>
           </Table.Td>
           <Table.Td>
             <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
