@@ -151,6 +151,7 @@ export type ColumnChoice = Schemas["ColumnChoiceRequest"];
 export type VersionReference = Schemas["VersionReferenceRequest"];
 export type VersionState = Schemas["VersionState"];
 export type JobPreview = Schemas["JobPreview"];
+export type PlannedJob = Schemas["PlannedJobRequest"];
 export type SimulatedMove = Schemas["SimulatedMove"];
 export type WhatIf = Schemas["WhatIfRequest"];
 export type WhatIfAnswer = Schemas["WhatIfAnswer"];

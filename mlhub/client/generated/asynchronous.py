@@ -2532,6 +2532,7 @@ class AsyncJobsOperations:
         features: Sequence[str] | Unset = UNSET,
         output: v.OutputEnum | Unset = UNSET,
         examples: v.ExamplesEnum | Unset = UNSET,
+        finish_by: datetime | str | Unset = UNSET,
     ) -> r.JobPreview:
         """What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
         stored; 422 as for the submission itself.
@@ -2566,6 +2567,7 @@ class AsyncJobsOperations:
         features: Of predict: layers whose outputs are wanted instead of predictions.
         output: Of predict: by default parquet.
         examples: Of predict and evaluate: by default all.
+        finish_by: When it shall have finished: the cheapest size that is in time is then one of the alternatives.
         """
         return await self._transport.record(
             r.JobPreview,
@@ -2599,6 +2601,7 @@ class AsyncJobsOperations:
                 "features": features,
                 "output": output,
                 "examples": examples,
+                "finish_by": finish_by,
             },
         )
 

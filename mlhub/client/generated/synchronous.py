@@ -2512,6 +2512,7 @@ class JobsOperations:
         features: Sequence[str] | Unset = UNSET,
         output: v.OutputEnum | Unset = UNSET,
         examples: v.ExamplesEnum | Unset = UNSET,
+        finish_by: datetime | str | Unset = UNSET,
     ) -> r.JobPreview:
         """What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
         stored; 422 as for the submission itself.
@@ -2546,6 +2547,7 @@ class JobsOperations:
         features: Of predict: layers whose outputs are wanted instead of predictions.
         output: Of predict: by default parquet.
         examples: Of predict and evaluate: by default all.
+        finish_by: When it shall have finished: the cheapest size that is in time is then one of the alternatives.
         """
         return self._transport.record(
             r.JobPreview,
@@ -2579,6 +2581,7 @@ class JobsOperations:
                 "features": features,
                 "output": output,
                 "examples": examples,
+                "finish_by": finish_by,
             },
         )
 

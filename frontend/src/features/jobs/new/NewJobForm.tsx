@@ -15,9 +15,9 @@ import { lazyComponent } from "@/lib/chunk";
 
 import { ArgumentsField, ChoiceFields, LengthFields } from "./basics/BasicFields";
 import { type Clone, useNewJob } from "./basics/useNewJob";
-import { PlanPreview } from "./PlanPreview";
+import { PlanPreview } from "./plan/PlanPreview";
 import classes from "./NewJobForm.module.css";
-import { fieldOf } from "./draft";
+import { fieldOf, sizeOf } from "./draft";
 
 /** Most people never open them. */
 const AdvancedFields = lazyComponent(async () => (await import("./AdvancedFields")).AdvancedFields);
@@ -55,7 +55,7 @@ function Fields({ clone }: { clone?: Clone }) {
         </Stack>
       </Paper>
       <Stack className={classes.side} gap="md">
-        <PlanPreview request={asked} />
+        <PlanPreview request={asked} size={sizeOf(fields.draft)} onSize={(n) => fields.onChange({ min_workers: n ?? "", max_workers: n ?? "" })} />
         <Rest error={submit.error} />
         <Group grow>
           <Button variant="default" size="sm" component={Link} to="/jobs">

@@ -184,6 +184,11 @@ export function errorsAt(found: readonly FieldError[]): Errors {
   return errors;
 }
 
+/** The number of workers when it is fixed; null: MLHub chooses. */
+export function sizeOf({ min_workers: min, max_workers: max }: Draft): number | null {
+  return min !== "" && Number(min) === Number(max) ? Number(min) : null;
+}
+
 /** A key that makes a repeated POST harmless; crypto.randomUUID is missing on plain http. */
 export function newKey(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();

@@ -72,7 +72,8 @@ describe("Moves in the queue", () => {
     const asked = queue();
     renderPage("/queue");
     const handle = await screen.findByRole("button", { name: "Move a" });
-    const row = within(screen.getByRole("table", { name: "Queue" })).getAllByRole("row")[2]!;
+    const [, , row] = within(screen.getByRole("table", { name: "Queue" })).getAllByRole("row");
+    if (row === undefined) throw new Error("There is no second job.");
     fireEvent.dragStart(handle, { dataTransfer: { setData: () => undefined } });
     const over = createEvent.dragOver(row);
     Object.defineProperty(over, "clientY", { value: 1 }); // below the middle of a row without a height
