@@ -25,7 +25,7 @@ export function FileEditor({ request, onDraft, onSettled }: Props) {
   const [problems, setProblems] = useState<readonly string[]>([]);
   const newest = useRef(text);
   const read = useDebouncedCallback(async (typed: string) => {
-    const found = await readFile(typed).catch((error: Error) => ({ problems: [error.message] }));
+    const found = await readFile(typed).catch((error: unknown) => ({ problems: [String(error)] }));
     if (newest.current !== typed) return;
     setProblems(found.problems);
     if (!("draft" in found)) return;
@@ -37,7 +37,7 @@ export function FileEditor({ request, onDraft, onSettled }: Props) {
     newest.current = typed;
     setText(typed);
     onSettled(false);
-    void read(typed);
+    read(typed);
   }
 
   return (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of a new job and its file in YAML: nothing is lost between them, and what is wrong is said at once.
-import { fireEvent, screen } from "@testing-library/react";
+import { fireEvent, screen, waitFor } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
@@ -89,7 +89,7 @@ it("starts a job from a file, shows it in the form, and does not start it while 
   await user.click(screen.getByRole("radio", { name: "Form" }));
   expect(screen.getByLabelText("Job file (YAML)")).toBeVisible(); // nothing that is typed is lost
   fireEvent.change(file, { target: { value: `dataset: ${dataset().id}\nmodel: MLP\nepochs: 6\npriority: 2\n` } });
-  await expect.poll(() => screen.getByRole("button", { name: "Start job" })).toBeEnabled();
+  await waitFor(() => expect(screen.getByRole("button", { name: "Start job" })).toBeEnabled());
   await user.click(screen.getByRole("radio", { name: "Form" }));
   expect(await screen.findByLabelText("Epochs")).toHaveValue("6");
   await user.click(screen.getByRole("button", { name: "Start job" }));
