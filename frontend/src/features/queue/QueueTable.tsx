@@ -13,7 +13,7 @@ import { useNow } from "@/lib/time";
 
 import { MoveHandle } from "./moves/MoveHandle";
 import type { Move } from "./moves/move";
-import moves from "./moves/moves.module.css";
+import moveClasses from "./moves/moves.module.css";
 import { useDrag } from "./moves/useDrag";
 
 import classes from "./QueueTable.module.css";
@@ -29,7 +29,7 @@ export function QueueTable({ jobs, isMovable, onMove }: Props) {
   return (
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
       {jobs.map((job, index) => (
-        <Table.Tr key={job.id} className={moves.row} {...rowProps(job, index)}>
+        <Table.Tr key={job.id} className={moveClasses.row} {...rowProps(job, index)}>
           <Table.Td>
             <Group gap={4} wrap="nowrap" component="span">
               {jobs.length > 1 && isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} />}
