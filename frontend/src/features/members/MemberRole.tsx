@@ -12,7 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 const ROLES: readonly Role[] = ["outsider", "viewer", "auditor", "submitter", "member", "admin", "owner"];
 
 /** mine: the reader's own role in the organisation. */
-export function MemberRole({ member, mine }: { member: Membership; mine: string }) {
+export function MemberRole({ member, mine }: { member: Membership; mine: Role }) {
   const queries = useQueryClient();
   const isMe = useMe().id === member.user.id;
   const change = useMutation({

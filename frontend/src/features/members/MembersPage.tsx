@@ -90,7 +90,7 @@ function Members({ organisation }: { organisation: Organisation }) {
             <Table.Tr key={member.id}>
               <Table.Td>{member.user.username}</Table.Td>
               <Table.Td>
-                <MemberRole member={member} mine={organisation.role ?? ""} />
+                <MemberRole member={member} mine={organisation.role} />
               </Table.Td>
               <Table.Td ta="right">
                 <Remove organisation={organisation} membershipId={member.id} user={member.user} isAdmin={isAdmin} />
