@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting a job: little to fill in, errors where they belong, retries without doubles.
-import { fireEvent, screen, within } from "@testing-library/react";
+import { screen } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
-import type { JobPreview, JobSubmit, PlannedJob } from "@/api/types";
+import type { JobPreview, JobSubmit } from "@/api/types";
 import { dataset, datasetVersion, job, jobDetail, model, modelVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { jobPreview } from "@/testing/schedulingFixtures";
@@ -266,30 +266,6 @@ it("says before it is submitted when it is expected to start and end", async () 
   expect(preview).toHaveTextContent("Costs least: 1 GPU, 1 min 00 s later, 0.1 GPU-hours less.");
   expect(preview).toHaveTextContent("2 jobs of your organisation would finish later.");
   expect(asked).toMatchObject({ dataset: dataset().id, model: builtin.id });
-});
-
-it("takes another size by one click, gives it back, and says which size is in time", async () => {
-  const asked: PlannedJob[] = [];
-  const two = { goal: "by_date" as const, run: { ...jobPreview().plan, n_workers: 2 }, finish_delta_s: 60, gpu_hours_delta: -0.1 };
-  server.use(
-    http.post("/api/v1/jobs/preview", async ({ request }) => {
-      const body = (await request.json()) as PlannedJob;
-      asked.push(body);
-      return HttpResponse.json<JobPreview>(jobPreview({ alternatives: body.finish_by && body.max_workers !== 2 ? [two] : [] }));
-    }),
-  );
-  const { user, router } = renderPage(preselected);
-  const plan = within(await screen.findByRole("region", { name: "If you start it now" }));
-  fireEvent.change(plan.getByLabelText("Finished by"), { target: { value: "2099-01-01T10:00" } });
-  expect(await plan.findByText(/In time at the least cost: 2 GPUs, 1 min 00 s later, 0.1 GPU-hours less/)).toBeVisible();
-  expect(asked.at(-1)?.finish_by).toBe(new Date("2099-01-01T10:00").toISOString());
-  expect(router.state.location.search).toContain("by=2099-01-01T10");
-  await user.click(plan.getByRole("button", { name: "Use 2 GPUs" }));
-  expect(await plan.findByText("It is fixed at 2 GPUs.")).toBeVisible();
-  await expect.poll(() => asked.at(-1)).toMatchObject({ min_workers: 2, max_workers: 2 });
-  await user.click(plan.getByRole("button", { name: "Let MLHub choose the size" }));
-  expect(await plan.findByRole("button", { name: "Use 2 GPUs" })).toBeVisible();
-  expect(plan.queryByText("It is fixed at 2 GPUs.")).toBeNull();
 });
 
 it("says before the job is submitted that the model cannot be trained on the dataset", async () => {
