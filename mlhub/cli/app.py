@@ -58,7 +58,7 @@ for panel, commands in {
         removals.rm,
     ),
     USE: (trained.predict, trained.serve),
-    LOOK: (cluster.top, cluster.queue, cluster.usage),
+    LOOK: (cluster.top, cluster.queue, cluster.move, cluster.usage),
     PLATFORM: (
         platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
         platform.restore,

@@ -94,7 +94,7 @@ def test_an_ordinary_table_becomes_a_model_that_predicts_one_row(platform: Runni
     for label, option in (("Dataset", "customers"), ("Model", "mlp")):
         page.get_by_role("combobox", name=label).or_(page.get_by_label(label, exact=False)).first.click()
         page.get_by_role("option", name=re.compile(option)).first.click()
-    expect(page.get_by_role("status", name="If you start it now")).to_be_visible()
+    expect(page.get_by_role("region", name="If you start it now")).to_be_visible()
     picture(page, "new-job")
     page.get_by_role("button", name="Start job").click()
     expect(page.get_by_text("Succeeded", exact=True).first).to_be_visible()

@@ -3,7 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { JobPreview, JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
+import type { JobPreview, PlannedJob, WhatIf, WhatIfAnswer } from "@/api/types";
 
 /** A timer, since that no round comes any more is what no stream can report; rounds that come are reported. */
 const EVERY_MS = 10_000;
@@ -14,7 +14,7 @@ export const schedulerStatusQuery = queryOptions({
   refetchInterval: EVERY_MS,
 });
 
-export function previewJob(request: JobSubmit): Promise<JobPreview> {
+export function previewJob(request: PlannedJob): Promise<JobPreview> {
   return unwrap(api.POST("/api/v1/jobs/preview", { body: request }));
 }
 

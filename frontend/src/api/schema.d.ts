@@ -2720,6 +2720,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queue/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Which priority would bring a waiting job before or behind another one, and what that costs whom: the live
+         *     policy decides with and without it. For those who may change the job's priority.
+         */
+        post: operations["queue_moves_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota-boosts/{id}/end": {
         parameters: {
             query?: never;
@@ -5791,6 +5811,10 @@ export interface components {
             id: string;
             /** @description The job's name. */
             name: string;
+            /** @description The user name of the person who submitted it; empty of a hypothetical job. */
+            owner: string;
+            /** @description The name of its organisation; empty of a hypothetical job. */
+            organisation: string;
             /**
              * @description What the question does with the job.
              *
@@ -6216,9 +6240,10 @@ export interface components {
         /**
          * @description * `earliest` - earliest
          *     * `cheapest` - cheapest
+         *     * `by_date` - by_date
          * @enum {string}
          */
-        GoalEnum: "earliest" | "cheapest";
+        GoalEnum: "earliest" | "cheapest" | "by_date";
         /** @description A GPU as its driver showed it when the node was observed last. */
         Gpu: {
             /** @description The GPU's name by its driver. */
@@ -9481,10 +9506,11 @@ export interface components {
         };
         PlanAlternative: {
             /**
-             * @description earliest: it finishes first; cheapest: it takes fewest GPU-hours.
+             * @description earliest: it finishes first; cheapest: it takes fewest GPU-hours; by_date: it takes fewest GPU-hours of those that have finished by finish_by in nine cases of ten.
              *
              *     * `earliest` - earliest
              *     * `cheapest` - cheapest
+             *     * `by_date` - by_date
              */
             goal: components["schemas"]["GoalEnum"];
             /** @description What would become of the job at exactly that size. */
@@ -9499,6 +9525,116 @@ export interface components {
              * @description GPU-hours that it would take more; negative: fewer.
              */
             gpu_hours_delta: number;
+        };
+        /** @description The body of a submission, and by when the job shall have finished. */
+        PlannedJobRequest: {
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
+            name?: string;
+            /** @description How often training passes over the dataset; by default by its size. */
+            epochs?: number;
+            /** @description The global batch size, in examples; or the range in which the scheduler chooses it. */
+            batch_size?: number | {
+                /** @description The batch that the job begins with. */
+                min: number;
+                /** @description The largest batch. */
+                max: number;
+            };
+            /** @description Hyperparameters of the training loop and of the model, by name. */
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
+            mode?: components["schemas"]["ModeEnum"];
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
+            strategy?: {
+                [key: string]: unknown;
+            };
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description What each pod gets; by default what was measured. */
+            resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
+            limits?: components["schemas"]["LimitsRequest"];
+            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            environment?: {
+                [key: string]: string;
+            };
+            /** @description Names of the project's secrets that the job's pods get as environment variables. */
+            secrets?: string[];
+            /** @description The seed of all random numbers. */
+            seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
+            /**
+             * @description By default train.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             *     * `notebook` - Notebook
+             */
+            kind?: components["schemas"]["JobKind"];
+            /** @description Its name or id; its latest ready version is used. A script may do without. */
+            dataset?: string;
+            /**
+             * Format: uuid
+             * @description The id of a dataset version, instead of dataset.
+             */
+            dataset_version?: string;
+            /** @description Of a script: further datasets by the names under which it finds them as folders (letters, digits, _): each the name or id of a dataset, whose latest ready version is used, or the id of a version. */
+            datasets?: {
+                [key: string]: string;
+            };
+            /** @description Its name or id; its latest uploaded version is used. NAME:3 or NAME@ALIAS: that version. */
+            model?: string;
+            /**
+             * Format: uuid
+             * @description The id of a model version, instead of model.
+             */
+            model_version?: string;
+            /** @description Its name or id; by default the dataset's; required without one. */
+            project?: string;
+            /**
+             * Format: uuid
+             * @description A training job that succeeded, to predict or evaluate with what it trained.
+             */
+            model_of?: string;
+            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
+            features?: string[];
+            /**
+             * @description Of predict: by default parquet.
+             *
+             *     * `parquet` - parquet
+             *     * `npz` - npz
+             */
+            output?: components["schemas"]["OutputEnum"];
+            /**
+             * @description Of predict and evaluate: by default all.
+             *
+             *     * `all` - all
+             *     * `held_out` - held_out
+             */
+            examples?: components["schemas"]["ExamplesEnum"];
+            /**
+             * Format: date-time
+             * @description When it shall have finished: the cheapest size that is in time is then one of the alternatives.
+             */
+            finish_by?: string;
         };
         /** @description What would become of the job. n_workers: while it waits, the size that it would start with at least. */
         PlannedRun: {
@@ -10130,6 +10266,24 @@ export interface components {
             previous: string | null;
             /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
+        };
+        /** @description A waiting job, and exactly one of before and after: the waiting job next to which it shall be. */
+        QueueMoveRequest: {
+            /**
+             * Format: uuid
+             * @description The id of the job that would move.
+             */
+            job: string;
+            /**
+             * Format: uuid
+             * @description The id of the job before which it would be served.
+             */
+            before?: string;
+            /**
+             * Format: uuid
+             * @description The id of the job behind which it would be served.
+             */
+            after?: string;
         };
         QueuePosition: {
             /** @description Whether the fetch or the inspection is under way. */
@@ -12418,6 +12572,35 @@ export interface components {
             message: string;
             /** @description What to do about it. */
             remedy: string;
+        };
+        /** @description What the move would take and change. Nothing of it is done. */
+        SimulatedMove: {
+            /** @description The policy that decided. */
+            policy: string;
+            /**
+             * Format: date-time
+             * @description When it was predicted.
+             */
+            as_of: string;
+            /**
+             * Format: double
+             * @description How long the policy took for all decisions, in milliseconds.
+             */
+            decide_ms: number;
+            /** @description The number of jobs that took part, other organisations' included. */
+            n_jobs: number;
+            /** @description The job's priority as it is. */
+            present_priority: number;
+            /** @description The priority that brings the job there, or as near as any does: PATCH /jobs/{id} gives it. */
+            priority: number;
+            /** @description Its place among all jobs that wait, from 1. */
+            present_place: number;
+            /** @description Its place with that priority. */
+            place: number;
+            /** @description Whether it would be where it was asked for; false where quotas or sizes count for more. */
+            is_reached: boolean;
+            /** @description The effects on jobs that the caller may see. */
+            effects: components["schemas"]["Effect"][];
         };
         Slot: {
             /** @description The index of the GPU on its node. */
@@ -19091,7 +19274,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["JobSubmitRequest"];
+                "application/json": components["schemas"]["PlannedJobRequest"];
             };
         };
         responses: {
@@ -22010,6 +22193,41 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    queue_moves_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueMoveRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulatedMove"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub top, queue, quota, usage, node: the cluster, who waits for it, and who may use and has used how much of it."""
+"""mlhub top, queue, move, quota, usage, node: the cluster, who waits for it, who may use how much of it and did."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlhub.cli.commands.tenancy.quota_owners import note_overcommitments
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
-from mlhub.cli.output import predicted, size
+from mlhub.cli.output import duration, predicted, size
 from mlhub.cli.session import Session, session_of
 from mlhub.client.problems import refusal_of
 
@@ -92,6 +92,52 @@ def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", 
     columns |= {name: COLUMNS[name] for name in ("ID", "NAME", "BY", "PROJECT")}
     columns |= {"STARTS": lambda job: predicted(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
     session.output.rows(rows, columns)
+
+
+def move(
+    context: typer.Context,
+    job: Annotated[str, typer.Argument(help="The job that waits: name, id or its end.")],
+    before: Annotated[str, typer.Option(help="The waiting job before which it shall be served.")] = "",
+    after: Annotated[str, typer.Option(help="The waiting job behind which it shall be served.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Give it the priority that brings it there.")] = False,
+) -> None:
+    """Simulate another place in the queue: the priority that it takes, and what it costs whom; --yes makes it so."""
+    if bool(before) == bool(after):
+        raise CommandError(
+            "Name one job: before which, or after which, it shall be.", remedy="Give --before or --after."
+        )
+    session = session_of(context)
+    moved = found_named(session.api, "jobs", job)
+    side, other = ("before", before) if before else ("after", after)
+    answer = session.api.post("/queue/moves", job=moved["id"], **{side: found_named(session.api, "jobs", other)["id"]})
+    session.output.rows(answer["effects"], EFFECTS)
+    if not answer["is_reached"]:
+        session.output.note(f"No priority brings it {side} {other}: to the policy other things count for more.")
+    if answer["priority"] == answer["present_priority"]:
+        return
+    place = f"place {answer['place']} instead of {answer['present_place']}"
+    if not yes:
+        session.output.note(
+            f"Priority {answer['priority']} gives it {place}. Nothing was changed: --yes gives it that."
+        )
+        return
+    session.api.patch(f"/jobs/{moved['id']}", priority=answer["priority"])
+    session.output.note(f"It has priority {answer['priority']} now; the next round gives it {place}.")
+
+
+def _shift(delta_s: float | None) -> str:
+    if delta_s is None or abs(delta_s) < 1:
+        return ""
+    return f"{duration(abs(delta_s))} {'later' if delta_s > 0 else 'earlier'}"
+
+
+EFFECTS = {
+    "JOB": lambda effect: effect["name"],
+    "BY": lambda effect: effect["owner"],
+    "ORGANISATION": lambda effect: effect["organisation"],
+    "START": lambda effect: _shift(effect["start_delta_s"]),
+    "FINISH": lambda effect: _shift(effect["finish_delta_s"]),
+}
 
 
 def usage(

@@ -2532,6 +2532,7 @@ class AsyncJobsOperations:
         features: Sequence[str] | Unset = UNSET,
         output: v.OutputEnum | Unset = UNSET,
         examples: v.ExamplesEnum | Unset = UNSET,
+        finish_by: datetime | str | Unset = UNSET,
     ) -> r.JobPreview:
         """What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
         stored; 422 as for the submission itself.
@@ -2566,6 +2567,7 @@ class AsyncJobsOperations:
         features: Of predict: layers whose outputs are wanted instead of predictions.
         output: Of predict: by default parquet.
         examples: Of predict and evaluate: by default all.
+        finish_by: When it shall have finished: the cheapest size that is in time is then one of the alternatives.
         """
         return await self._transport.record(
             r.JobPreview,
@@ -2599,6 +2601,7 @@ class AsyncJobsOperations:
                 "features": features,
                 "output": output,
                 "examples": examples,
+                "finish_by": finish_by,
             },
         )
 
@@ -4275,6 +4278,20 @@ class AsyncQueueOperations:
             "GET",
             path_of("/queue"),
             query={"after": after, "fields": fields, "limit": limit, "organisation": organisation, "owner": owner},
+        )
+
+    async def moves(self, *, job: str, before: str | Unset = UNSET, after: str | Unset = UNSET) -> r.SimulatedMove:
+        """Which priority would bring a waiting job before or behind another one, and what that costs whom: the live
+        policy decides with and without it. For those who may change the job's priority.
+
+        POST /queue/moves
+
+        job: The id of the job that would move.
+        before: The id of the job before which it would be served.
+        after: The id of the job behind which it would be served.
+        """
+        return await self._transport.record(
+            r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
         )
 
 

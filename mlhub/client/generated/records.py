@@ -612,6 +612,8 @@ class Effect(ApiRecord):
 
     id: str
     name: str
+    owner: str
+    organisation: str
     role: v.EffectRoleEnum
     before: Prospect | None
     after: Prospect | None
@@ -2636,6 +2638,21 @@ class SignInRefusal(ApiRecord):
     code: str
     message: str
     remedy: str
+
+
+class SimulatedMove(ApiRecord):
+    """What the move would take and change. Nothing of it is done."""
+
+    policy: str
+    as_of: datetime
+    decide_ms: float
+    n_jobs: int
+    present_priority: int
+    priority: int
+    present_place: int
+    place: int
+    is_reached: bool
+    effects: list[Effect]
 
 
 class Slot(ApiRecord):

@@ -111,7 +111,7 @@ FaultEnum = Literal["user", "platform"]
 FormatEnum = Literal[
     "npz", "csv", "parquet", "json_lines", "image_folder", "webdataset", "audio_folder", "text", "text_lines", "files"
 ]
-GoalEnum = Literal["earliest", "cheapest"]
+GoalEnum = Literal["earliest", "cheapest", "by_date"]
 IntentEnum = Literal["run", "pause", "cancel"]
 ItemKind = Literal["gang", "pod", "node", "gpu", "attempt", "job", "project", "quota", "step"]
 JobKind = Literal["train", "predict", "evaluate", "notebook"]

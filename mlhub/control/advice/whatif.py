@@ -13,7 +13,7 @@ from mlhub.backends.protocol import NodeStatus
 from mlhub.clusters.models import Node
 from mlhub.control.deciding.deciders import Decider, DecisionError, SubprocessDecider
 from mlhub.control.deciding.decision_process import DecisionRequest, DecisionResult
-from mlhub.control.deciding.policy_selection import choose
+from mlhub.control.deciding.policy_selection import SelectedPolicy, choose
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.quotas.quota_tree import PLATFORM
 from mlhub.control.rounds import snapshots
@@ -67,13 +67,18 @@ class Prospect:
 
 @dataclass(frozen=True)
 class WhatIfEffect:
-    """On one job. role: submitted, cancelled, changed or other. before, after: None = it is not there then."""
+    """On one job. role: submitted, cancelled, changed or other. before, after: None = it is not there then.
+
+    owner, organisation: whose job it is, by user name and by name; of a hypothetical one they are empty.
+    """
 
     id: str
     name: str
     role: str
     before: Prospect | None
     after: Prospect | None
+    owner: str = ""
+    organisation: str = ""
 
     @property
     def start_delta_s(self) -> float | None:
@@ -104,9 +109,7 @@ def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[s
 
     Raises InvalidInputError when the policy cannot answer.
     """
-    settings, _ = SchedulerSettings.objects.get_or_create(pk=1)
-    state, _ = SchedulerState.objects.get_or_create(pk=1)
-    chosen = choose(settings, state, now=now)
+    chosen = present_choice(now=now)
     real = take_snapshot(
         nodes_as_recorded(), now=now, round_number=0, hypothetical=question.hypothetical, whole_tree=question.whole_tree
     )
@@ -125,8 +128,15 @@ def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[s
     except (DecisionError, ValueError, TypeError) as error:
         raise InvalidInputError(f"The scheduler has no answer: {error}", code="no_answer") from error
     shown = visible([job.id for job in real.jobs]) | new
-    effects = _effects(question, real, (before, plan), (after, other), shown)
+    effects = effects_on(shown, question, real, (before, plan), (after, other))
     return WhatIfAnswer(other.policy, now, 1000 * (took_s + other_took_s), len(real.jobs), effects)
+
+
+def present_choice(*, now: datetime) -> SelectedPolicy:
+    """The policy that would decide now, with what it remembers."""
+    settings, _ = SchedulerSettings.objects.get_or_create(pk=1)
+    state, _ = SchedulerState.objects.get_or_create(pk=1)
+    return choose(settings, state, now=now)
 
 
 def nodes_as_recorded() -> list[NodeStatus]:
@@ -196,13 +206,14 @@ def _changed(job: JobSnapshot, changes: Mapping[str, Any]) -> JobSnapshot:
     return replace(found, max_workers=max(most, 1), min_workers=min(found.min_workers, max(most, 1)))
 
 
-def _effects(
+def effects_on(
+    shown: set[str],
     question: WhatIfQuestion,
     real: ClusterSnapshot,
     before: tuple[ClusterSnapshot, Plan],
     after: tuple[ClusterSnapshot, Plan],
-    shown: set[str],
 ) -> list[WhatIfEffect]:
+    """On the jobs that may be shown: those that the question names, and others that are noticeably affected."""
     organisation = _organisations(real)
     names = {job.id: (job.name, organisation[job.tenant] if job.id in shown else "") for job in real.jobs}
     writer = ExplanationWriter(names)
@@ -225,6 +236,15 @@ def _effects(
         effect = WhatIfEffect(job.id, job.name, roles.get(job.id, "other"), was, would_be)
         if effect.role != "other" or _is_noticeable(effect, now_s=real.now_s):
             found.append(effect)
+    owned = Job.objects.filter(pk__in=[effect.id for effect in found]).values_list(
+        "id", "created_by__username", "project__organisation__name"
+    )
+    owners = {str(id): (owner, organisation) for id, owner, organisation in owned}
+    found = [
+        replace(effect, owner=owner, organisation=of)
+        for effect in found
+        for owner, of in [owners.get(effect.id, ("", ""))]
+    ]
     return sorted(found, key=lambda e: (e.role == "other", -(e.finish_delta_s or 0.0), e.id))
 
 

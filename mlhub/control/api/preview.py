@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
@@ -12,13 +13,28 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.control.advice.preview import preview
-from mlhub.control.api.whatif import ProspectSerializer, hypothetical_job
+from mlhub.control.api.effects import ProspectSerializer
+from mlhub.control.api.whatif import hypothetical_job
 from mlhub.core.api.views import read_body
 from mlhub.jobs.api.requests import JobSubmitSerializer
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+
+
+class PlannedJobSerializer(JobSubmitSerializer):
+    """The body of a submission, and by when the job shall have finished."""
+
+    finish_by = serializers.DateTimeField(
+        required=False,
+        help_text="When it shall have finished: the cheapest size that is in time is then one of the alternatives.",
+    )
+
+    def validate_finish_by(self, finish_by: datetime) -> datetime:
+        if finish_by <= timezone.now():
+            raise serializers.ValidationError("This is in the past: give a time that is to come.")
+        return finish_by
 
 
 class PlannedRunSerializer(ProspectSerializer):
@@ -37,7 +53,9 @@ class PlannedRunSerializer(ProspectSerializer):
 
 class PlanAlternativeSerializer(serializers.Serializer[Any]):
     goal = serializers.ChoiceField(
-        choices=["earliest", "cheapest"], help_text="earliest: it finishes first; cheapest: it takes fewest GPU-hours."
+        choices=["earliest", "cheapest", "by_date"],
+        help_text="earliest: it finishes first; cheapest: it takes fewest GPU-hours; by_date: it takes fewest "
+        "GPU-hours of those that have finished by finish_by in nine cases of ten.",
     )
     run = PlannedRunSerializer(help_text="What would become of the job at exactly that size.")
     finish_delta_s = serializers.FloatField(help_text="Seconds by which it would finish later; negative: earlier.")
@@ -67,11 +85,13 @@ class JobPreviewSerializer(serializers.Serializer[Any]):
 class JobPreviewView(APIView):
     required_scope = "read"  # nothing is changed by it
 
-    @extend_schema(request=JobSubmitSerializer, responses=JobPreviewSerializer)
+    @extend_schema(request=PlannedJobSerializer, responses=JobPreviewSerializer)
     def post(self, request: Request) -> Response:
         """What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
         stored; 422 as for the submission itself."""
-        hypothetical = hypothetical_job(caller(request), read_body(JobSubmitSerializer, request))
-        found = preview(hypothetical.job, now=timezone.now())
+        body = read_body(PlannedJobSerializer, request)
+        finish_by = body.pop("finish_by", None)
+        hypothetical = hypothetical_job(caller(request), body)
+        found = preview(hypothetical.job, now=timezone.now(), finish_by=finish_by)
         shown = {"basis": hypothetical.basis, **{k: getattr(found, k) for k in found.__annotations__}}
         return Response(JobPreviewSerializer(shown).data)

@@ -9,6 +9,7 @@ from mlhub.control.api import views
 from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
 from mlhub.control.api.burn_down import BurnDownView
 from mlhub.control.api.preview import JobPreviewView
+from mlhub.control.api.queue_moves import QueueMovesView
 from mlhub.control.api.quota_requests import (
     QuotaRequestApprovalView,
     QuotaRequestMakingView,
@@ -55,6 +56,7 @@ urlpatterns = [
     path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<named:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
+    path("queue/moves", QueueMovesView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),
     path("rounds/<int:id>", scheduling.RoundView.as_view()),

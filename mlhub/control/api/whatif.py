@@ -18,10 +18,10 @@ from mlhub.control.actions import check_policy
 from mlhub.control.advice import whatif
 from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
+from mlhub.control.api.effects import EffectSerializer, visible_among
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
 from mlhub.control.api.serializers import OvercommitmentSerializer
 from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
-from mlhub.control.models import DECISIONS
 from mlhub.control.quotas import quota_tree
 from mlhub.control.quotas.budgets import budgets_now
 from mlhub.control.quotas.overcommitment import Overcommitment, guaranteed_in, overcommitments_if
@@ -31,7 +31,6 @@ from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.further_datasets import further_datasets_of
 from mlhub.jobs.api.requests import MAX_WORKERS, JobSubmitSerializer
-from mlhub.jobs.api.serializers import ExplanationSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
@@ -169,44 +168,6 @@ class WhatIfSerializer(StrictSerializer):
         return attrs
 
 
-class ProspectSerializer(serializers.Serializer[Any]):
-    """What would become of a job. n_workers: 0 while it waits."""
-
-    decision = serializers.ChoiceField(choices=DECISIONS, help_text="What would be decided.")
-    mode = serializers.CharField(allow_blank=True, help_text="How workers exchange gradients; empty while it waits.")
-    n_workers = serializers.IntegerField(help_text="The number of workers; 0 while it waits.")
-    n_servers = serializers.IntegerField(help_text="The number of parameter servers.")
-    start_at = serializers.DateTimeField(allow_null=True, help_text="When it is predicted to start; null when unknown.")
-    finish_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it is predicted to finish (median); null when unknown."
-    )
-    finish_p90_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="When it is predicted to have finished with a probability of 90 %; null when unknown.",
-    )
-    explanations = ExplanationSerializer(many=True, help_text="Why, in words and numbers.")
-
-
-class EffectSerializer(serializers.Serializer[Any]):
-    """deltas: seconds, positive = later."""
-
-    id = serializers.UUIDField(help_text="The job's id.")
-    name = serializers.CharField(help_text="The job's name.")
-    role = serializers.ChoiceField(
-        choices=["submitted", "cancelled", "changed", "other"], help_text="What the question does with the job."
-    )
-    before = ProspectSerializer(
-        allow_null=True, help_text="What is predicted as things are; null: the job does not exist yet."
-    )
-    after = ProspectSerializer(allow_null=True, help_text="What would be predicted; null: the job would not exist.")
-    start_delta_s = serializers.FloatField(
-        allow_null=True, help_text="By how many seconds it would start later; null when unknown."
-    )
-    finish_delta_s = serializers.FloatField(
-        allow_null=True, help_text="By how many seconds it would finish later; null when unknown."
-    )
-
-
 class WhatIfAnswerSerializer(serializers.Serializer[Any]):
     """basis: what the prediction of the hypothetical job rests on: measured, validated (its speed), guessed, or blank.
 
@@ -253,7 +214,7 @@ class WhatIfView(APIView):
                 "organisation" not in change for name in ("quotas", "user_quotas") for change in body.get(name, ())
             ),
         )
-        found = whatif.answer(question, visible=lambda ids: _visible(user, ids), now=timezone.now())
+        found = whatif.answer(question, visible=lambda ids: visible_among(user, ids), now=timezone.now())
         shown = {
             "basis": hypothetical.basis if hypothetical else "",
             "overcommitted": _overcommitted(user, body, quotas),
@@ -381,7 +342,3 @@ def _policy(raw: dict[str, Any] | None) -> Any:
         return None
     check_policy(raw["name"], raw.get("parameters") or {})
     return policy_named(raw["name"], raw.get("parameters") or {})
-
-
-def _visible(user: User, ids: Sequence[str]) -> set[str]:
-    return {str(id) for id in Job.objects.visible_to(user).filter(id__in=ids).values_list("id", flat=True)}

@@ -118,3 +118,27 @@ def test_alternatives_are_those_that_beat_the_plan() -> None:
     assert (found["cheapest"].run.n_workers, found["cheapest"].finish_delta_s) == (1, 2000)
     assert found["cheapest"].gpu_hours_delta == pytest.approx(-1000 / 3600)
     assert alternatives(planned, [run(8, start_s=600, finish_s=1300)]) == []
+
+
+def test_the_cheapest_size_that_is_in_time_is_an_alternative_unless_it_is_the_plan() -> None:
+    planned = run(4, start_s=0, finish_s=1000)
+    slow, fast = run(1, start_s=0, finish_s=3000), run(8, start_s=0, finish_s=700)
+
+    def by_date(finish_s: float) -> list[int]:
+        found = alternatives(planned, [slow, fast], finish_by=NOW + timedelta(seconds=finish_s))
+        return [one.run.n_workers for one in found if one.goal == "by_date"]
+
+    assert by_date(3000) == [1]
+    assert by_date(2999) == []  # the plan itself
+    assert by_date(800) == [8]
+    assert by_date(600) == []  # none
+
+
+def test_a_preview_names_the_size_that_finishes_by_a_time(world: World) -> None:
+    later = datetime.now(UTC) + timedelta(days=30)
+    body = ask(world, world.cast.bob, min_workers=1, max_workers=4, epochs=200, finish_by=later.isoformat()).json()
+    goals = {one["goal"]: one["run"]["n_workers"] for one in body["alternatives"]}
+    assert body["plan"]["n_workers"] > goals["by_date"] == 1  # one worker wastes nothing on synchronisation
+    past = ask(world, world.cast.bob, finish_by="2020-01-01T00:00:00Z")
+    assert past.status_code == 422
+    assert past.json()["errors"][0]["field"] == "finish_by"

@@ -37,6 +37,7 @@ const PATHS = {
   expand: "M14 4h6v6M20 4l-8 8M10 20H4v-6M4 20l8-8",
   pin: "M9 3h6M10 3v6l-4 5h12l-4-5V3M12 14v7",
   chevron: "M9 6l6 6-6 6",
+  grip: "M9 6h.01M15 6h.01M9 12h.01M15 12h.01M9 18h.01M15 18h.01",
 } as const;
 
 export type IconName = keyof typeof PATHS;

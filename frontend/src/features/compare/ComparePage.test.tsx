@@ -338,7 +338,7 @@ it("says how much each setting matters for the result that is chosen, and that m
   const section = within(await screen.findByRole("region", { name: "Importance" }));
   expect(await section.findByText(/^81 %/)).toHaveTextContent("81 % · correlation -0.9");
   expect(asked).toContainEqual({ results: [0.7, 0.3], parameters: { lr: [0.001, 0.1] } });
-  expect(section.getByText(/By ranks. By 12 jobs or runs/)).toBeVisible();
+  expect(section.getByText(/Interactions are not seen. By 12 jobs or runs/)).toBeVisible();
   measured = { ...measured, n_rows: 2, parameters: [] };
   await user.selectOptions(section.getByRole("combobox", { name: "For the result" }), "GPU-hours");
   expect(await section.findByText("Needs 10 jobs or runs with this result; there are 2.")).toBeVisible();

@@ -50,6 +50,32 @@ describe("Members", () => {
     expect(sent).toEqual({ username: "dora", email: "", role: "viewer" });
   });
 
+  it("lets an admin change the roles of others up to admin, and says why one is refused", async () => {
+    const asked: unknown[] = [];
+    const others: Membership[] = [
+      { id: "m8", role: "owner", from_groups: false, user: { id: "u8", username: "olga" } },
+      { id: "m9", role: "viewer", from_groups: true, user: { id: "u9b", username: "gina" } },
+    ];
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "admin" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", () => page([...MEMBERS, ...others])),
+      answers("/api/v1/organisations/{id}/invitations", page([])),
+      http.patch("/api/v1/memberships/:id", async ({ request, params }) => {
+        asked.push([params.id, await request.json()]);
+        return problem(409, { detail: "bob is the last owner." });
+      }),
+    );
+    const { user } = renderPage("/members");
+    const role = await screen.findByRole("combobox", { name: "Role of bob" });
+    expect(within(role).queryByRole("option", { name: "owner" })).toBeNull();
+    expect(screen.queryByRole("combobox", { name: "Role of olga" })).toBeNull(); // owners are changed by owners
+    expect(screen.getByRole("row", { name: /gina/ })).toHaveTextContent("viewer (by group)");
+    await user.selectOptions(role, "viewer");
+    expect(await screen.findByText("bob is the last owner.")).toBeVisible();
+    expect(asked).toEqual([["m1", { role: "viewer" }]]);
+  });
+
   it("makes a link for a person without an account, and shows it once", async () => {
     const link = "http://mlhub/join#s3cret";
     server.use(

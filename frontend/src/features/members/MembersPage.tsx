@@ -18,6 +18,7 @@ import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { SearchedTable } from "@/components/table/SearchedTable";
 import { Invite } from "@/features/members/Invite";
+import { MemberRole } from "@/features/members/MemberRole";
 import { MyInvitations } from "@/features/members/MyInvitations";
 import { NewOrganisation } from "@/features/members/NewOrganisation";
 import { OrganisationHead } from "@/features/members/OrganisationHead";
@@ -89,8 +90,7 @@ function Members({ organisation }: { organisation: Organisation }) {
             <Table.Tr key={member.id}>
               <Table.Td>{member.user.username}</Table.Td>
               <Table.Td>
-                {member.role}
-                {member.from_groups && t` (by group)`}
+                <MemberRole member={member} mine={organisation.role} />
               </Table.Td>
               <Table.Td ta="right">
                 <Remove organisation={organisation} membershipId={member.id} user={member.user} isAdmin={isAdmin} />

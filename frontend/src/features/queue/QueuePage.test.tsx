@@ -24,6 +24,8 @@ const AFTER: NonNullable<Effect["after"]> = {
 const EFFECT: Effect = {
   id: SECOND,
   name: "second",
+  owner: "grace",
+  organisation: "Globex",
   role: "other",
   before: { ...AFTER, decision: "wait", n_workers: 0, finish_at: "2026-03-02T11:00:00Z" },
   after: AFTER,

@@ -4,16 +4,17 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense } from "react";
+import { Suspense, useState } from "react";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
-import { isStaff, useMe } from "@/api/session";
+import { canChangeJob, isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
+import { Dialog } from "@/components/form/Dialog";
 import { Page } from "@/components/layout/Page";
 import { useFilters } from "@/components/table/useFilters";
 import { lazyComponent } from "@/lib/chunk";
@@ -21,9 +22,13 @@ import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
 import { Rounds } from "./Rounds";
+import { type Moved, MovedBar } from "./moves/MovedBar";
+import type { Move } from "./moves/move";
 import { queueQuery } from "./queries";
 
 const WhatIfForm = lazyComponent(async () => (await import("./WhatIfForm")).WhatIfForm);
+
+const MoveForm = lazyComponent(async () => (await import("./moves/MoveForm")).MoveForm);
 
 const NAMES = ["view", "owner"] as const;
 
@@ -67,6 +72,8 @@ function PendingJobs() {
   const { owner = "" } = filters;
   const after = Number(filters.cursor) || 0;
   const queue = useQuery(queueQuery(after, owner));
+  const [move, setMove] = useState<Move | null>(null);
+  const [moved, setMoved] = useState<Moved | null>(null);
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
       <SegmentedControl
@@ -81,13 +88,26 @@ function PendingJobs() {
         ]}
         style={{ alignSelf: "start" }}
       />
+      {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
+      <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
+        {move !== null && (
+          <MoveForm
+            move={move}
+            onClose={() => setMove(null)}
+            onMoved={({ priority, present_priority: formerPriority }) => {
+              setMoved({ job: move.job, priority, formerPriority });
+              setMove(null);
+            }}
+          />
+        )}
+      </Dialog>
       <QueryResult of={queue}>
         {({ results, next }) =>
           results.length === 0 && after === 0 ? (
             <EmptyState title={t`No pending jobs`} text={t`Jobs that you may see and that are pending appear here, the next one first.`} />
           ) : (
             <>
-              <QueueTable jobs={results} />
+              <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} />
               <Group justify="space-between" gap="xs">
                 <Text size="xs" c="dimmed">
                   {t`Places count the jobs of all organisations; you see those of yours.`}
@@ -111,4 +131,8 @@ function PendingJobs() {
       </QueryResult>
     </Stack>
   );
+}
+
+function moveTitle({ job, neighbour, side }: Move): string {
+  return side === "before" ? t`Move ${job.name} before ${neighbour.name}?` : t`Move ${job.name} behind ${neighbour.name}?`;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pending jobs: place, reasons, predicted start and finish.
 import { plural, t } from "@lingui/core/macro";
-import { List, Stack, Table, Text } from "@mantine/core";
+import { Group, List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
 import { PredictedStart } from "@/components/display/PredictedStart";
@@ -11,14 +11,31 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { pendingText } from "@/domain/jobs/pendingJob";
 import { useNow } from "@/lib/time";
 
+import { MoveHandle } from "./moves/MoveHandle";
+import type { Move } from "./moves/move";
+import moveClasses from "./moves/moves.module.css";
+import { useDrag } from "./moves/useDrag";
+
 import classes from "./QueueTable.module.css";
 
-export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
+interface Props {
+  jobs: QueuedJob[];
+  isMovable: (job: QueuedJob) => boolean;
+  onMove: (move: Move) => void;
+}
+
+export function QueueTable({ jobs, isMovable, onMove }: Props) {
+  const { drag, rowProps } = useDrag(jobs, onMove);
   return (
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
-      {jobs.map((job) => (
-        <Table.Tr key={job.id}>
-          <Table.Td>{job.place ?? "–"}</Table.Td>
+      {jobs.map((job, index) => (
+        <Table.Tr key={job.id} className={moveClasses.row} {...rowProps(job, index)}>
+          <Table.Td>
+            <Group gap={4} wrap="nowrap" component="span">
+              {jobs.length > 1 && isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} />}
+              {job.place ?? "–"}
+            </Group>
+          </Table.Td>
           <Table.Td>
             <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             <Text size="xs" c="dimmed">

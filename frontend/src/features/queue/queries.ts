@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page of the queue reads.
-import { queryOptions } from "@tanstack/react-query";
+import { type QueryClient, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
+
+import { type Move, requestOf } from "./moves/move";
 
 const PER_PAGE = 25;
 
@@ -20,3 +22,19 @@ export const roundsQuery = (cursor: string | undefined) =>
     queryFn: () => unwrap(api.GET("/api/v1/rounds", { params: { query: { limit: 15, ...(cursor && { cursor }) } } })),
     placeholderData: (previous) => previous,
   });
+
+/** A simulation, made once for each move that is looked at: rounds that come meanwhile do not ask for it again. */
+export const moveQuery = (move: Move) =>
+  queryOptions({
+    queryKey: ["queue-move", move.job.id, move.side, move.neighbour.id],
+    queryFn: () => unwrap(api.POST("/api/v1/queue/moves", { body: requestOf(move) })),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+
+/** Its place follows with the next round. */
+export async function givePriority(queries: QueryClient, id: string, priority: number): Promise<void> {
+  await unwrap(api.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body: { priority } }));
+  await Promise.all([["queue"], ["job", id], ["jobs"], ["why", id]].map((queryKey) => queries.invalidateQueries({ queryKey })));
+}

@@ -88,6 +88,8 @@ it("deactivates after asking, and reactivates", async () => {
 
 it("says what a deleted user leaves and asks to whom it passes", async () => {
   const { sent, user } = shown();
+  expect(screen.queryByRole("button", { name: "Delete bob" })).toBeNull(); // a row stays one line until more is asked for
+  await user.click(await screen.findByRole("button", { name: "More for bob" }));
   await user.click(await screen.findByRole("button", { name: "Delete bob" }));
   const dialog = within(await screen.findByRole("dialog"));
   await user.click(await dialog.findByRole("combobox", { name: "What stays (1 dataset, 3 jobs) passes to" }));

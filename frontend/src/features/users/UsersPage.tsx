@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accounts of the platform: made, changed and deleted by its administrators.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, Table, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
@@ -39,6 +40,7 @@ export function UsersPage() {
 
 function Row({ user }: { user: User }) {
   const queries = useQueryClient();
+  const [isMore, more] = useDisclosure(false);
   const isMe = useMe().id === user.id;
   const params = { params: { path: { id: user.id } } };
   const refresh = () => queries.invalidateQueries({ queryKey: ["users"] });
@@ -84,44 +86,21 @@ function Row({ user }: { user: User }) {
             onDone={link.reset}
           />
         ) : (
-          <Group gap="xs" justify="flex-end">
-            {user.is_active && user.service_of === null && (
-              <Button
-                size="xs"
-                variant="default"
-                loading={link.isPending}
-                aria-label={t`Reset password of ${user.username}`}
-                onClick={() => link.mutate()}
-              >
-                {t`Reset password`}
-              </Button>
-            )}
-            {!isMe && user.service_of === null && (
-              <>
-                <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
-                  {signOutLabel}
-                </Button>
-                <ConfirmButton
-                  label={t`Reset second factor`}
-                  ariaLabel={t`Reset second factor of ${user.username}`}
-                  size="xs"
-                  title={t`Remove the second factor of ${user.username}?`}
-                  text={t`The authenticator app and all passkeys go; the password alone then signs in. Make sure who asks for it.`}
-                  action={() => reset.mutateAsync()}
-                />
+          <Stack gap="xs" align="flex-end">
+            <Group gap="xs" justify="flex-end" wrap="nowrap">
+              {user.is_active && user.service_of === null && (
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label={`${roleLabel}: ${user.username}`}
-                  onClick={() => change.mutate({ is_staff: !user.is_staff })}
+                  loading={link.isPending}
+                  aria-label={t`Reset password of ${user.username}`}
+                  onClick={() => link.mutate()}
                 >
-                  {roleLabel}
+                  {t`Reset password`}
                 </Button>
-              </>
-            )}
-            {!isMe && (
-              <>
-                {user.is_active ? (
+              )}
+              {!isMe &&
+                (user.is_active ? (
                   <ConfirmButton
                     label={t`Deactivate`}
                     ariaLabel={t`Deactivate ${user.username}`}
@@ -134,11 +113,42 @@ function Row({ user }: { user: User }) {
                   <Button size="xs" variant="default" aria-label={t`Reactivate ${user.username}`} onClick={() => change.mutate({ is_active: true })}>
                     {t`Reactivate`}
                   </Button>
+                ))}
+              {!isMe && (
+                <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={t`More for ${user.username}`} onClick={more.toggle}>
+                  {isMore ? t`Less` : t`More`}
+                </Button>
+              )}
+            </Group>
+            {isMore && (
+              <Group gap="xs" justify="flex-end">
+                {user.service_of === null && (
+                  <>
+                    <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
+                      {signOutLabel}
+                    </Button>
+                    <Button
+                      size="xs"
+                      variant="default"
+                      aria-label={`${roleLabel}: ${user.username}`}
+                      onClick={() => change.mutate({ is_staff: !user.is_staff })}
+                    >
+                      {roleLabel}
+                    </Button>
+                    <ConfirmButton
+                      label={t`Reset second factor`}
+                      ariaLabel={t`Reset second factor of ${user.username}`}
+                      size="xs"
+                      title={t`Remove the second factor of ${user.username}?`}
+                      text={t`The authenticator app and all passkeys go; the password alone then signs in. Make sure who asks for it.`}
+                      action={() => reset.mutateAsync()}
+                    />
+                  </>
                 )}
                 <DeleteUser user={user} />
-              </>
+              </Group>
             )}
-          </Group>
+          </Stack>
         )}
         <ProblemAlert error={change.error ?? link.error ?? signOut.error} />
       </Table.Td>

@@ -11,7 +11,7 @@ import { ProjectSelect, useUsableProject } from "@/components/form/choice/Projec
 import { UPLOAD_TO } from "@/components/form/upload/UnfinishedUploads";
 import { UploadForm, type UploadFormProps } from "@/components/form/upload/UploadForm";
 
-/** The name is the file's until another is typed, the project the first until another is chosen. */
+/** The file comes first, since the name is the file's until another is typed; the project is the first until another is chosen. */
 export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "lacking" | "project">) {
   const [search] = useSearchParams();
   const [chosenProject, setChosenProject] = useState(search.get(UPLOAD_TO) ?? "");
@@ -25,7 +25,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
       {...upload}
       fields={{ ...fields, name: name.trim(), project, description: description.trim() }}
       project={project}
-      lacking={project === undefined ? t`Make or choose a project first.` : name.trim() === "" ? t`Give it a name first.` : ""}
+      lacking={project === undefined ? t`Make or choose a project first.` : fields.file && name.trim() === "" ? t`Give it a name first.` : ""}
     >
       {(sending) => (
         <>

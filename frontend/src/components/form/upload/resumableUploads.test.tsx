@@ -155,10 +155,11 @@ describe("a large file", () => {
 
   it("says what is still to be given while it cannot be sent", async () => {
     const { user, dialog } = await chosen();
-    expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Give it a name first.");
-    await user.type(dialog.getByLabelText("Name"), "digits");
     expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Choose a file first.");
     await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.clear(dialog.getByLabelText("Name"));
+    expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Give it a name first.");
+    await user.type(dialog.getByLabelText("Name"), "digits");
     expect(dialog.getByRole("button", { name: "Upload" })).toBeEnabled();
     expect(dialog.getByRole("button", { name: "Upload" })).not.toHaveAccessibleDescription();
   });

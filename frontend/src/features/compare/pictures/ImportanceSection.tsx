@@ -8,6 +8,7 @@ import { useMemo } from "react";
 import { ShareBars } from "@/components/chart/ShareBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
+import { IMPORTANCE_METHOD } from "@/domain/importance";
 import { number } from "@/lib/quantities";
 
 import { importanceQuery } from "../queries";
@@ -44,7 +45,7 @@ function Shares({ compared, result }: { compared: readonly Compared[]; result: s
   }, [compared, result]);
   return (
     <QueryResult of={useQuery(importanceQuery(rows))} label={t`Measuring`}>
-      {({ parameters, method, n_rows, needed }) => (
+      {({ parameters, n_rows, needed }) => (
         <>
           <ShareBars
             shares={parameters.map(({ name, share, n, correlation }) => ({
@@ -61,7 +62,7 @@ function Shares({ compared, result }: { compared: readonly Compared[]; result: s
           <Text size="xs" c="dimmed">
             {n_rows < needed
               ? t`Needs ${needed} jobs or runs with this result; there are ${n_rows}.`
-              : t`${method} By ${plural(n_rows, { one: "# job or run", other: "# jobs or runs" })}: what was tried, not what would happen elsewhere.`}
+              : t`${IMPORTANCE_METHOD} By ${plural(n_rows, { one: "# job or run", other: "# jobs or runs" })}: what was tried, not what would happen elsewhere.`}
           </Text>
         </>
       )}

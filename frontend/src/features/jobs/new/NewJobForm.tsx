@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of a new job: a dataset and a model are enough; everything else is decided by MLHub.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, Collapse, Group, Paper, Stack, Text } from "@mantine/core";
+import { Alert, Button, Collapse, Group, Paper, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense } from "react";
+import { Suspense, useState } from "react";
 import { Link } from "react-router";
 
 import { choicesQuery, datasetChoices, modelChoices } from "@/api/choices";
@@ -15,12 +15,14 @@ import { lazyComponent } from "@/lib/chunk";
 
 import { ArgumentsField, ChoiceFields, LengthFields } from "./basics/BasicFields";
 import { type Clone, useNewJob } from "./basics/useNewJob";
-import { PlanPreview } from "./PlanPreview";
+import { PlanPreview } from "./plan/PlanPreview";
 import classes from "./NewJobForm.module.css";
-import { fieldOf } from "./draft";
+import { type Errors, fieldOf, sizeOf } from "./draft";
 
 /** Most people never open them. */
 const AdvancedFields = lazyComponent(async () => (await import("./AdvancedFields")).AdvancedFields);
+
+const FileEditor = lazyComponent(async () => (await import("./file/FileEditor")).FileEditor);
 
 /** It is there when what it offers is; why that is not, the page says. */
 export function NewJobForm({ clone }: { clone?: Clone }) {
@@ -31,37 +33,63 @@ export function NewJobForm({ clone }: { clone?: Clone }) {
 }
 
 function Fields({ clone }: { clone?: Clone }) {
-  const { fields, choice, isClone, asked, send, submit, advanced } = useNewJob(clone);
+  const { fields, choice, isClone, asked, send, submit, file, advanced } = useNewJob(clone);
   const { project, ...chosen } = choice;
+  const [changes, setChanges] = useState(0); // of the draft from outside the file, which is then written anew
+  const setSize = (n: number | null) => {
+    fields.onChange({ min_workers: n ?? "", max_workers: n ?? "" });
+    setChanges((before) => before + 1);
+  };
   return (
     <form className={classes.page} onSubmit={send} noValidate>
       <Paper withBorder p="md">
         <Stack>
           {clone && <CloneNote clone={clone} isClone={isClone} />}
-          <ChoiceFields {...fields} {...chosen} />
-          {choice.mayDoWithout && <ArgumentsField {...fields} />}
-          <LengthFields {...fields} isScript={choice.mayDoWithout} />
-          {project && <ProjectNote project={project} />}
-          <div>
-            <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={advanced.isOpen}>
-              {advanced.isOpen ? t`Hide advanced settings` : t`Advanced settings`}
-            </Button>
-            <Collapse expanded={advanced.isOpen} keepMounted={false}>
-              <Suspense fallback={<Loading label={t`Loading the settings`} />}>
-                <AdvancedFields {...fields} projectId={project?.id} />
-              </Suspense>
-            </Collapse>
-          </div>
+          <SegmentedControl
+            size="xs"
+            aria-label={t`How the settings are written`}
+            value={file.isShown ? "file" : "form"}
+            onChange={(value) => file.show(value === "file")}
+            data={[
+              { value: "form", label: t`Form` },
+              { value: "file", label: "YAML" },
+            ]}
+            style={{ alignSelf: "start" }}
+          />
+          {file.isShown ? (
+            <Suspense fallback={<Loading />}>
+              <FileEditor key={changes} request={file.request} onDraft={file.onDraft} onSettled={file.onSettled} />
+            </Suspense>
+          ) : (
+            <>
+              <ChoiceFields {...fields} {...chosen} />
+              {choice.mayDoWithout && <ArgumentsField {...fields} />}
+              <LengthFields {...fields} isScript={choice.mayDoWithout} />
+              {project && <ProjectNote project={project} />}
+              <div>
+                <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={advanced.isOpen}>
+                  {advanced.isOpen ? t`Hide advanced settings` : t`Advanced settings`}
+                </Button>
+                <Collapse expanded={advanced.isOpen} keepMounted={false}>
+                  <Suspense fallback={<Loading label={t`Loading the settings`} />}>
+                    <AdvancedFields {...fields} projectId={project?.id} />
+                  </Suspense>
+                </Collapse>
+              </div>
+            </>
+          )}
+          {file.isShown && project && <ProjectNote project={project} />}
         </Stack>
       </Paper>
       <Stack className={classes.side} gap="md">
-        <PlanPreview request={asked} />
-        <Rest error={submit.error} />
+        <PlanPreview request={asked} size={sizeOf(fields.draft)} onSize={setSize} />
+        <Rest error={submit.error} isAll={file.isShown} />
+        {file.isShown && <FormErrors errors={fields.errors} />}
         <Group grow>
           <Button variant="default" size="sm" component={Link} to="/jobs">
             {t`Back`}
           </Button>
-          <Button type="submit" size="sm" loading={submit.isPending}>
+          <Button type="submit" size="sm" loading={submit.isPending} disabled={!file.isSettled}>
             {t`Start job`}
           </Button>
         </Group>
@@ -95,9 +123,17 @@ function ProjectNote({ project }: { project: NonNullable<ReturnType<typeof useNe
   );
 }
 
-/** What could not be shown at an input. */
-function Rest({ error }: { error: Error | null }) {
+/** Of a file: there are no inputs to say it at. */
+function FormErrors({ errors }: { errors: Errors }) {
+  const found = Object.values(errors);
+  if (found.length === 0) return null;
+  return <Alert color="red" role="alert">{found.join(" ")}</Alert>;
+}
+
+/** What could not be shown at an input; isAll: there are no inputs. */
+function Rest({ error, isAll }: { error: Error | null; isAll: boolean }) {
   const isAtInputs =
+    !isAll &&
     error instanceof Problem && error.errors.length > 0 && error.errors.every((one) => fieldOf(one) !== null);
   return isAtInputs ? null : <ProblemAlert error={error} />;
 }

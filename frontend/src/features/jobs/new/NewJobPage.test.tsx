@@ -257,7 +257,7 @@ it("says before it is submitted when it is expected to start and end", async () 
     }),
   );
   renderPage(preselected);
-  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  const preview = await screen.findByRole("region", { name: "If you start it now" });
   expect(preview).toHaveTextContent(/It is pending for about 2 min 00 s \(by .+ in nine cases of ten\)\./);
   expect(preview).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
   expect(preview).toHaveTextContent("Based on measurements of jobs like it.");
@@ -289,7 +289,7 @@ it("says while the scheduler is asked again that the plan is of the settings bef
     }),
   );
   const { user } = renderPage(preselected);
-  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  const preview = await screen.findByRole("region", { name: "If you start it now" });
   expect(preview).not.toHaveTextContent("settings before");
   await user.type(screen.getByRole("textbox", { name: "Epochs" }), "7");
   expect(await screen.findByText(/is for the settings before/)).toBeVisible();
@@ -313,7 +313,7 @@ it("names no start of a job that nothing is known to make room for", async () =>
     http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview({ as_of: "2026-03-02T09:00:00Z", plan: run }))),
   );
   renderPage(preselected);
-  const preview = await screen.findByRole("status", { name: "If you start it now" });
+  const preview = await screen.findByRole("region", { name: "If you start it now" });
   expect(preview).toHaveTextContent("It stays pending; when it can start is not known.");
   expect(preview).toHaveTextContent("Acme uses all 8 GPUs of its quota.");
   expect(preview).not.toHaveTextContent("0 s");

@@ -15,7 +15,7 @@ interface ResourceFieldsProps {
 
 export function ResourceFields({ draft, errors, onChange }: ResourceFieldsProps) {
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2 }} role="group" aria-label={t`Resources and limits`}>
+    <SimpleGrid cols={{ base: 1, xs: 2 }}>
       {podSettings.map((name) => {
         const { label, about, byDefault, isWhole, min, max } = POD_SETTINGS[name];
         return (

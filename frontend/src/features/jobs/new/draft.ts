@@ -45,6 +45,8 @@ export interface Draft extends Record<PodSetting, number | string> {
   /** Names of the project's secrets. */
   secrets: string[];
   datasets: readonly FurtherDataset[];
+  /** Of a request that was written as a file: what has no input, by the API's names. It is sent as it is. */
+  further: Readonly<Record<string, unknown>>;
 }
 
 export type Field = keyof Draft;
@@ -78,6 +80,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     environment: "",
     secrets: [],
     datasets: [],
+    further: {},
   };
 }
 
@@ -131,7 +134,7 @@ export function check(draft: Draft): Errors {
  */
 export function requestOf(draft: Draft, project?: string): JobSubmit {
   const data = draft.dataset === NO_DATASET ? { project } : { dataset: draft.dataset };
-  const request: JobSubmit = { ...data, model: draft.model, mode: draft.mode };
+  const request: JobSubmit = { ...draft.further, ...data, model: draft.model, mode: draft.mode };
   const named = draft.datasets.map(({ name, dataset }) => [name.trim(), dataset]);
   if (named.length > 0) request.datasets = Object.fromEntries(named) as Record<string, string>;
   if (draft.name.trim() !== "") request.name = draft.name.trim();
@@ -182,6 +185,11 @@ export function errorsAt(found: readonly FieldError[]): Errors {
     errors[field] = errors[field] === undefined ? words : `${errors[field]} ${words}`;
   }
   return errors;
+}
+
+/** The number of workers when it is fixed; null: MLHub chooses. */
+export function sizeOf({ min_workers: min, max_workers: max }: Draft): number | null {
+  return min !== "" && Number(min) === Number(max) ? Number(min) : null;
 }
 
 /** A key that makes a repeated POST harmless; crypto.randomUUID is missing on plain http. */

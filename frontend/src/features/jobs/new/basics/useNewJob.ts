@@ -25,6 +25,9 @@ export interface Clone {
   send: (draft: Draft) => Promise<Job>;
 }
 
+/** Texts that hold several values: while one cannot be read, a file cannot say it. */
+const WRITTEN = ["hyperparameters", "parameters", "arguments", "environment"] as const;
+
 /** What the parts of the form work on. */
 export interface JobFields {
   draft: Draft;
@@ -56,6 +59,8 @@ export function useNewJob(clone: Clone | undefined) {
   const navigate = useNavigate();
   const [draft, setDraft] = useState(() => clone?.draft ?? emptyDraft(search.get("dataset") ?? "", search.get("model") ?? ""));
   const [errors, setErrors] = useState<Errors>({});
+  const [isFile, setFile] = useState(false);
+  const [isSettled, setSettled] = useState(true);
   const [isOpen, advanced] = useDisclosure(clone !== undefined);
   const isClone =
     clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
@@ -78,6 +83,7 @@ export function useNewJob(clone: Clone | undefined) {
   };
   const send = (event: SubmitEvent) => {
     event.preventDefault();
+    if (!isSettled) return;
     const found = check(complete);
     show(found);
     if (Object.keys(found).length > 0) return;
@@ -86,8 +92,26 @@ export function useNewJob(clone: Clone | undefined) {
       onError: (error) => show(error instanceof Problem ? errorsAt(error.errors) : {}),
     });
   };
+  /** What would be lost on the way to a file is shown instead; what cannot be read of the file keeps it open. */
+  const showFile = (shown: boolean) => {
+    const found = check(draft);
+    const lost = WRITTEN.filter((name) => found[name] !== undefined);
+    if (shown && lost.length > 0) show(found);
+    else if (isSettled) setFile(shown);
+  };
+  const file = {
+    isShown: isFile,
+    show: showFile,
+    request: requestOf(complete, choice.project?.id),
+    isSettled,
+    onSettled: setSettled,
+    onDraft: (written: Draft) => {
+      setDraft(written);
+      setErrors({});
+    },
+  };
   const fields: JobFields = { draft, errors, onChange };
-  return { fields, choice, isClone, asked, send, submit, advanced: { isOpen, toggle: advanced.toggle } };
+  return { fields, choice, isClone, asked, send, submit, file, advanced: { isOpen, toggle: advanced.toggle } };
 }
 
 export function isTrainable(dataset: Dataset): boolean {

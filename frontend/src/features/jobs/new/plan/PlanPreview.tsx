@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before a job is submitted: what the scheduler would make of it, what it costs, and what other sizes would gain.
 import { plural, t } from "@lingui/core/macro";
-import { Alert, List, Paper, Text, Title } from "@mantine/core";
+import { Alert, Paper, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { Problem } from "@/api/client";
 import { previewJob } from "@/api/scheduler";
-import type { JobPreview, JobSubmit } from "@/api/types";
+import type { JobPreview, JobSubmit, PlannedJob } from "@/api/types";
+import { useFilters } from "@/components/table/useFilters";
 import { modeLabel } from "@/domain/mode";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { number, significant } from "@/lib/quantities";
 import { clock, duration, laterClock } from "@/lib/time";
 
 import { PlanBars } from "./PlanBars";
+import { PlanGoals } from "./PlanGoals";
 
 const TITLE = t`If you start it now`;
 
@@ -24,35 +26,64 @@ const BASES: Record<string, string> = {
 };
 
 type Run = JobPreview["plan"];
-type Alternative = JobPreview["alternatives"][number];
 
-/** request: null while the form is not complete. */
-export function PlanPreview({ request }: { request: JobSubmit | null }) {
+const NAMES = ["by"] as const;
+
+interface Props {
+  /** null while the form is not complete. */
+  request: JobSubmit | null;
+  /** The number of workers when the form fixes it. */
+  size: number | null;
+  /** null: MLHub chooses. */
+  onSize: (size: number | null) => void;
+}
+
+export function PlanPreview({ request, size, onSize }: Props) {
+  const { filters, filter } = useFilters(NAMES);
+  const by = timeOf(filters.by);
+  const planned: PlannedJob | null = request && { ...request, ...(by && { finish_by: by }) };
   const answer = useQuery({
-    queryKey: ["job-preview", request],
-    queryFn: () => previewJob(request as JobSubmit),
-    enabled: request !== null,
+    queryKey: ["job-preview", planned],
+    queryFn: () => previewJob(planned as PlannedJob),
+    enabled: planned !== null,
     placeholderData: keepPreviousData,
     retry: false,
     staleTime: 10_000,
   });
   if (request === null) return <Waiting />;
-  if (answer.error !== null) return <Misfit error={answer.error} />;
-  if (answer.data === undefined) return null;
-  return <Plan preview={answer.data} isOld={answer.isPlaceholderData} />;
+  const late = atField(answer.error, "finish_by");
+  if (answer.error !== null && late === undefined) return <Misfit error={answer.error} />;
+  if (answer.data === undefined && late === undefined) return null;
+  const goals = { by: filters.by ?? "", onBy: (value: string) => filter("by", value), error: late?.message, size, onSize };
+  return (
+    <Paper withBorder p="md" component="section" aria-label={TITLE} aria-busy={answer.isPlaceholderData}>
+      {answer.data && <Plan preview={answer.data} isOld={answer.isPlaceholderData} />}
+      <PlanGoals {...goals} finishBy={by} preview={answer.isPlaceholderData ? undefined : answer.data} />
+    </Paper>
+  );
+}
+
+/** As the API takes it; undefined where the address says nothing that can be read. */
+function timeOf(local: string | undefined): string | undefined {
+  const time = local === undefined ? Number.NaN : Date.parse(local);
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString();
+}
+
+function atField(error: Error | null, field: string) {
+  return error instanceof Problem ? error.errors.find((one) => one.field === field) : undefined;
 }
 
 /** A model that cannot be trained on the dataset; what else is wrong with the request is shown when it is submitted. */
 function Misfit({ error }: { error: Error }) {
-  const found = error instanceof Problem ? error.errors.find(({ field }) => field === "model") : undefined;
+  const found = atField(error, "model");
   return found && <Alert color="yellow">{[found.message, found.remedy].filter(Boolean).join(" ")}</Alert>;
 }
 
 /** isOld: it is the plan of the settings before, until the scheduler has answered. */
 function Plan({ preview, isOld }: { preview: JobPreview; isOld: boolean }) {
-  const { plan, as_of, alternatives } = preview;
+  const { plan, as_of } = preview;
   return (
-    <Paper withBorder p="md" component="section" role="status" aria-label={TITLE} aria-busy={isOld}>
+    <div role="status">
       <Title order={2} size="h5" mb="xs">
         {TITLE}
       </Title>
@@ -69,18 +100,11 @@ function Plan({ preview, isOld }: { preview: JobPreview; isOld: boolean }) {
       <Text size="sm">
         {costText(plan, as_of)} {quotaText(preview)}
       </Text>
-      {alternatives.length > 0 && (
-        <List size="sm" mt={4} aria-label={t`Alternatives`}>
-          {alternatives.map((alternative) => (
-            <List.Item key={alternative.goal}>{alternativeText(alternative)}</List.Item>
-          ))}
-        </List>
-      )}
       <Text size="xs" c="dimmed" mt={4}>
         {BASES[preview.basis] ?? ""}
         {preview.n_delayed > 0 && t` ${plural(preview.n_delayed, { one: "# job", other: "# jobs" })} of your organisation would finish later.`}
       </Text>
-    </Paper>
+    </div>
   );
 }
 
@@ -126,14 +150,4 @@ function costText(plan: Run, asOf: string): string {
 function quotaText({ quota }: JobPreview): string {
   if (quota.max_gpus === null) return "";
   return t`With it your organisation requests ${number(quota.used_gpus_with_job)} of its ${plural(quota.max_gpus, { one: "# GPU", other: "# GPUs" })}.`;
-}
-
-const GOALS: Record<Alternative["goal"], string> = { earliest: t`Finishes first`, cheapest: t`Costs least` };
-
-/** "Finishes first: 8 GPUs, 5 min 00 s earlier, 0.2 GPU-hours more." */
-function alternativeText({ goal, run, finish_delta_s: finish, gpu_hours_delta: hours }: Alternative): string {
-  const when = `${duration(Math.abs(finish))} ${finish < 0 ? t`earlier` : t`later`}`;
-  const amount = number(significant(Math.abs(hours), 2));
-  const cost = hours < 0 ? t`${amount} GPU-hours less` : t`${amount} GPU-hours more`;
-  return `${GOALS[goal]}: ${plural(run.n_workers, { one: "# GPU", other: "# GPUs" })}, ${when}, ${cost}.`;
 }

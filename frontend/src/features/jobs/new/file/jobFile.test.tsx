@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of a new job and its file in YAML: nothing is lost between them, and what is wrong is said at once.
+import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import type { JobSubmit } from "@/api/types";
+import { dataset, job, jobDetail, model } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { jobPreview } from "@/testing/schedulingFixtures";
+import { answers, page, server } from "@/testing/server";
+
+import { requestOf } from "../draft";
+import { fileText, readFile } from "./jobFile";
+
+const builtin = model({ id: "00000000-0000-7000-8000-0000000000e9", name: "MLP", project: null });
+const FULL: JobSubmit = {
+  dataset: dataset().id,
+  model: builtin.id,
+  name: "night: run #3",
+  mode: "all_reduce",
+  epochs: 10,
+  batch_size: 64,
+  min_workers: 2,
+  max_workers: 4,
+  seed: 7,
+  priority: -3,
+  target_metric: "eval/accuracy",
+  target_value: 0.95,
+  hyperparameters: { learning_rate: 1e-7, layers: [64, 32], schedule: { name: "cosine", warmup: null }, arguments: ["--lr", "a b"] },
+  strategy: { name: "push_sum", n_peers: 2 },
+  resources: { cpus: 0.5, memory_gib: 8, gpu_types: ["A100", "H100"] },
+  limits: { stall_s: 900, idle_s: 60 },
+  environment: { TOKENIZERS: "false", EMPTY: "", EQUAL: "a=b" },
+  secrets: ["TOKEN"],
+  datasets: { extra: dataset().id },
+  features: ["layer4"],
+};
+
+beforeEach(() => {
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model(), builtin])),
+    answers("/api/v1/strategies", []),
+    answers("/api/v1/jobs/{id}", jobDetail()),
+    answers("/api/v1/jobs", page([])),
+    answers("/api/v1/projects/{id}/secrets", page([])),
+    http.post("/api/v1/jobs/preview", () => HttpResponse.json(jobPreview())),
+  );
+});
+
+describe("A job file", () => {
+  it("is read as the request that it was written from, with what the form has no input for", async () => {
+    const read = await readFile(fileText(FULL));
+    expect("draft" in read && requestOf(read.draft)).toEqual(FULL);
+  });
+
+  it("names datasets and models, and says all that is wrong with it at once", async () => {
+    const named = await readFile(`dataset: ${dataset().name}\nmodel: MLP\n`);
+    expect("draft" in named && requestOf(named.draft)).toEqual({ dataset: dataset().id, model: builtin.id, mode: "auto" });
+    const wrong = await readFile("model: NoSuch\nepochs: ten\nresources: 4\ndataset_version: x\n");
+    expect(wrong.problems).toEqual([
+      "epochs: this is not a number.",
+      "resources: write names and values below it.",
+      expect.stringContaining("dataset_version: a new job has the newest version"),
+      "model: there is none of the name NoSuch.",
+    ]);
+    expect((await readFile("epochs: 1\nname: [a\n")).problems).toEqual([expect.stringMatching(/^Line [23]: /)]);
+    expect((await readFile("just words")).problems).toEqual(["Write fields and values, such as epochs: 10."]);
+  });
+});
+
+it("starts a job from a file, shows it in the form, and does not start it while the file cannot be read", async () => {
+  const sent: JobSubmit[] = [];
+  server.use(
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push((await request.json()) as JobSubmit);
+      return HttpResponse.json(job() as object, { status: 201 });
+    }),
+  );
+  const { user, router } = renderPage(`/jobs/new?dataset=${dataset().id}&model=${builtin.id}`);
+  await user.type(await screen.findByLabelText("Epochs"), "5");
+  await user.click(screen.getByRole("radio", { name: "YAML" }));
+  const file = await screen.findByLabelText<HTMLTextAreaElement>("Job file (YAML)");
+  expect(file.value).toBe(`dataset: ${dataset().id}\nmodel: ${builtin.id}\nepochs: 5\n`);
+  fireEvent.change(file, { target: { value: `${file.value}epochs: 6\n` } });
+  expect(await screen.findByText(/^Line 4: duplicated mapping key/)).toBeVisible();
+  expect(screen.getByRole("button", { name: "Start job" })).toBeDisabled();
+  await user.click(screen.getByRole("radio", { name: "Form" }));
+  expect(screen.getByLabelText("Job file (YAML)")).toBeVisible(); // nothing that is typed is lost
+  fireEvent.change(file, { target: { value: `dataset: ${dataset().id}\nmodel: MLP\nepochs: 6\npriority: 2\n` } });
+  await waitFor(() => expect(screen.getByRole("button", { name: "Start job" })).toBeEnabled());
+  await user.click(screen.getByRole("radio", { name: "Form" }));
+  expect(await screen.findByLabelText("Epochs")).toHaveValue("6");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent).toEqual([{ dataset: dataset().id, model: builtin.id, mode: "auto", epochs: 6, priority: 2 }]);
+});
