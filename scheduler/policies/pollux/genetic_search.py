@@ -23,22 +23,36 @@ SEAT = 0.5  # the chance that one job of a matrix is laid anew on the emptiest n
 
 
 @dataclass(frozen=True)
+class HostLimits:
+    """Holds what nodes have besides GPUs, and what one worker of each job needs of it; axis R: CPUs, bytes."""
+
+    room_NR: Floats  # noqa: N815 (arrays wear their axes)
+    need_JR: Floats  # noqa: N815
+
+    def may_bind(self, free_N: SmallInts) -> bool:
+        """Returns whether any node has fewer CPUs or less memory than its GPUs can ask for."""
+        return bool((free_N[:, None] * self.need_JR.max(axis=0, initial=0.0) > self.room_NR).any())
+
+
+@dataclass(frozen=True)
 class SearchLimits:
     """Holds what a matrix must satisfy.
 
     present_JN: what the jobs hold. free_N: GPUs of each node. least_J, most_J: workers.
 
     type_N: the node's GPU type, as an index; allowed_JN: whether the job may be there. is_exclusive: at most one of the
-    jobs that are on several nodes may use a node, so that they do not disturb each other on its network.
+    jobs that are on several nodes may use a node, so that they do not disturb each other on its network. host: where
+    CPUs or memory of nodes may run short before their GPUs.
     """
 
-    present_JN: SmallInts  # noqa: N815 (arrays wear their axes)
+    present_JN: SmallInts  # noqa: N815
     free_N: SmallInts  # noqa: N815
     least_J: SmallInts  # noqa: N815
     most_J: SmallInts  # noqa: N815
     type_N: SmallInts  # noqa: N815
     allowed_JN: NDArray[np.bool_]  # noqa: N815
     is_exclusive: bool = True
+    host: HostLimits | None = None
 
 
 def evolve(
@@ -135,6 +149,8 @@ def repaired(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generat
     reach = np.minimum(np.cumsum(states, axis=1, dtype=np.int16), limits.free_N)
     states[:, 1:] = reach[:, 1:] - reach[:, :-1]
     states[:, :1] = reach[:, :1]
+    if limits.host is not None:
+        _limit_hosts(states, limits, limits.host)
     states *= (states.sum(axis=2) >= limits.least_J)[:, :, None]
     return states
 
@@ -163,6 +179,19 @@ def _limit_size(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Gene
     given = np.clip(limits.most_J[j][:, None] - before, 0, given).astype(np.int16)
     np.put_along_axis(rows, order, given, axis=1)
     states_PJN[p, j] = rows
+
+
+def _limit_hosts(states_PJN: SmallInts, limits: SearchLimits, host: HostLimits) -> None:
+    """Cuts down what CPUs and memory do not suffice for; a job that is cut below its least size leaves its share."""
+    left_PNR = np.repeat(host.room_NR[None], len(states_PJN), axis=0)
+    for j, need_R in enumerate(host.need_JR):
+        asks = need_R > 0
+        if not asks.any():
+            continue
+        fits_PN = np.floor((left_PNR[:, :, asks] / need_R[asks]).min(axis=2) + 1e-9)
+        states_PJN[:, j] = np.clip(fits_PN, 0, states_PJN[:, j])
+        states_PJN[:, j] *= (states_PJN[:, j].sum(axis=1) >= limits.least_J[j])[:, None]
+        left_PNR -= states_PJN[:, j, :, None] * need_R
 
 
 def _tournament(worth_P: Floats, n: int, rng: np.random.Generator) -> NDArray[np.intp]:

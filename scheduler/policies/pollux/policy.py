@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scheduler.api.arrays import Floats
+from scheduler.api.host_resources import host_resources
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, evolve
+from scheduler.policies.pollux.genetic_search import HostLimits, SearchLimits, SmallInts, evolve
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.policies.toolkit.restart_history import RestartHistory, most_workers
 from scheduler.quota.budget import Budget
@@ -123,9 +124,26 @@ class _Problem:
             type_N=np.array([types.index(node.gpu_type) for node in self.nodes], dtype=np.int16),
             allowed_JN=np.array([[not j.gpu_types or n.gpu_type in j.gpu_types for n in self.nodes] for j in jobs]),
             is_exclusive=policy.avoids_interference,
+            host=self._host_limits(free),
         )
         self.moved_J = history.discounts(jobs, now_s=view.now_s, delay_s=policy.delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
+
+    def _host_limits(self, free: Mapping[str, int]) -> HostLimits | None:
+        """Of the nodes, less what settled jobs hold there; None where no node can run short of them."""
+        room = {node.name: [node.cpus, float(node.memory_bytes)] for node in self.nodes}
+        for job in self.view.settled:
+            for share in job.held.shares if job.held is not None else ():
+                if share.node in room:
+                    taken = host_resources(job, len(share.gpus), share.n_servers)
+                    room[share.node][0] -= taken.cpus
+                    room[share.node][1] -= taken.memory_bytes
+        limits = HostLimits(
+            np.array(list(room.values()), dtype=float),
+            np.array([[job.cpus_per_worker, job.memory_per_worker_bytes] for job in self.jobs], dtype=float),
+        )
+        free_N = np.array([free[node.name] for node in self.nodes], dtype=np.int16)
+        return limits if limits.may_bind(free_N) else None
 
     def search(self, elite: list[PlacementRows]) -> SmallInts:
         """The fittest matrices first."""

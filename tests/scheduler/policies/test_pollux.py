@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler import Mode, RoundMemory, SpeedObservation
+from scheduler import Launch, Mode, RoundMemory, SpeedObservation, Wait
 from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, crossed, evolve, mutated, repaired
 from scheduler.policies.toolkit.restart_history import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
@@ -114,3 +114,14 @@ def test_a_later_round_at_the_same_time_carries_on_with_what_was_found() -> None
     after = case.after(plan).decide("pollux")
     before = plan.memory.policy_values["elite"]
     assert after.memory.policy_values["elite"] == before
+
+
+def test_a_gang_lies_where_the_cpus_of_its_workers_are() -> None:
+    """Eight GPUs next to CPUs for one worker: the search went on to propose both workers there, for ever."""
+    few = cluster(nodes=2, gpus=8, cpus=2.0).waiting(job("a", gpus=2, cpus_per_worker=2.0))
+    plan = few.decide("pollux")
+    launched = plan.of("a")
+    assert isinstance(launched, Launch)
+    assert sorted(len(share.gpus) for share in launched.allocation.shares) == [1, 1]
+    taken = few.after(plan).waiting(job("b", gpus=1, cpus_per_worker=1.0))
+    assert isinstance(taken.decide("pollux").of("b"), Wait)
