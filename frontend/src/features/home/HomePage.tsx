@@ -13,9 +13,9 @@ import { UserLimitBars } from "@/components/display/quota/LimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
-import { budgetName, usedPart, usedText } from "@/domain/scheduling/budget";
+import { budgetName, usedPart, usedText } from "@/domain/scheduling/quota/budget";
 import { capacityOf } from "@/domain/scheduling/capacity";
-import { maxGpusNow } from "@/domain/scheduling/quotaLimits";
+import { maxGpusNow } from "@/domain/scheduling/quota/quotaLimits";
 import { bytes, number } from "@/lib/quantities";
 
 import { FirstSteps } from "./FirstSteps";

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Button, Fieldset, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from "@mantine/core";
 
-import { EFFECTS, PERIODS } from "@/domain/scheduling/budget";
+import { EFFECTS, PERIODS } from "@/domain/scheduling/quota/budget";
 import { NEW_BUDGET, type TypedBudget } from "@/features/quotas/rules";
 
 interface Props {

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { Quota } from "@/api/types";
-import { maxGpusNow } from "@/domain/scheduling/quotaLimits";
+import { maxGpusNow } from "@/domain/scheduling/quota/quotaLimits";
 import { LIMITS } from "@/features/quotas/limits";
 
 const NEARLY_FULL = 0.9;

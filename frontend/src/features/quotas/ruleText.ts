@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Budget } from "@/api/types";
-import { budgetName } from "@/domain/scheduling/budget";
+import { budgetName } from "@/domain/scheduling/quota/budget";
 import { NUMBERS, OF_TYPES } from "@/features/quotas/rules";
 import { number } from "@/lib/quantities";
 

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import type { BurnDown, QuotaOwner } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { budgetName, effectText, usedText } from "@/domain/scheduling/budget";
+import { budgetName, effectText, usedText } from "@/domain/scheduling/quota/budget";
 import { burnDownLines, burnDownText, csvOfBurnDown } from "@/features/usage/burnDown";
 import { burnDownQuery } from "@/features/usage/queries";
 import { saveText } from "@/lib/download";

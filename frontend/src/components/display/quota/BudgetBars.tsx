@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { BudgetUse } from "@/api/types";
-import { budgetName, effectText, NEARLY_USED, usedPart, usedText } from "@/domain/scheduling/budget";
+import { budgetName, effectText, NEARLY_USED, usedPart, usedText } from "@/domain/scheduling/quota/budget";
 
 export function BudgetBars({ name, budgets }: { name: string; budgets: BudgetUse[] }) {
   return (

@@ -4,9 +4,9 @@ import { t } from "@lingui/core/macro";
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { UserQuota } from "@/api/types";
-import { NEARLY_USED } from "@/domain/scheduling/budget";
-import { type LimitRow, limitPart, limitText } from "@/domain/scheduling/limits";
-import { userLimitRows } from "@/domain/scheduling/userLimits";
+import { NEARLY_USED } from "@/domain/scheduling/quota/budget";
+import { type LimitRow, limitPart, limitText } from "@/domain/scheduling/quota/limits";
+import { userLimitRows } from "@/domain/scheduling/quota/userLimits";
 
 interface Props {
   rows: LimitRow[];

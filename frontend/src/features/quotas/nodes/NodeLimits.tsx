@@ -6,7 +6,7 @@ import { Box } from "@mantine/core";
 
 import type { QuotaOwner } from "@/api/types";
 import { LimitBars } from "@/components/display/quota/LimitBars";
-import { type LimitRow, limitRow } from "@/domain/scheduling/limits";
+import { type LimitRow, limitRow } from "@/domain/scheduling/quota/limits";
 import { bytes, number } from "@/lib/quantities";
 
 export function NodeLimits({ owner }: { owner: QuotaOwner }) {

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 
 import type { UserQuota } from "@/api/types";
-import { budgetName } from "@/domain/scheduling/budget";
-import { type LimitRow, limitRow } from "@/domain/scheduling/limits";
+import { budgetName } from "@/domain/scheduling/quota/budget";
+import { type LimitRow, limitRow } from "@/domain/scheduling/quota/limits";
 import { bytes, number } from "@/lib/quantities";
 
 /** Limits that are set, in the order of the form. */

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 
 import type { BudgetUse } from "@/api/types";
-import { usedText } from "@/domain/scheduling/budget";
+import { usedText } from "@/domain/scheduling/quota/budget";
 
 it.each([
   [0.0166, 0.05, "0.017 of 0.05"],
