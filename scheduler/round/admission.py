@@ -99,7 +99,7 @@ def _settle(
     for job in new:
         held = job.held
         if held is None:
-            if job.hold is not None or job.needs not in runnable or _may_need_servers(job, state):
+            if job.hold is not None or job.needs not in runnable or job.mode is Mode.PARAMETER_SERVER:
                 _settle_waiting(job, state, cluster, runnable)
             continue
         settled = _settled_holder(job, held, state.free_now, state.limits)
@@ -152,11 +152,6 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
         state.settled[job.id] = Wait(job.id, (reason,))
     elif exhausted is None:
         runnable.add(job.needs)
-
-
-def _may_need_servers(job: JobSnapshot, state: RoundState) -> bool:
-    """Whether limits count servers that another job with the same needs does not have."""
-    return job.mode is Mode.PARAMETER_SERVER and state.ledger_now.hosts is not None
 
 
 def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from scheduler.api.plan import Explanation, Reason
-from scheduler.api.snapshot import JobSnapshot, TenantSnapshot
+from scheduler.api.snapshot import JobSnapshot, Mode, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.ledger import Ledger
@@ -72,11 +72,29 @@ class EmptyCluster:
         return None
 
     def _most_workers(self, job: JobSnapshot, types: list[str]) -> int:
-        """Workers of the job that all nodes of one type can take, for the type that takes the most."""
-        key = (job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types)
+        """Workers of the job that all nodes of one type can take, for the type that takes the most; next to a parameter
+        server, where the job cannot do without.
+        """
+        servers = (job.cpus_per_server, job.memory_per_server_bytes) if job.mode is Mode.PARAMETER_SERVER else None
+        key = (job.cpus_per_worker, job.memory_per_worker_bytes, job.gpu_types, servers)
         if key not in self._most:
-            nodes = self._free.nodes.values()
-            self._most[key] = max(
-                (sum(self._free.workers_on(job, n) for n in nodes if n.gpu_type == t) for t in types), default=0
-            )
+            of_type = {t: self._workers_of_type(job, t) for t in types}
+            if servers is not None:
+                of_type = {t: self._next_to_a_server(job, t, most) for t, most in of_type.items()}
+            self._most[key] = max(of_type.values(), default=0)
         return self._most[key]
+
+    def _workers_of_type(self, job: JobSnapshot, gpu_type: str) -> int:
+        return sum(self._free.workers_on(job, n) for n in self._free.nodes.values() if n.gpu_type == gpu_type)
+
+    def _next_to_a_server(self, job: JobSnapshot, gpu_type: str, most: int) -> int:
+        """Of so many workers, those for which there is room next to a server on the node where it takes the least."""
+        found = 0
+        for node in self._free.nodes.values():
+            n = self._free.workers_on(job, node) if node.gpu_type == gpu_type else 0
+            left = next((k for k in range(n, -1, -1) if self._free.servers_on(job, node, workers=k)), None)
+            if left is not None:
+                found = max(found, most - n + left)
+            if found == most:
+                break
+        return found

@@ -61,6 +61,21 @@ def test_what_can_never_run_is_reported_and_delays_no_other(policy: str) -> None
 
 
 @every_policy
+def test_a_job_without_room_for_its_parameter_server_holds_up_no_other(policy: str) -> None:
+    """Its workers alone fit: it stood at the head of the queue for ever, and others behind it."""
+    of_servers = {"mode": Mode.PARAMETER_SERVER, "cpus_per_worker": 2.0, "cpus_per_server": 1.0}
+    case = cluster(nodes=2, gpus=1, cpus=2.0).waiting(job("full", gpus=2, **of_servers), job("behind", gpus=1, at=5.0))
+    plan = case.decide(policy)
+    assert plan.of("full").explanations[0].sentence == (
+        "Pending: even the empty cluster has room for only 1 of 2 workers with 2 CPUs and 0.0 GiB each "
+        "(parameter servers need CPUs, too)."
+    )
+    assert isinstance(plan.of("behind"), Launch)
+    roomy = cluster(nodes=3, gpus=1, cpus=2.0).waiting(job("full", gpus=2, **of_servers))
+    assert isinstance(roomy.decide(policy).of("full"), Launch)
+
+
+@every_policy
 def test_without_nodes_every_job_waits_for_a_node(policy: str) -> None:
     plan = cluster().without_node("n0").waiting(job("a", gpus=1)).decide(policy)
     assert reason(plan.of("a")) == "no_nodes"
