@@ -39,7 +39,11 @@ def test_a_command_that_is_ended_ends_its_program(tmp_path: Path, number: signal
     (tmp_path / "torch.py").write_text("")  # the real one takes seconds to import
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     with subprocess.Popen(
-        [sys.executable, "-c", COMMAND, str(tmp_path)], env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", COMMAND, str(tmp_path)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
     ) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == "ready\n"
