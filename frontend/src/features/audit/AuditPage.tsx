@@ -4,6 +4,7 @@ import { plural, t } from "@lingui/core/macro";
 import { Alert, Anchor, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
+import { Link } from "react-router";
 
 import { isStaff, useMe } from "@/api/session";
 import type { Event } from "@/api/types";
@@ -61,7 +62,17 @@ export function AuditPage() {
         label={t`Events`}
         head={[t`When`, t`Who`, t`What`, t`Before`, t`After`, t`From`]}
         minWidth={900}
-        empty={<EmptyState title={t`No events`} text={t`Nothing matches these filters.`} />}
+        empty={
+          <EmptyState
+            title={t`No events`}
+            text={t`Nothing matches these filters.`}
+            action={
+              <Button variant="default" component={Link} to="/audit">
+                {t`Show all events`}
+              </Button>
+            }
+          />
+        }
         row={(event) => (
           <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} onActor={(username) => filter("actor", username)} />
         )}

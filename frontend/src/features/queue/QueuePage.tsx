@@ -5,6 +5,7 @@ import { Trans } from "@lingui/react/macro";
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
+import { Link } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { canChangeJob, isStaff, useMe } from "@/api/session";
@@ -104,7 +105,15 @@ function PendingJobs() {
       <QueryResult of={queue}>
         {({ results, next }) =>
           results.length === 0 && after === 0 ? (
-            <EmptyState title={t`No pending jobs`} text={t`Jobs that you may see and that are pending appear here, the next one first.`} />
+            <EmptyState
+              title={t`No pending jobs`}
+              text={t`Jobs that you may see and that are pending appear here, the next one first.`}
+              action={
+                <Button component={Link} to="/jobs/new">
+                  {t`New job`}
+                </Button>
+              }
+            />
           ) : (
             <>
               <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} />

@@ -3,8 +3,9 @@
 // a CSV file; and what is left of budgets.
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 
 import { type ChoiceSource, choicesQuery, organisationChoices, useChosen } from "@/api/choices";
 import { isStaff, useMe } from "@/api/session";
@@ -154,7 +155,17 @@ function picture(days: UsageRow[]): string {
 
 function Groups({ report, by }: { report: UsageReport; by: UsageDimension }) {
   if (report.rows.length === 0) {
-    return <EmptyState title={t`No GPU-hours`} text={t`No job held a GPU in this time. Choose other days, or submit a job.`} />;
+    return (
+      <EmptyState
+        title={t`No GPU-hours`}
+        text={t`No job held a GPU in this time. Choose other days, or submit a job.`}
+        action={
+          <Button component={Link} to="/jobs/new">
+            {t`New job`}
+          </Button>
+        }
+      />
+    );
   }
   return (
     <ScrollTable

@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Stack, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { useMe } from "@/api/session";
@@ -31,7 +32,17 @@ export function UsersPage() {
         minWidth={900}
         queryKey={["users", "list"]}
         read={readUsers}
-        empty={<EmptyState title={t`No users`} />}
+        empty={
+          <EmptyState
+            title={t`No users`}
+            text={t`No account has these letters in its name or e-mail address.`}
+            action={
+              <Button variant="default" component={Link} to="/users">
+                {t`Show all users`}
+              </Button>
+            }
+          />
+        }
         row={(user) => <Row key={user.id} user={user} />}
       />
     </Page>
