@@ -25,13 +25,12 @@ from mlhub.control.deciding.deciders import DecisionError
 from mlhub.control.deciding.decision_process import DecisionRequest
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.core.errors import InvalidInputError
-from mlhub.jobs.limits.priorities import check_priority
+from mlhub.jobs.limits.priorities import MOST_PRIORITY, check_priority
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot, Plan
 from scheduler.api.snapshot import Phase
 
-MOST_PRIORITY = 100  # and the least is its negative
 BUDGET_S = 10.0  # of all decisions together: what was found until then is the answer
 
 

@@ -32,6 +32,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.api.further_datasets import further_datasets_of
 from mlhub.jobs.api.requests import MAX_WORKERS, JobSubmitSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
+from mlhub.jobs.limits.priorities import MOST_PRIORITY
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.access_control.permissions import require_administrator
@@ -59,7 +60,10 @@ class WhatIfJobSerializer(StrictSerializer):
 
     job = serializers.UUIDField(help_text="The id of the job that would be different.")
     priority = serializers.IntegerField(
-        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+        min_value=-MOST_PRIORITY,
+        max_value=MOST_PRIORITY,
+        required=False,
+        help_text="The priority, -100 to 100; higher goes first.",
     )
     n_workers = serializers.IntegerField(
         min_value=1,

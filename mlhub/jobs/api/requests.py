@@ -15,6 +15,7 @@ from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSeriali
 from mlhub.core.api.tags import TagField
 from mlhub.core.tags import MAX_TAGS
 from mlhub.jobs.annotations import MAX_NOTES_LENGTH
+from mlhub.jobs.limits.priorities import MOST_PRIORITY
 from mlhub.jobs.models import JobKind, ModeChoice
 
 MAX_WORKERS = 4096
@@ -178,7 +179,10 @@ class JobSettingsSerializer(StrictSerializer):
         min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
     )
     priority = serializers.IntegerField(
-        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+        min_value=-MOST_PRIORITY,
+        max_value=MOST_PRIORITY,
+        required=False,
+        help_text="The priority, -100 to 100; higher goes first.",
     )
     resources = ResourcesSerializer(required=False, help_text="What each pod gets; by default what was measured.")
     limits = LimitsSerializer(required=False, help_text="When the platform ends the job.")
@@ -226,7 +230,10 @@ class JobChangeSerializer(StrictSerializer):
     """
 
     priority = serializers.IntegerField(
-        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+        min_value=-MOST_PRIORITY,
+        max_value=MOST_PRIORITY,
+        required=False,
+        help_text="The priority, -100 to 100; higher goes first.",
     )
     min_workers = serializers.IntegerField(
         min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."

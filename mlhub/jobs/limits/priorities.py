@@ -10,6 +10,7 @@ from mlhub.tenants.models import Project, QuotaRules, Team, User
 from mlhub.tenants.roles import Role
 
 USUAL_CEILING = 50
+MOST_PRIORITY = 100  # of any job, and its negative the least
 
 
 def check_priority(project: Project, priority: int, *, actor: User, is_resumed: bool = False) -> None:
