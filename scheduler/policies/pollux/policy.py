@@ -116,20 +116,21 @@ class _Problem:
         self.nodes = [node for node in view.nodes if node.name in free]
         self.column = {node.name: n for n, node in enumerate(self.nodes)}
         types = sorted({node.gpu_type for node in self.nodes})
+        free_N = np.array([free[node.name] for node in self.nodes], dtype=np.int16)
         self.limits = SearchLimits(
             present_JN=self._matrix({job.id: _lies_on(job) for job in jobs}),
-            free_N=np.array([free[node.name] for node in self.nodes], dtype=np.int16),
+            free_N=free_N,
             least_J=np.array([job.min_workers for job in jobs], dtype=np.int16),
             most_J=np.array([most_workers(job) for job in jobs], dtype=np.int16),
             type_N=np.array([types.index(node.gpu_type) for node in self.nodes], dtype=np.int16),
             allowed_JN=np.array([[not j.gpu_types or n.gpu_type in j.gpu_types for n in self.nodes] for j in jobs]),
             is_exclusive=policy.avoids_interference,
-            host=self._host_limits(free),
+            host=self._host_limits(free_N),
         )
         self.moved_J = history.discounts(jobs, now_s=view.now_s, delay_s=policy.delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
 
-    def _host_limits(self, free: Mapping[str, int]) -> HostLimits | None:
+    def _host_limits(self, free_N: SmallInts) -> HostLimits | None:
         """Of the nodes, less what settled jobs hold there; None where no node can run short of them."""
         room = {node.name: [node.cpus, float(node.memory_bytes)] for node in self.nodes}
         for job in self.view.settled:
@@ -142,7 +143,6 @@ class _Problem:
             np.array(list(room.values()), dtype=float),
             np.array([[job.cpus_per_worker, job.memory_per_worker_bytes] for job in self.jobs], dtype=float),
         )
-        free_N = np.array([free[node.name] for node in self.nodes], dtype=np.int16)
         return limits if limits.may_bind(free_N) else None
 
     def search(self, elite: list[PlacementRows]) -> SmallInts:
