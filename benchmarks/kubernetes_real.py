@@ -43,7 +43,7 @@ def _ready(admin: KubernetesApi, wanted: list[Object]) -> Iterator[None]:
     """Nodes that report as ready until they are removed."""
     is_over = threading.Event()
 
-    def beat_one(one: Object) -> None:
+    def report_ready(one: Object) -> None:
         conditions = [{**one["status"]["conditions"][0], "lastHeartbeatTime": stamp(), "reason": "Played"}]
         path = f"{paths.NODES}/{one['metadata']['name']}"
         with contextlib.suppress(ApiError):
@@ -51,22 +51,22 @@ def _ready(admin: KubernetesApi, wanted: list[Object]) -> Iterator[None]:
             if any(taint["key"].endswith("not-ready") for taint in admin.get(path)["spec"].get("taints") or []):
                 admin.patch(path, {"spec": {"taints": None}})
 
-    def beat() -> None:
+    def report_until_over() -> None:
         while not is_over.wait(BEAT_EVERY_S):
-            list(pool.map(beat_one, wanted))
+            list(pool.map(report_ready, wanted))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for one in wanted:
             with contextlib.suppress(KubeConflictError):  # of a run that was killed
                 admin.create(paths.NODES, {**one, "status": {}})
-        list(pool.map(beat_one, wanted))
-        beating = threading.Thread(target=beat, daemon=True)
-        beating.start()
+        list(pool.map(report_ready, wanted))
+        reporting = threading.Thread(target=report_until_over, daemon=True)
+        reporting.start()
         try:
             yield
         finally:
             is_over.set()
-            beating.join()
+            reporting.join()
             list(pool.map(lambda one: admin.delete(f"{paths.NODES}/{one['metadata']['name']}"), wanted))
 
 
