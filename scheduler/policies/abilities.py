@@ -12,12 +12,14 @@ class Abilities:
     """Declares what a policy can do and needs.
 
     is_elastic: it makes jobs smaller and larger. adapts_batch_size: its jobs change their batch with their size.
+    slices_time: jobs have the GPUs in turn, for a slice or a lease each, whatever the turns cost.
     In simulations: knows_true_speeds: its authors gave it exact step times. knows_own_job_only: measurements of a job
     are not used for others of its family. is_opportunistic: jobs of low priority train on what others leave of GPUs.
     """
 
     is_elastic: bool = False
     adapts_batch_size: bool = False
+    slices_time: bool = False
     knows_true_speeds: bool = False
     knows_own_job_only: bool = False
     is_opportunistic: bool = False

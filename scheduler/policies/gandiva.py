@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
@@ -28,6 +28,8 @@ class Gandiva:
     Pairs are remembered by family. Source: Xiao et al., OSDI '18. Deviation: sizes do not grow and shrink, and nothing
     migrates.
     """
+
+    slices_time: ClassVar[bool] = True
 
     least_times: float = 1.0
     slice_s: float = 600.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
@@ -35,6 +35,8 @@ class Themis:
     pays below its least size, so that gangs stay whole; the equal share is taken from the mean number of jobs
     over the job's life, and a gang larger than it takes turns on it.
     """
+
+    slices_time: ClassVar[bool] = True
 
     fairness: float = 0.8
     lease_s: float = 1200.0

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
@@ -28,13 +28,15 @@ def admit(
     cluster: EmptyCluster,
     limits: GpuHourLimits | None = None,
     notable: Sequence[JobSnapshot] | None = None,
+    kept: Collection[str] = (),
 ) -> RoundState:
     """Returns the state of a new round on that cluster.
 
     1. what is held is reserved; 2. jobs on hold, on their way in or out, that can never run, or whose GPU-hours are
     used up are settled, all others are candidates; 3. settled jobs keep what they hold, and resized jobs get what they
     were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was.
-    notable: its jobs that do more than wait; None = any may. Raises ValueError for a snapshot that contradicts itself.
+    notable: its jobs that do more than wait; None = any may. kept: running jobs that stay as they are.
+    Raises ValueError for a snapshot that contradicts itself.
     """
     limits = limits or GpuHourLimits(snapshot)
     standing = {} if limits else cluster.standing.under(snapshot.tenants)
@@ -44,7 +46,7 @@ def admit(
     cluster.checked = checked
     notable = snapshot.jobs if notable is None else notable
     state = _initial_state(snapshot, memory.resizing, cluster, limits, notable)  # 1
-    staying = _settle(state, new, memory.resizing, cluster)  # 2
+    staying = _settle(state, new, memory.resizing, cluster, kept)  # 2
     ledger_later = cluster.ledger(snapshot.tenants)  # 3
     counter = SharedGpuCounter()
     for job, held in staying:
@@ -88,7 +90,11 @@ def _initial_state(
 
 
 def _settle(
-    state: RoundState, new: Iterable[JobSnapshot], promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+    state: RoundState,
+    new: Iterable[JobSnapshot],
+    promises: Mapping[str, ResizePromise],
+    cluster: EmptyCluster,
+    kept: Collection[str],
 ) -> list[tuple[JobSnapshot, GangAllocation]]:
     """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold.
 
@@ -103,6 +109,8 @@ def _settle(
                 _settle_waiting(job, state, cluster, runnable)
             continue
         settled = _settled_holder(job, held, state.free_now, state.limits)
+        if settled is None and job.id in kept:
+            settled = Keep(job.id, (Explanation(Reason.UNCHANGED),))
         if settled is None:
             state.running.append(job)
             continue

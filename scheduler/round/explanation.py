@@ -59,7 +59,8 @@ def why_it_waits(
     return waits
 
 
-_TAKEN_BACK = {
+# why quota takes back what a running job holds, for others
+TAKEN_BACK = {
     Reason.RECLAIMED,
     Reason.RECLAIMED_OF_TYPE,
     Reason.RESERVED_FOR_OWNER,
@@ -89,7 +90,7 @@ def why_it_leaves(state: RoundState, proposal: Proposal, targets: PlacementTarge
         excess = state.ledger_before.excess(job.tenant, user=job.user)
         why = proposal.notes.get(job.id, ())
         refused = state.budget.refusal(job, held.n_workers)
-        if refused is not None and refused.reason in _TAKEN_BACK:
+        if refused is not None and refused.reason in TAKEN_BACK:
             why = (refused,)
         elif excess is not None and refused is not None:
             why = (excess,)

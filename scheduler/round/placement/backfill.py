@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.round.backfill import backfill
+from scheduler.round.placement.backfill_grants import backfill
 from scheduler.round.placement.progress import PlacementProgress
 from scheduler.round.placement.resize import launch
 
