@@ -2,18 +2,21 @@
 """A control group for each run: the kernel then limits memory, processes and processors of all of it together.
 
 Version 2 where the platform may make groups below its own or next to it, version 1 where that is still mounted.
+A group that was delegated to the platform while it runs in it, as by systemd's Delegate=, is made ready: a group of
+version 2 has either processes or groups with limits, so the platform's processes go to a group of their own in it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import logging
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -23,6 +26,9 @@ logger = logging.getLogger(__name__)
 CONTROLLERS = ("memory", "pids", "cpu")
 PERIOD_US = 100_000
 GONE_WITHIN_S = 2.0
+PLATFORM = "mlhub-platform"  # where the platform's own processes are, in a group that was delegated to it
+MOST_MOVES = 20  # of processes that may start others meanwhile
+DELEGATED = "user.delegate"  # systemd's mark of a group that it leaves to the service
 
 
 @dataclass(frozen=True)
@@ -161,16 +167,55 @@ def _make_version_2(parent: Path, name: str) -> dict[str, Path]:
     try:
         known = set((parent / "cgroup.controllers").read_text().split()) & set(CONTROLLERS)
         enabled = set((parent / "cgroup.subtree_control").read_text().split()) & known
-        if enabled != known:
-            with contextlib.suppress(OSError):  # refused to a group that has processes of its own
-                (parent / "cgroup.subtree_control").write_text(" ".join(f"+{c}" for c in sorted(known)))
-                enabled = known
+        if enabled != known and _enable(parent, known):
+            enabled = known
         if "memory" not in enabled or not os.access(parent, os.W_OK):
             return {}
         (parent / name).mkdir()
     except OSError:
         return {}
     return {controller: parent / name for controller in CONTROLLERS if controller in enabled}
+
+
+def _enable(group: Path, controllers: Iterable[str]) -> bool:
+    """Whether groups in it are limited by these from now on."""
+    wanted = " ".join(f"+{c}" for c in sorted(controllers))
+    try:
+        _write(group / "cgroup.subtree_control", wanted)
+    except OSError as error:
+        if error.errno != errno.EBUSY or not _is_delegated(group):  # busy: it has processes of its own
+            return False
+        try:
+            _move_processes(group, group / PLATFORM)
+            _write(group / "cgroup.subtree_control", wanted)
+        except OSError as refused:
+            logger.warning("sandbox.cgroup_not_ready %s: %s", group, refused)
+            return False
+    return True
+
+
+def _is_delegated(group: Path) -> bool:
+    if os.environ.get("MLHUB_CGROUP") == str(group):
+        return True
+    with contextlib.suppress(OSError):
+        return os.getxattr(group, DELEGATED) == b"1"
+    return False
+
+
+def _move_processes(group: Path, to: Path) -> None:
+    to.mkdir(exist_ok=True)
+    for _ in range(MOST_MOVES):
+        pids = (group / "cgroup.procs").read_text().split()
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                _write(to / "cgroup.procs", pid)
+
+
+def _write(file: Path, text: str) -> None:
+    """What the kernel refuses, it refuses by the error of the write."""
+    file.write_text(text)
 
 
 def _version_2_parents() -> list[Path]:

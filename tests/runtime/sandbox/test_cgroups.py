@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+
+import pytest
 
 from mlhub.runtime.sandbox import cgroups
 from mlhub.runtime.sandbox.cgroups import CONTROLLERS, ControlGroup, Events
@@ -63,3 +66,61 @@ def test_a_group_of_this_machine_takes_a_process_in_and_is_gone_afterwards() -> 
         os.kill(pid, 9)
         os.waitpid(pid, 0)
     assert not any(folder.exists() for folder in folders)
+
+
+class Kernel:
+    """Groups of version 2 in plain folders: one with processes gives no limits to the groups in it."""
+
+    def __init__(self, group: Path) -> None:
+        self.group = group
+        for name, text in {
+            "cgroup.controllers": "cpu memory pids",
+            "cgroup.subtree_control": "",
+            "cgroup.procs": "",
+        }.items():
+            (group / name).write_text(text)
+
+    def start(self, *pids: int) -> None:
+        (self.group / "cgroup.procs").write_text("\n".join(map(str, pids)))
+
+    def write(self, file: Path, text: str) -> None:
+        processes = self.group / "cgroup.procs"
+        if file == self.group / "cgroup.subtree_control":
+            if processes.read_text():
+                raise OSError(errno.EBUSY, "Device or resource busy")
+            text = text.replace("+", "")
+        elif file.name == "cgroup.procs":
+            there = [pid for pid in processes.read_text().split() if pid != text]
+            processes.write_text("\n".join(there))
+            text = f"{file.read_text() if file.exists() else ''}{text}\n"
+        file.write_text(text)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    kernel = Kernel(tmp_path)
+    monkeypatch.setattr(cgroups, "_write", kernel.write)
+    monkeypatch.setattr(cgroups, "_version_2_parents", lambda: [tmp_path])
+    monkeypatch.setattr(cgroups, "_version_1_parents", dict)
+    return kernel
+
+
+def test_in_a_delegated_group_the_platforms_processes_make_room_for_limits(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLHUB_CGROUP", str(kernel.group))
+    kernel.start(11, 12)
+    made = cgroups._make()
+    assert made is not None
+    assert set(made.folders) == set(CONTROLLERS)
+    assert (kernel.group / "mlhub-platform/cgroup.procs").read_text().split() == ["11", "12"]
+    assert (kernel.group / "cgroup.subtree_control").read_text() == "cpu memory pids"
+
+
+def test_processes_of_a_group_that_was_not_delegated_stay_where_they_are(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLHUB_CGROUP", raising=False)
+    kernel.start(11, 12)
+    assert cgroups._make() is None
+    assert (kernel.group / "cgroup.procs").read_text().split() == ["11", "12"]
