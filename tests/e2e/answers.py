@@ -211,7 +211,8 @@ def asked(answered: Any, query: dict[str, list[str]]) -> Any:
     if not isinstance(answered, dict):
         return answered
     if "racks" in answered:
-        return {**answered, "racks": scene.racks(answered["racks"])}
+        racks = scene.racks(answered["racks"])
+        return {**answered, "racks": racks, **scene.links(racks)}
     if attempts := answered.get("attempts"):
         return {**answered, "current_attempt": attempts[-1]}
     if not isinstance(answered.get("results"), list):

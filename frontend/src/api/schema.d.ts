@@ -4500,15 +4500,6 @@ export interface components {
             /** @description Why not; for platform administrators. */
             message: string;
         };
-        /**
-         * @description * `unsaved` - unsaved
-         *     * `family` - family
-         *     * `few` - few
-         *     * `others` - others
-         *     * `prior` - prior
-         * @enum {string}
-         */
-        BasisEnum: "unsaved" | "family" | "few" | "others" | "prior";
         /** @description The batch that the trainer is to use from its next epoch or checkpoint on. */
         BatchDecision: {
             /** @description The global batch size, in examples. */
@@ -4995,6 +4986,10 @@ export interface components {
             interference: components["schemas"]["Interference"][];
             /** @description Measured network links, the slow ones first. */
             links: components["schemas"]["Link"][];
+            /** @description What gangs send over links now; other links carry no gang. */
+            link_loads: components["schemas"]["LinkLoad"][];
+            /** @description What each job that the caller may see sends over links now, where it is measured. */
+            traffic: components["schemas"]["GangTraffic"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];
             /**
@@ -5266,10 +5261,19 @@ export interface components {
              *     * `others` - others
              *     * `prior` - prior
              */
-            basis: components["schemas"]["BasisEnum"];
+            basis: components["schemas"]["CostBasisEnum"];
             /** @description The same in words. */
             sentence: string;
         };
+        /**
+         * @description * `unsaved` - unsaved
+         *     * `family` - family
+         *     * `few` - few
+         *     * `others` - others
+         *     * `prior` - prior
+         * @enum {string}
+         */
+        CostBasisEnum: "unsaved" | "family" | "few" | "others" | "prior";
         /** @description start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three. */
         Costs: {
             /** @description From launch to the first step. */
@@ -6237,6 +6241,34 @@ export interface components {
             /** @description The number of the version. */
             number: number;
         };
+        /** @description What a job on several nodes sends over links now. */
+        GangTraffic: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            job: string;
+            /** @description all_reduce: a ring; parameter_server: workers and servers. */
+            mode: string;
+            /** @description Its nodes, in the order of its ranks. */
+            nodes: string[];
+            /** @description The nodes that have its parameter servers; empty for a ring. */
+            server_nodes: string[];
+            /**
+             * Format: double
+             * @description Seconds of a step of one worker, as measured.
+             */
+            step_s: number;
+            /** @description Whether the bytes are those that its pods counted; else those of the whole model in this mode. */
+            is_counted: boolean;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            measured_at: string;
+            /** @description The links that its traffic crosses. */
+            links: components["schemas"]["LinkFlow"][];
+        };
         /**
          * @description * `earliest` - earliest
          *     * `cheapest` - cheapest
@@ -7122,6 +7154,31 @@ export interface components {
             /** @description Other sizes that finish earlier or cost less; at most one of each goal. */
             alternatives: components["schemas"]["PlanAlternative"][];
         };
+        /** @description How much slower a running job trains because of others on the same hardware. */
+        JobSlowdown: {
+            /**
+             * Format: double
+             * @description The time of a step next to the others, divided by that without.
+             */
+            ratio: number;
+            /**
+             * @description measured: by its own pods; predicted: as jobs like it measured it next to such a job; alone: no other job uses its GPUs, nodes or links.
+             *
+             *     * `measured` - measured
+             *     * `predicted` - predicted
+             *     * `alone` - alone
+             */
+            basis: components["schemas"]["JobSlowdownBasisEnum"];
+            /** @description What they share: gpu, nic, node or uplink; empty where it is alone. */
+            resource: string;
+        };
+        /**
+         * @description * `measured` - measured
+         *     * `predicted` - predicted
+         *     * `alone` - alone
+         * @enum {string}
+         */
+        JobSlowdownBasisEnum: "measured" | "predicted" | "alone";
         /**
          * @description * `queued` - queued
          *     * `starting` - starting
@@ -7397,7 +7454,7 @@ export interface components {
              *     * `nic` - Nic
              *     * `uplink` - Uplink
              */
-            kind: components["schemas"]["LinkKindEnum"];
+            kind: components["schemas"]["LinkKind"];
             /** @description The node's or the rack's name. */
             name: string;
             /**
@@ -7423,12 +7480,59 @@ export interface components {
              */
             slow_since: string | null;
         };
+        LinkFlow: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKind"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Bytes of one step, in the busier direction.
+             */
+            bytes_per_step: number;
+            /**
+             * Format: double
+             * @description Bits per second, on average over a step.
+             */
+            bps: number;
+        };
         /**
          * @description * `nic` - Nic
          *     * `uplink` - Uplink
          * @enum {string}
          */
-        LinkKindEnum: "nic" | "uplink";
+        LinkKind: "nic" | "uplink";
+        /** @description What gangs send over a network link now, by the bytes of their steps and their measured rate. */
+        LinkLoad: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKind"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Its bandwidth, in bits per second: as declared, or as measured where that is clearly less.
+             */
+            capacity_bps: number;
+            /**
+             * Format: double
+             * @description Bits per second in the busier direction, of all measured gangs together; null: none is measured.
+             */
+            bps: number | null;
+            /** @description Gangs whose traffic is in bps. */
+            n_gangs: number;
+            /** @description Gangs that cross it, and whose traffic is not measured. */
+            n_unknown: number;
+        };
         /** @description Oldest first; the last line's seq is the next `after`, the first line's the next `before`. */
         Log: {
             /** @description The lines, oldest first. */
@@ -12623,6 +12727,8 @@ export interface components {
             name: string | null;
             /** @description The job's organisation; null: another one. */
             organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description What the others on its hardware cost it; null: not measured, or not the caller's to see. */
+            slowdown: components["schemas"]["JobSlowdown"] | null;
         };
         /** @description How much slower an attempt was while exactly one other gang used the same resource. */
         Slowdown: {
