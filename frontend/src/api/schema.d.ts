@@ -81,6 +81,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/impersonation/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description An administrator acts as themself again; without an impersonation, nothing happens. */
+        post: operations["auth_impersonation_end_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/invitation": {
         parameters: {
             query?: never;
@@ -3872,6 +3889,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{id}/impersonation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+         *     Begin and end are audited. Not as an administrator, and not with a token.
+         */
+        post: operations["users_impersonation_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{id}/password-link": {
         parameters: {
             query?: never;
@@ -6320,6 +6357,16 @@ export interface components {
              */
             last_sign_in_at?: string | null;
         };
+        /** @description That an administrator sees MLHub as this user, and changes nothing. */
+        Impersonation: {
+            /** @description The administrator's user name. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            ends_at: string;
+        };
         /** @description How much each hyperparameter matters by itself. */
         Importance: {
             /** @description How the shares are computed, in words. */
@@ -7658,6 +7705,8 @@ export interface components {
             readonly is_staff: boolean;
             /** @description Whether the user's rights as an administrator wait for a second factor. */
             readonly needs_second_factor: boolean;
+            /** @description An administrator who sees MLHub as this user; null: it is the user. */
+            readonly impersonation: components["schemas"]["Impersonation"] | null;
             /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
             /** @description Roles in projects, besides those in organisations. */
@@ -15139,6 +15188,33 @@ export interface operations {
                 /** @description The id of one of the identities. */
                 id: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_impersonation_end_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -25301,6 +25377,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_impersonation_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Impersonation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -87,6 +87,13 @@ class AsyncAuthOperations:
         """
         await self._transport.content("DELETE", path_of("/auth/identities/{id}", id=id))
 
+    async def impersonation_end(self) -> None:
+        """An administrator acts as themself again; without an impersonation, nothing happens.
+
+        POST /auth/impersonation/end
+        """
+        await self._transport.content("POST", path_of("/auth/impersonation/end"))
+
     async def invitation(self, *, secret: str) -> r.MyInvitation:
         """What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link.
 
@@ -5954,6 +5961,14 @@ class AsyncUsersOperations:
         GET /users/{id}/deletion
         """
         return await self._transport.record(r.UserDeletion, "GET", path_of("/users/{id}/deletion", id=id))
+
+    async def impersonation(self, id: Ref, /) -> r.Impersonation:
+        """The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+        Begin and end are audited. Not as an administrator, and not with a token.
+
+        POST /users/{id}/impersonation
+        """
+        return await self._transport.record(r.Impersonation, "POST", path_of("/users/{id}/impersonation", id=id))
 
     async def password_link(self, id: Ref, /) -> r.PasswordLink:
         """A link at which the user sets a new password. It works once, until the user signs in, for three days.

@@ -822,6 +822,13 @@ class Identity(ApiRecord):
     last_sign_in_at: datetime | None
 
 
+class Impersonation(ApiRecord):
+    """That an administrator sees MLHub as this user, and changes nothing."""
+
+    by: str
+    ends_at: datetime
+
+
 class Importance(ApiRecord):
     """How much each hyperparameter matters by itself."""
 
@@ -1181,6 +1188,7 @@ class Me(ApiRecord):
     username: str
     is_staff: bool
     needs_second_factor: bool
+    impersonation: Impersonation | None
     memberships: list[MyMembership]
     project_roles: list[ProjectRole]
     stream_cursor: str

@@ -72,9 +72,19 @@ class ProjectRoleSerializer(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=ROLES, help_text="The greatest role given in it or in its team.")
 
 
+class ImpersonationSerializer(serializers.Serializer[Any]):
+    """That an administrator sees MLHub as this user, and changes nothing."""
+
+    by = serializers.CharField(help_text="The administrator's user name.")
+    ends_at = serializers.DateTimeField(help_text="When it ends by itself.")
+
+
 class MeSerializer(serializers.ModelSerializer[User]):
     needs_second_factor = serializers.BooleanField(
         read_only=True, help_text="Whether the user's rights as an administrator wait for a second factor."
+    )
+    impersonation = ImpersonationSerializer(
+        allow_null=True, read_only=True, help_text="An administrator who sees MLHub as this user; null: it is the user."
     )
     memberships = MyMembershipSerializer(
         many=True, read_only=True, help_text="The organisations that the user is a member of."
@@ -91,7 +101,10 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
     class Meta:
         model = User
-        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships", "project_roles", "stream_cursor"]
+        fields = [
+            "id", "username", "is_staff", "needs_second_factor", "impersonation", "memberships", "project_roles",
+            "stream_cursor",
+        ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The user's id.",
