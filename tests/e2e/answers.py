@@ -154,7 +154,7 @@ FIELDS: dict[tuple[str, str], Any] = {
 }  # fmt: skip
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
-MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation")}  # a warning that pages with usual content are without
+MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation")}  # what usual pages are without
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
     (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),

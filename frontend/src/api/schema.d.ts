@@ -2757,6 +2757,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queue/waits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The median wait of jobs that made their first step in the last 24 hours. */
+        get: operations["queue_waits_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota-boosts/{id}/end": {
         parameters: {
             query?: never;
@@ -12372,6 +12389,12 @@ export interface components {
             offers_notebooks: boolean;
         };
         /**
+         * @description * `visible` - visible
+         *     * `cluster` - cluster
+         * @enum {string}
+         */
+        ScopeEnum: "visible" | "cluster";
+        /**
          * @description * `read` - read
          *     * `submit` - submit
          *     * `write` - write
@@ -14533,6 +14556,27 @@ export interface components {
              *     * `lines` - lines
              */
             documents?: components["schemas"]["DocumentsEnum"];
+        };
+        Waits: {
+            /**
+             * Format: double
+             * @description The median of the seconds from submission to the first step; null: not known.
+             */
+            median_s: number | null;
+            /** @description The jobs that it is of. */
+            n_jobs: number;
+            /**
+             * @description visible: of jobs that the caller sees; cluster: of all, where the caller sees none that started and enough jobs of enough organisations did.
+             *
+             *     * `visible` - visible
+             *     * `cluster` - cluster
+             */
+            scope: components["schemas"]["ScopeEnum"];
+            /**
+             * Format: date-time
+             * @description From when on these jobs made their first step.
+             */
+            since: string;
         };
         Webhook: {
             /**
@@ -22410,6 +22454,34 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    queue_waits_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Waits"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

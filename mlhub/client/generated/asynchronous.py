@@ -4301,6 +4301,13 @@ class AsyncQueueOperations:
             r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
         )
 
+    async def waits(self) -> r.Waits:
+        """The median wait of jobs that made their first step in the last 24 hours.
+
+        GET /queue/waits
+        """
+        return await self._transport.record(r.Waits, "GET", path_of("/queue/waits"))
+
 
 class AsyncQuotaBoostsOperations:
     """The operations under /quota-boosts."""

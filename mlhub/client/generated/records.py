@@ -3252,6 +3252,15 @@ class VersionFile(ApiRecord):
     size_bytes: int
 
 
+class Waits(ApiRecord):
+    """Waits of an answer."""
+
+    median_s: float | None
+    n_jobs: int
+    scope: v.ScopeEnum
+    since: datetime
+
+
 class Webhook(ApiRecord):
     """Webhook of an answer."""
 

@@ -4267,6 +4267,13 @@ class QueueOperations:
             r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
         )
 
+    def waits(self) -> r.Waits:
+        """The median wait of jobs that made their first step in the last 24 hours.
+
+        GET /queue/waits
+        """
+        return self._transport.record(r.Waits, "GET", path_of("/queue/waits"))
+
 
 class QuotaBoostsOperations:
     """The operations under /quota-boosts."""

@@ -171,6 +171,7 @@ Role = Literal["owner", "admin", "member", "submitter", "auditor", "viewer", "ou
 RuleOwner = Literal["project", "organisation", "installation"]
 RunAxis = Literal["step", "wall"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
+ScopeEnum = Literal["visible", "cluster"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]
 SourceEnum = Literal["upload", "training", "logged"]
 StartupPhaseNameEnum = Literal[

@@ -25,7 +25,7 @@ from scheduler.models.network.bandwidth import bits_on_links
 
 RECENT = timedelta(minutes=10)  # of a report: an older one says nothing of now
 
-Link = tuple[LinkKind, str]
+LinkName = tuple[LinkKind, str]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def live_traffic() -> tuple[list[GangTraffic], list[LinkLoad]]:
     return gangs, _loads(gangs, unknown)
 
 
-def capacities() -> dict[Link, float]:
+def capacities() -> dict[LinkName, float]:
     """Returns the declared bit/s of each link."""
     found = {(LinkKind.NIC, name): bps for name, bps in Node.objects.values_list("name", "nic_bps")}
     return found | {(LinkKind.UPLINK, name): bps for name, bps in Rack.objects.values_list("name", "uplink_bps")}
@@ -147,16 +147,16 @@ def _layout(parts: Sequence[Allocation], rack_of: Mapping[str, str]) -> tuple[La
     return layout, nodes, racks
 
 
-def _crossed(nodes: set[str], rack_of: Mapping[str, str]) -> set[Link]:
+def _crossed(nodes: set[str], rack_of: Mapping[str, str]) -> set[LinkName]:
     racks = {rack_of.get(node, "") for node in nodes}
-    found: set[Link] = {(LinkKind.NIC, node) for node in nodes}
+    found: set[LinkName] = {(LinkKind.NIC, node) for node in nodes}
     return found | ({(LinkKind.UPLINK, rack) for rack in racks} if len(racks) > 1 else set())
 
 
-def _loads(gangs: Sequence[GangTraffic], unknown: Sequence[set[Link]]) -> list[LinkLoad]:
-    bps: defaultdict[Link, float] = defaultdict(float)
-    n_gangs: defaultdict[Link, int] = defaultdict(int)
-    n_unknown: defaultdict[Link, int] = defaultdict(int)
+def _loads(gangs: Sequence[GangTraffic], unknown: Sequence[set[LinkName]]) -> list[LinkLoad]:
+    bps: defaultdict[LinkName, float] = defaultdict(float)
+    n_gangs: defaultdict[LinkName, int] = defaultdict(int)
+    n_unknown: defaultdict[LinkName, int] = defaultdict(int)
     for gang in gangs:
         for flow in gang.links:
             bps[flow.kind, flow.name] += flow.bps
