@@ -13,6 +13,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
 from mlhub.tenants.access_control.assignments import made_by, project_roles
 from mlhub.tenants.actions.sign_in.credentials import SCOPES
+from mlhub.tenants.api.impersonation_serializers import ImpersonationSerializer
 from mlhub.tenants.audit import stream_cursor
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
@@ -70,13 +71,6 @@ class ProjectRoleSerializer(serializers.Serializer[Any]):
 
     project = serializers.UUIDField(help_text="The project's id.")
     role = serializers.ChoiceField(choices=ROLES, help_text="The greatest role given in it or in its team.")
-
-
-class ImpersonationSerializer(serializers.Serializer[Any]):
-    """That an administrator sees MLHub as this user, and changes nothing."""
-
-    by = serializers.CharField(help_text="The administrator's user name.")
-    ends_at = serializers.DateTimeField(help_text="When it ends by itself.")
 
 
 class MeSerializer(serializers.ModelSerializer[User]):

@@ -18,7 +18,7 @@ from mlhub.tenants.actions.administration import users
 from mlhub.tenants.actions.membership import members
 from mlhub.tenants.actions.sign_in import accounts, passkeys, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
-from mlhub.tenants.api.serializers import ImpersonationSerializer
+from mlhub.tenants.api.impersonation_serializers import ImpersonationSerializer
 from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.people import people_named
 from mlhub.tenants.roles import Role
