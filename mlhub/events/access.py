@@ -17,6 +17,7 @@ from mlhub.events.wakeups import access_topic
 from mlhub.tenants.models import User
 from mlhub.tenants.reach import projects_of_own_teams
 from mlhub.tenants.roles import SEES_ALL
+from mlhub.tenants.sign_in.impersonation import seen_as
 
 
 @dataclass(frozen=True)
@@ -140,4 +141,6 @@ def current_user(request: HttpRequest) -> User | None:
     asked = HttpRequest()
     asked.session = type(session)(session.session_key)  # read anew
     user = auth.get_user(asked)
-    return user if isinstance(user, User) else None
+    if not isinstance(user, User):
+        return None
+    return seen_as(asked.session, user) or user

@@ -39,6 +39,8 @@ def append(
     A lock is held from here to the commit, so that ids rise in the order of commits and a cursor passes over nothing:
     lock rows first, append last.
     """
+    if actor is not None and actor.impersonated_by is not None:  # a read that is audited, such as an export
+        actor, facts = actor.impersonated_by, facts | {"seen_as": actor.username}
     if actor is not None and (origin := current_origin()) is not None:
         facts = {"address": origin.address, "user_agent": origin.user_agent} | facts
     with transaction.atomic(savepoint=False):  # what fails here fails the transaction

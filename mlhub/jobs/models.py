@@ -142,6 +142,7 @@ class Job(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["state"]),
+            models.Index(fields=["started_at"], name="jobs_by_start", condition=models.Q(started_at__isnull=False)),
             models.Index(fields=["project", "-id"]),
             models.Index(fields=["created_by", "-id"], name="jobs_of_owner"),
             # namesakes of other organisations are passed over without a look at their rows

@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "mlhub.tenants.sign_in.impersonation.ImpersonationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "mlhub.core.api.middleware.StrictRequests",
@@ -362,6 +363,9 @@ MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
 # submissions that one web process works on at a time, shared between organisations; 0: any number
+IMPERSONATION_MINUTES = env.float("MLHUB_IMPERSONATION_MINUTES", default=30.0)
+if not 1 <= IMPERSONATION_MINUTES <= 480:
+    raise ImproperlyConfigured(f"MLHUB_IMPERSONATION_MINUTES is {IMPERSONATION_MINUTES:g}; give minutes from 1 to 480.")
 SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=1)
 # trained models that one web process keeps loaded to be tried out, 0: none; a model that is not used is closed after
 PREDICTORS = env.int("MLHUB_PREDICTORS", default=2)

@@ -37,6 +37,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
         "StopCause": "mlhub.control.monitoring.round_health.STOP_CAUSES",
+        "LinkKind": "mlhub.clusters.models.LinkKind",
         "KeptKind": "mlhub.jobs.retention.retention_rules.KIND_CHOICES",
         "RuleOwner": "mlhub.retention.api.serializers.OWNERS",
         "BoundSide": "mlhub.retention.api.serializers.SIDES",

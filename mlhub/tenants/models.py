@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
@@ -52,6 +52,10 @@ class User(AbstractUser):
 
     # of a request: an administrator whose rights wait for a second factor, and who acts as an ordinary user until then
     needs_second_factor: ClassVar[bool] = False
+
+    # of a request of an administrator who sees as this user: who that is, and until when (sign_in/impersonation.py)
+    impersonated_by: ClassVar[User | None] = None
+    impersonation: ClassVar[Any] = None
 
     class Meta(AbstractUser.Meta):
         constraints = [

@@ -59,6 +59,7 @@ DATASET_SCHEMA = {
 # what the schema does not say, by the name of a schema and of its field
 FIELDS: dict[tuple[str, str], Any] = {
     ("Me", "is_staff"): True,
+    ("Me", "impersonation"): None,
     ("SignInMethods", "passkey_origin"): "http://localhost:8000",
     ("MembershipBrief", "role"): "owner",
     ("MyMembership", "role"): "owner",
@@ -153,7 +154,7 @@ FIELDS: dict[tuple[str, str], Any] = {
 }  # fmt: skip
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
-MADE_WHEN_HUGE = {("Cluster", "overcommitted")}  # a warning that pages with usual content are without
+MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation")}  # what usual pages are without
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
     (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),
@@ -211,7 +212,8 @@ def asked(answered: Any, query: dict[str, list[str]]) -> Any:
     if not isinstance(answered, dict):
         return answered
     if "racks" in answered:
-        return {**answered, "racks": scene.racks(answered["racks"])}
+        racks = scene.racks(answered["racks"])
+        return {**answered, "racks": racks, **scene.links(racks)}
     if attempts := answered.get("attempts"):
         return {**answered, "current_attempt": attempts[-1]}
     if not isinstance(answered.get("results"), list):

@@ -41,6 +41,8 @@ QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/st
 # further ways to look at a page, by the names of their pictures
 VIEWS = {
     "jobs-beside": f"/jobs?job={ID}",
+    "cluster-load": f"/cluster?colour=load&job={uuid(0)}",
+    "cluster-interference": "/cluster?colour=interference",
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
     "compare-pinned": f"/compare?jobs={ID},{ID[:-1]}2&baseline={ID[:-1]}2&keep=lr:0.0001~0.01&log=1&logx=1",

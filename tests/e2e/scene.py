@@ -175,10 +175,13 @@ def _slot_job(at: int) -> dict[str, Any] | None:
     if at % 4 == 3:
         return None
     if at % 7 == 5:
-        return {"id": None, "name": None, "organisation": None}
+        return {"id": None, "name": None, "organisation": None, "slowdown": None}
     number = (at // 2) % len(JOBS)
+    bases = (("measured", 1.38, "gpu"), ("predicted", 1.12, "node"), ("alone", 1.0, ""))
+    basis, ratio, resource = bases[number % 3]
+    slowdown = None if number % 4 == 3 else {"ratio": ratio, "basis": basis, "resource": resource}
     organisation = {"id": uuid(number % 2), "name": ORGANISATIONS[number % 2], "slug": ORGANISATIONS[number % 2]}
-    return {"id": uuid(number), "name": JOBS[number], "organisation": organisation}
+    return {"id": uuid(number), "name": JOBS[number], "organisation": organisation, "slowdown": slowdown}
 
 
 def slots(node: int, n_gpus: int, with_gpu: dict[str, Any]) -> list[dict[str, Any]]:
@@ -204,6 +207,34 @@ def racks(racks_made: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if (i, j) == (2, 1):
                 node["is_schedulable"] = False
     return racks_made
+
+
+def links(racks_made: list[dict[str, Any]]) -> dict[str, Any]:
+    """What gangs send over links, and the traffic of the job that is on the most nodes. The last node carries none."""
+    nodes = [node["name"] for rack in racks_made for node in rack["nodes"]]
+    named = [("nic", name) for name in nodes[:-1]] + [("uplink", rack["name"]) for rack in racks_made]
+    loads = [
+        {"kind": kind, "name": name, "capacity_bps": 25e9 if kind == "nic" else 100e9, "n_gangs": 1 + at % 2,
+         "bps": None if at % 5 == 3 else (2.0 + 5 * (at % 4)) * 1e9, "n_unknown": int(at % 5 == 3)}
+        for at, (kind, name) in enumerate(named)
+    ]  # fmt: skip
+    on = {
+        job["id"]: [node["name"] for rack in racks_made for node in rack["nodes"] if job in _holders(node)]
+        for rack in racks_made for node in rack["nodes"] for job in _holders(node)
+    }  # fmt: skip
+    most = max(on, key=lambda job: len(on[job]), default=None)
+    if most is None or len(on[most]) < 2:
+        return {"link_loads": loads, "traffic": []}
+    racks_of = [rack["name"] for rack in racks_made if {node["name"] for node in rack["nodes"]} & set(on[most])]
+    crossed = [("nic", name) for name in on[most]] + [("uplink", name) for name in racks_of if len(racks_of) > 1]
+    flows = [{"kind": kind, "name": name, "bytes_per_step": 48e6, "bps": 2e9} for kind, name in crossed]
+    traffic = {"job": most, "mode": "all_reduce", "nodes": on[most], "server_nodes": [], "step_s": 0.192,
+               "is_counted": True, "measured_at": _ago(0.2), "links": flows}  # fmt: skip
+    return {"link_loads": loads, "traffic": [traffic]}
+
+
+def _holders(node: dict[str, Any]) -> list[dict[str, Any]]:
+    return [slot["job"] for slot in node["slots"] if slot["job"] and slot["job"]["id"]]
 
 
 def attempts(whole: dict[str, Any]) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ def test_who_signs_in_learns_where_they_belong_and_stays_signed_in(cast, alice):
         "username": "alice",
         "is_staff": False,
         "needs_second_factor": False,
+        "impersonation": None,
         "memberships": [
             {
                 "id": str(alice.memberships.get().id),

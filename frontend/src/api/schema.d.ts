@@ -81,6 +81,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/impersonation/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description An administrator acts as themself again; without an impersonation, nothing happens. */
+        post: operations["auth_impersonation_end_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/invitation": {
         parameters: {
             query?: never;
@@ -2740,6 +2757,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queue/waits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The median wait of jobs that made their first step in the last 24 hours. */
+        get: operations["queue_waits_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota-boosts/{id}/end": {
         parameters: {
             query?: never;
@@ -3872,6 +3906,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{id}/impersonation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+         *     Begin and end are audited. Not as an administrator, and not with a token.
+         */
+        post: operations["users_impersonation_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{id}/password-link": {
         parameters: {
             query?: never;
@@ -4500,15 +4554,6 @@ export interface components {
             /** @description Why not; for platform administrators. */
             message: string;
         };
-        /**
-         * @description * `unsaved` - unsaved
-         *     * `family` - family
-         *     * `few` - few
-         *     * `others` - others
-         *     * `prior` - prior
-         * @enum {string}
-         */
-        BasisEnum: "unsaved" | "family" | "few" | "others" | "prior";
         /** @description The batch that the trainer is to use from its next epoch or checkpoint on. */
         BatchDecision: {
             /** @description The global batch size, in examples. */
@@ -4995,6 +5040,10 @@ export interface components {
             interference: components["schemas"]["Interference"][];
             /** @description Measured network links, the slow ones first. */
             links: components["schemas"]["Link"][];
+            /** @description What gangs send over links now; other links carry no gang. */
+            link_loads: components["schemas"]["LinkLoad"][];
+            /** @description What each job that the caller may see sends over links now, where it is measured. */
+            traffic: components["schemas"]["GangTraffic"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];
             /**
@@ -5266,10 +5315,19 @@ export interface components {
              *     * `others` - others
              *     * `prior` - prior
              */
-            basis: components["schemas"]["BasisEnum"];
+            basis: components["schemas"]["CostBasisEnum"];
             /** @description The same in words. */
             sentence: string;
         };
+        /**
+         * @description * `unsaved` - unsaved
+         *     * `family` - family
+         *     * `few` - few
+         *     * `others` - others
+         *     * `prior` - prior
+         * @enum {string}
+         */
+        CostBasisEnum: "unsaved" | "family" | "few" | "others" | "prior";
         /** @description start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three. */
         Costs: {
             /** @description From launch to the first step. */
@@ -6237,6 +6295,34 @@ export interface components {
             /** @description The number of the version. */
             number: number;
         };
+        /** @description What a job on several nodes sends over links now. */
+        GangTraffic: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            job: string;
+            /** @description all_reduce: a ring; parameter_server: workers and servers. */
+            mode: string;
+            /** @description Its nodes, in the order of its ranks. */
+            nodes: string[];
+            /** @description The nodes that have its parameter servers; empty for a ring. */
+            server_nodes: string[];
+            /**
+             * Format: double
+             * @description Seconds of a step of one worker, as measured.
+             */
+            step_s: number;
+            /** @description Whether the bytes are those that its pods counted; else those of the whole model in this mode. */
+            is_counted: boolean;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            measured_at: string;
+            /** @description The links that its traffic crosses. */
+            links: components["schemas"]["LinkFlow"][];
+        };
         /**
          * @description * `earliest` - earliest
          *     * `cheapest` - cheapest
@@ -6287,6 +6373,16 @@ export interface components {
              * @description When it signed in last; null: never.
              */
             last_sign_in_at?: string | null;
+        };
+        /** @description That an administrator sees MLHub as this user, and changes nothing. */
+        Impersonation: {
+            /** @description The administrator's user name. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            ends_at: string;
         };
         /** @description How much each hyperparameter matters by itself. */
         Importance: {
@@ -7122,6 +7218,31 @@ export interface components {
             /** @description Other sizes that finish earlier or cost less; at most one of each goal. */
             alternatives: components["schemas"]["PlanAlternative"][];
         };
+        /** @description How much slower a running job trains because of others on the same hardware. */
+        JobSlowdown: {
+            /**
+             * Format: double
+             * @description The time of a step next to the others, divided by that without.
+             */
+            ratio: number;
+            /**
+             * @description measured: by its own pods; predicted: as jobs like it measured it next to such a job; alone: no other job uses its GPUs, nodes or links.
+             *
+             *     * `measured` - measured
+             *     * `predicted` - predicted
+             *     * `alone` - alone
+             */
+            basis: components["schemas"]["JobSlowdownBasisEnum"];
+            /** @description What they share: gpu, nic, node or uplink; empty where it is alone. */
+            resource: string;
+        };
+        /**
+         * @description * `measured` - measured
+         *     * `predicted` - predicted
+         *     * `alone` - alone
+         * @enum {string}
+         */
+        JobSlowdownBasisEnum: "measured" | "predicted" | "alone";
         /**
          * @description * `queued` - queued
          *     * `starting` - starting
@@ -7397,7 +7518,7 @@ export interface components {
              *     * `nic` - Nic
              *     * `uplink` - Uplink
              */
-            kind: components["schemas"]["LinkKindEnum"];
+            kind: components["schemas"]["LinkKind"];
             /** @description The node's or the rack's name. */
             name: string;
             /**
@@ -7423,12 +7544,59 @@ export interface components {
              */
             slow_since: string | null;
         };
+        LinkFlow: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKind"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Bytes of one step, in the busier direction.
+             */
+            bytes_per_step: number;
+            /**
+             * Format: double
+             * @description Bits per second, on average over a step.
+             */
+            bps: number;
+        };
         /**
          * @description * `nic` - Nic
          *     * `uplink` - Uplink
          * @enum {string}
          */
-        LinkKindEnum: "nic" | "uplink";
+        LinkKind: "nic" | "uplink";
+        /** @description What gangs send over a network link now, by the bytes of their steps and their measured rate. */
+        LinkLoad: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKind"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Its bandwidth, in bits per second: as declared, or as measured where that is clearly less.
+             */
+            capacity_bps: number;
+            /**
+             * Format: double
+             * @description Bits per second in the busier direction, of all measured gangs together; null: none is measured.
+             */
+            bps: number | null;
+            /** @description Gangs whose traffic is in bps. */
+            n_gangs: number;
+            /** @description Gangs that cross it, and whose traffic is not measured. */
+            n_unknown: number;
+        };
         /** @description Oldest first; the last line's seq is the next `after`, the first line's the next `before`. */
         Log: {
             /** @description The lines, oldest first. */
@@ -7554,6 +7722,8 @@ export interface components {
             readonly is_staff: boolean;
             /** @description Whether the user's rights as an administrator wait for a second factor. */
             readonly needs_second_factor: boolean;
+            /** @description An administrator who sees MLHub as this user; null: it is the user. */
+            readonly impersonation: components["schemas"]["Impersonation"] | null;
             /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
             /** @description Roles in projects, besides those in organisations. */
@@ -12219,6 +12389,12 @@ export interface components {
             offers_notebooks: boolean;
         };
         /**
+         * @description * `visible` - visible
+         *     * `cluster` - cluster
+         * @enum {string}
+         */
+        ScopeEnum: "visible" | "cluster";
+        /**
          * @description * `read` - read
          *     * `submit` - submit
          *     * `write` - write
@@ -12623,6 +12799,8 @@ export interface components {
             name: string | null;
             /** @description The job's organisation; null: another one. */
             organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description What the others on its hardware cost it; null: not measured, or not the caller's to see. */
+            slowdown: components["schemas"]["JobSlowdown"] | null;
         };
         /** @description How much slower an attempt was while exactly one other gang used the same resource. */
         Slowdown: {
@@ -14379,6 +14557,27 @@ export interface components {
              */
             documents?: components["schemas"]["DocumentsEnum"];
         };
+        Waits: {
+            /**
+             * Format: double
+             * @description The median of the seconds from submission to the first step; null: not known.
+             */
+            median_s: number | null;
+            /** @description The jobs that it is of. */
+            n_jobs: number;
+            /**
+             * @description visible: of jobs that the caller sees; cluster: of all, where the caller sees none that started and enough jobs of enough organisations did.
+             *
+             *     * `visible` - visible
+             *     * `cluster` - cluster
+             */
+            scope: components["schemas"]["ScopeEnum"];
+            /**
+             * Format: date-time
+             * @description From when on these jobs made their first step.
+             */
+            since: string;
+        };
         Webhook: {
             /**
              * Format: uuid
@@ -15033,6 +15232,33 @@ export interface operations {
                 /** @description The id of one of the identities. */
                 id: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_impersonation_end_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -22234,6 +22460,34 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    queue_waits_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Waits"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     quota_boosts_end_create: {
         parameters: {
             query?: never;
@@ -25195,6 +25449,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_impersonation_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Impersonation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -26,7 +26,7 @@ const MODEL = { id: "00000000-0000-7000-8000-0000000000e1", name: "Small CNN" };
 export const JOB_ID = "00000000-0000-7000-8000-0000000000f1";
 
 export function me(over: Partial<Me> = {}): Me {
-  return { ...ADA, is_staff: false, needs_second_factor: false, memberships: [{ id: "m", organisation: ACME, role: "member" }], project_roles: [], stream_cursor: "40-1700", ...over };
+  return { ...ADA, is_staff: false, needs_second_factor: false, impersonation: null, memberships: [{ id: "m", organisation: ACME, role: "member" }], project_roles: [], stream_cursor: "40-1700", ...over };
 }
 
 export function signInMethods(over: Partial<SignInMethods> = {}): SignInMethods {

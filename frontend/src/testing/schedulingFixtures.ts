@@ -250,7 +250,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
             sharing: "",
             maintenance: null,
             slots: [
-              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, colocated: [], gpu: null },
+              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME, slowdown: null }, colocated: [], gpu: null },
               { index: 1, job: null, colocated: [], gpu: null },
             ],
             servers: [],
@@ -263,6 +263,8 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
     quarantined: [],
     interference: [],
     links: [],
+    link_loads: [],
+    traffic: [],
     sandbox: [],
     ledger_failing_since: null,
     overcommitted: [],

@@ -87,6 +87,13 @@ class AsyncAuthOperations:
         """
         await self._transport.content("DELETE", path_of("/auth/identities/{id}", id=id))
 
+    async def impersonation_end(self) -> None:
+        """An administrator acts as themself again; without an impersonation, nothing happens.
+
+        POST /auth/impersonation/end
+        """
+        await self._transport.content("POST", path_of("/auth/impersonation/end"))
+
     async def invitation(self, *, secret: str) -> r.MyInvitation:
         """What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link.
 
@@ -4294,6 +4301,13 @@ class AsyncQueueOperations:
             r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
         )
 
+    async def waits(self) -> r.Waits:
+        """The median wait of jobs that made their first step in the last 24 hours.
+
+        GET /queue/waits
+        """
+        return await self._transport.record(r.Waits, "GET", path_of("/queue/waits"))
+
 
 class AsyncQuotaBoostsOperations:
     """The operations under /quota-boosts."""
@@ -5954,6 +5968,14 @@ class AsyncUsersOperations:
         GET /users/{id}/deletion
         """
         return await self._transport.record(r.UserDeletion, "GET", path_of("/users/{id}/deletion", id=id))
+
+    async def impersonation(self, id: Ref, /) -> r.Impersonation:
+        """The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+        Begin and end are audited. Not as an administrator, and not with a token.
+
+        POST /users/{id}/impersonation
+        """
+        return await self._transport.record(r.Impersonation, "POST", path_of("/users/{id}/impersonation", id=id))
 
     async def password_link(self, id: Ref, /) -> r.PasswordLink:
         """A link at which the user sets a new password. It works once, until the user signs in, for three days.

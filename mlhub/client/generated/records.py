@@ -316,6 +316,8 @@ class Cluster(ApiRecord):
     quarantined: list[QuarantineRecord]
     interference: list[Interference]
     links: list[Link]
+    link_loads: list[LinkLoad]
+    traffic: list[GangTraffic]
     sandbox: list[SandboxReport]
     ledger_failing_since: datetime | None
     overcommitted: list[Overcommitment]
@@ -454,7 +456,7 @@ class Cost(ApiRecord):
     seconds: float
     error_s: float
     n: int
-    basis: v.BasisEnum
+    basis: v.CostBasisEnum
     sentence: str
 
 
@@ -785,6 +787,19 @@ class FurtherDataset(ApiRecord):
     number: int
 
 
+class GangTraffic(ApiRecord):
+    """What a job on several nodes sends over links now."""
+
+    job: str
+    mode: str
+    nodes: list[str]
+    server_nodes: list[str]
+    step_s: float
+    is_counted: bool
+    measured_at: datetime
+    links: list[LinkFlow]
+
+
 class Gpu(ApiRecord):
     """A GPU as its driver showed it when the node was observed last."""
 
@@ -805,6 +820,13 @@ class Identity(ApiRecord):
     label: str | None
     created_at: datetime
     last_sign_in_at: datetime | None
+
+
+class Impersonation(ApiRecord):
+    """That an administrator sees MLHub as this user, and changes nothing."""
+
+    by: str
+    ends_at: datetime
 
 
 class Importance(ApiRecord):
@@ -1033,6 +1055,14 @@ class JobPreview(ApiRecord):
     alternatives: list[PlanAlternative]
 
 
+class JobSlowdown(ApiRecord):
+    """How much slower a running job trains because of others on the same hardware."""
+
+    ratio: float
+    basis: v.JobSlowdownBasisEnum
+    resource: str
+
+
 class Limits(ApiRecord):
     """When the platform ends the job."""
 
@@ -1071,13 +1101,33 @@ class LineageNode(ApiRecord):
 class Link(ApiRecord):
     """A network link through which gangs were measured."""
 
-    kind: v.LinkKindEnum
+    kind: v.LinkKind
     name: str
     declared_bps: float
     measured_bps: float
     n_reports: int
     at: datetime
     slow_since: datetime | None
+
+
+class LinkFlow(ApiRecord):
+    """LinkFlow of an answer."""
+
+    kind: v.LinkKind
+    name: str
+    bytes_per_step: float
+    bps: float
+
+
+class LinkLoad(ApiRecord):
+    """What gangs send over a network link now, by the bytes of their steps and their measured rate."""
+
+    kind: v.LinkKind
+    name: str
+    capacity_bps: float
+    bps: float | None
+    n_gangs: int
+    n_unknown: int
 
 
 class Log(ApiRecord):
@@ -1138,6 +1188,7 @@ class Me(ApiRecord):
     username: str
     is_staff: bool
     needs_second_factor: bool
+    impersonation: Impersonation | None
     memberships: list[MyMembership]
     project_roles: list[ProjectRole]
     stream_cursor: str
@@ -2670,6 +2721,7 @@ class SlotJob(ApiRecord):
     id: str | None
     name: str | None
     organisation: OrganisationBrief | None
+    slowdown: JobSlowdown | None
 
 
 class Slowdown(ApiRecord):
@@ -3198,6 +3250,15 @@ class VersionFile(ApiRecord):
     name: str
     sha256: str
     size_bytes: int
+
+
+class Waits(ApiRecord):
+    """Waits of an answer."""
+
+    median_s: float | None
+    n_jobs: int
+    scope: v.ScopeEnum
+    since: datetime
 
 
 class Webhook(ApiRecord):

@@ -87,6 +87,13 @@ class AuthOperations:
         """
         self._transport.content("DELETE", path_of("/auth/identities/{id}", id=id))
 
+    def impersonation_end(self) -> None:
+        """An administrator acts as themself again; without an impersonation, nothing happens.
+
+        POST /auth/impersonation/end
+        """
+        self._transport.content("POST", path_of("/auth/impersonation/end"))
+
     def invitation(self, *, secret: str) -> r.MyInvitation:
         """What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link.
 
@@ -4260,6 +4267,13 @@ class QueueOperations:
             r.SimulatedMove, "POST", path_of("/queue/moves"), body={"job": job, "before": before, "after": after}
         )
 
+    def waits(self) -> r.Waits:
+        """The median wait of jobs that made their first step in the last 24 hours.
+
+        GET /queue/waits
+        """
+        return self._transport.record(r.Waits, "GET", path_of("/queue/waits"))
+
 
 class QuotaBoostsOperations:
     """The operations under /quota-boosts."""
@@ -5906,6 +5920,14 @@ class UsersOperations:
         GET /users/{id}/deletion
         """
         return self._transport.record(r.UserDeletion, "GET", path_of("/users/{id}/deletion", id=id))
+
+    def impersonation(self, id: Ref, /) -> r.Impersonation:
+        """The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+        Begin and end are audited. Not as an administrator, and not with a token.
+
+        POST /users/{id}/impersonation
+        """
+        return self._transport.record(r.Impersonation, "POST", path_of("/users/{id}/impersonation", id=id))
 
     def password_link(self, id: Ref, /) -> r.PasswordLink:
         """A link at which the user sets a new password. It works once, until the user signs in, for three days.

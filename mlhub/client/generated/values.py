@@ -31,7 +31,6 @@ ActionKindEnum = Literal[
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
-BasisEnum = Literal["unsaved", "family", "few", "others", "prior"]
 BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
     "free_gpus",
@@ -55,6 +54,7 @@ BoundSide = Literal["at_least", "at_most"]
 BudgetPeriod = Literal["day", "week", "month", "once"]
 BulkRequestActionEnum = Literal["cancel", "pause", "resume", "delete", "tag", "untag"]
 ChangeEnum = Literal["added", "removed", "changed"]
+CostBasisEnum = Literal["unsaved", "family", "few", "others", "prior"]
 DecisionKind = Literal["launch", "resize", "preempt", "keep", "wait"]
 DeliveryStateEnum = Literal["waiting", "delivered", "failed"]
 DeliveryTopic = Literal[
@@ -115,12 +115,13 @@ GoalEnum = Literal["earliest", "cheapest", "by_date"]
 IntentEnum = Literal["run", "pause", "cancel"]
 ItemKind = Literal["gang", "pod", "node", "gpu", "attempt", "job", "project", "quota", "step"]
 JobKind = Literal["train", "predict", "evaluate", "notebook"]
+JobSlowdownBasisEnum = Literal["measured", "predicted", "alone"]
 JobState = Literal["queued", "starting", "running", "stopping", "paused", "succeeded", "failed", "cancelled"]
 KeptKind = Literal["logs", "metrics", "usage", "results", "checkpoints", "failed_checkpoints"]
 KindEnum = Literal["package", "script", "builtin", "mlflow"]
 LimitEnum = Literal["log_rate", "log_bytes", "points_per_metric", "points_per_job", "metrics_per_job"]
 LineageNodeKindEnum = Literal["dataset_version", "model_version", "job"]
-LinkKindEnum = Literal["nic", "uplink"]
+LinkKind = Literal["nic", "uplink"]
 MailTopic = Literal[
     "job.running",
     "job.succeeded",
@@ -170,6 +171,7 @@ Role = Literal["owner", "admin", "member", "submitter", "auditor", "viewer", "ou
 RuleOwner = Literal["project", "organisation", "installation"]
 RunAxis = Literal["step", "wall"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
+ScopeEnum = Literal["visible", "cluster"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]
 SourceEnum = Literal["upload", "training", "logged"]
 StartupPhaseNameEnum = Literal[

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
+from mlhub.control.monitoring.slowdowns import SlowdownBasis
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
@@ -18,12 +19,30 @@ MAX_BYTES = 2**63 - 1
 MAX_HALF_LIFE_S = 366 * 86400
 
 
+class JobSlowdownSerializer(serializers.Serializer[Any]):
+    """How much slower a running job trains because of others on the same hardware."""
+
+    ratio = serializers.FloatField(help_text="The time of a step next to the others, divided by that without.")
+    basis = serializers.ChoiceField(
+        choices=[str(basis) for basis in SlowdownBasis],
+        help_text="measured: by its own pods; predicted: as jobs like it measured it next to such a job; alone: no "
+        "other job uses its GPUs, nodes or links.",
+    )
+    resource = serializers.CharField(
+        allow_blank=True, help_text="What they share: gpu, nic, node or uplink; empty where it is alone."
+    )
+
+
 class SlotJobSerializer(serializers.Serializer[Any]):
     """All fields are null for another organisation's job."""
 
     id = serializers.UUIDField(allow_null=True, help_text="The job's id; null: a job of another organisation.")
     name = serializers.CharField(allow_null=True, help_text="The job's name; null: a job of another organisation.")
     organisation = OrganisationBriefSerializer(allow_null=True, help_text="The job's organisation; null: another one.")
+    slowdown = JobSlowdownSerializer(
+        allow_null=True,
+        help_text="What the others on its hardware cost it; null: not measured, or not the caller's to see.",
+    )
 
 
 class GpuSerializer(serializers.Serializer[Any]):
@@ -190,6 +209,46 @@ class LinkSerializer(serializers.Serializer[Any]):
     )
 
 
+class LinkLoadSerializer(serializers.Serializer[Any]):
+    """What gangs send over a network link now, by the bytes of their steps and their measured rate."""
+
+    kind = serializers.ChoiceField(choices=LinkKind.choices, help_text="The nic of a node, or the uplink of a rack.")
+    name = serializers.CharField(help_text="The node's or the rack's name.")
+    capacity_bps = serializers.FloatField(
+        help_text="Its bandwidth, in bits per second: as declared, or as measured where that is clearly less."
+    )
+    bps = serializers.FloatField(
+        allow_null=True,
+        help_text="Bits per second in the busier direction, of all measured gangs together; null: none is measured.",
+    )
+    n_gangs = serializers.IntegerField(help_text="Gangs whose traffic is in bps.")
+    n_unknown = serializers.IntegerField(help_text="Gangs that cross it, and whose traffic is not measured.")
+
+
+class LinkFlowSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=LinkKind.choices, help_text="The nic of a node, or the uplink of a rack.")
+    name = serializers.CharField(help_text="The node's or the rack's name.")
+    bytes_per_step = serializers.FloatField(help_text="Bytes of one step, in the busier direction.")
+    bps = serializers.FloatField(help_text="Bits per second, on average over a step.")
+
+
+class GangTrafficSerializer(serializers.Serializer[Any]):
+    """What a job on several nodes sends over links now."""
+
+    job = serializers.UUIDField(source="job_id", help_text="The job's id.")
+    mode = serializers.CharField(help_text="all_reduce: a ring; parameter_server: workers and servers.")
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="Its nodes, in the order of its ranks.")
+    server_nodes = serializers.ListField(
+        child=serializers.CharField(), help_text="The nodes that have its parameter servers; empty for a ring."
+    )
+    step_s = serializers.FloatField(help_text="Seconds of a step of one worker, as measured.")
+    is_counted = serializers.BooleanField(
+        help_text="Whether the bytes are those that its pods counted; else those of the whole model in this mode."
+    )
+    measured_at = serializers.DateTimeField(help_text="When it was measured last.")
+    links = LinkFlowSerializer(many=True, help_text="The links that its traffic crosses.")
+
+
 class OvercommitmentSerializer(serializers.Serializer[Any]):
     """Guarantees of organisations that are more in sum than the cluster has: not all can be honoured at once."""
 
@@ -212,6 +271,10 @@ class ClusterSerializer(serializers.Serializer[Any]):
     )
     interference = InterferenceSerializer(many=True, help_text="Which jobs slow which, the strongest first.")
     links = LinkSerializer(many=True, help_text="Measured network links, the slow ones first.")
+    link_loads = LinkLoadSerializer(many=True, help_text="What gangs send over links now; other links carry no gang.")
+    traffic = GangTrafficSerializer(
+        many=True, help_text="What each job that the caller may see sends over links now, where it is measured."
+    )
     sandbox = SandboxReportSerializer(
         many=True, help_text="What each machine's sandbox keeps uploaded code from; for platform administrators."
     )

@@ -20,6 +20,7 @@ from mlhub.control.api.quota_requests import (
 from mlhub.control.api.replays import ReplayCancelView, ReplayExportView, ReplaysView, ReplayView
 from mlhub.control.api.timeline import TimelineView
 from mlhub.control.api.user_quotas import MyLimitsView, UserQuotasView, UserQuotaView
+from mlhub.control.api.waits import WaitsView
 from mlhub.control.api.whatif import WhatIfView
 from mlhub.control.api.why import WhyView
 from mlhub.tenants.models import Organisation, Project, Team
@@ -56,6 +57,7 @@ urlpatterns = [
     path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<named:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
+    path("queue/waits", WaitsView.as_view()),
     path("queue/moves", QueueMovesView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),

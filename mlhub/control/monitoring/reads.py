@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Sum
@@ -13,6 +14,9 @@ from mlhub.clusters.models import LinkEstimate, LinkKind, Maintenance, Node, Rac
 from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.fault_isolation.quarantine import quarantined_for
 from mlhub.control.learning.learned_pairs import learned_slowdowns
+from mlhub.control.learning.measured_links import slow_links
+from mlhub.control.monitoring.link_traffic import LinkLoad, capacities, live_traffic
+from mlhub.control.monitoring.slowdowns import JobSlowdown, slowdowns_of
 from mlhub.control.monitoring.status import backend_status
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.overcommitment import overcommitments
@@ -23,6 +27,7 @@ from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
 from mlhub.usage.checks import ledger_failing_since
 
+OF_OTHERS: dict[str, Any] = {"id": None, "name": None, "organisation": None, "slowdown": None}
 MOST_PAIRS = 100  # of jobs that slow each other, on the page
 
 
@@ -46,11 +51,13 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
     held = Allocation.objects.filter(released_at=None, attempt__ended_at=None)
     held = held.select_related("attempt__job__project__organisation").order_by("id")
     visible = set(Job.objects.visible_to(user).filter(state__in=HOLDING_GPUS).values_list("id", flat=True))
+    slowdowns = slowdowns_of({allocation.attempt_id for allocation in held})
+    gangs, loads = live_traffic()
     slots: defaultdict[str, defaultdict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     servers: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for allocation in held:
         job = allocation.attempt.job
-        shown = _job(job) if job.id in visible else {"id": None, "name": None, "organisation": None}
+        shown = _job(job, slowdowns.get(allocation.attempt_id)) if job.id in visible else OF_OTHERS
         for slot in allocation.slots:
             slots[allocation.node][slot].append(shown)
         if allocation.n_servers:
@@ -81,6 +88,8 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         "quarantined": quarantined_for(user),
         "interference": interference_as_seen_by(user),
         "links": _links(),
+        "link_loads": _link_loads(loads),
+        "traffic": [gang for gang in gangs if gang.job_id in visible],
         "sandbox": sandbox_reports() if user.is_staff else [],
         "ledger_failing_since": ledger_failing_since() if user.is_staff else None,
         "overcommitted": overcommitments().found if user.is_staff else (),
@@ -110,8 +119,7 @@ def interference_as_seen_by(user: User) -> list[dict[str, Any]]:
 
 def _links() -> list[dict[str, Any]]:
     """Links through which gangs were measured, the slow ones first."""
-    declared = {(LinkKind.NIC, name): bps for name, bps in Node.objects.values_list("name", "nic_bps")}
-    declared |= {(LinkKind.UPLINK, name): bps for name, bps in Rack.objects.values_list("name", "uplink_bps")}
+    declared = capacities()
     rows = LinkEstimate.objects.order_by("kind", "name")
     found = [
         {
@@ -129,9 +137,19 @@ def _links() -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: row["slow_since"] is None)
 
 
-def _job(job: Job) -> dict[str, Any]:
-    organisation = job.project.organisation
-    return {"id": job.id, "name": job.name, "organisation": {"id": organisation.id, "name": organisation.name}}
+def _link_loads(loads: Sequence[LinkLoad]) -> list[dict[str, Any]]:
+    """With the bandwidth of each link: as measured where it is slower than declared."""
+    declared, slow = capacities(), slow_links()
+    return [
+        {**asdict(load), "capacity_bps": slow.get((load.kind, load.name), declared[load.kind, load.name])}
+        for load in loads
+        if (load.kind, load.name) in declared
+    ]
+
+
+def _job(job: Job, slowdown: JobSlowdown | None) -> dict[str, Any]:
+    organisation = {"id": job.project.organisation.id, "name": job.project.organisation.name}
+    return {"id": job.id, "name": job.name, "organisation": organisation, "slowdown": slowdown}
 
 
 def _maintenance(closed: Maintenance | None) -> dict[str, Any] | None:

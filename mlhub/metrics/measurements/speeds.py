@@ -29,12 +29,17 @@ def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
     Where workers go at their own pace, step_s is what one of them takes for its part of the work; n of them make n in
     that time. Of a step in k parts (soft-sync's group, the first k of n) each takes one.
     """
+    n_at_once = steps_at_once(attempt)
+    return report if n_at_once == 1 else replace(report, **{part: getattr(report, part) / n_at_once for part in PARTS})
+
+
+def steps_at_once(attempt: Attempt) -> float:
+    """How many steps of the gang are made in the time of one worker's: 1 in lockstep."""
     strategy = parse(attempt.job.strategy)
     if strategy.declaration.is_lockstep or attempt.n_workers < 2:
-        return report
+        return 1.0
     parts = int(strategy.parameters.get("group") or strategy.parameters.get("k") or 1)
-    n_at_once = attempt.n_workers / parts
-    return replace(report, **{part: getattr(report, part) / n_at_once for part in PARTS})
+    return attempt.n_workers / parts
 
 
 def learn(attempt: Attempt, report: ProgressReport) -> set[str]:

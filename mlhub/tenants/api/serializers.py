@@ -13,6 +13,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
 from mlhub.tenants.access_control.assignments import made_by, project_roles
 from mlhub.tenants.actions.sign_in.credentials import SCOPES
+from mlhub.tenants.api.impersonation_serializers import ImpersonationSerializer
 from mlhub.tenants.audit import stream_cursor
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
@@ -76,6 +77,9 @@ class MeSerializer(serializers.ModelSerializer[User]):
     needs_second_factor = serializers.BooleanField(
         read_only=True, help_text="Whether the user's rights as an administrator wait for a second factor."
     )
+    impersonation = ImpersonationSerializer(
+        allow_null=True, read_only=True, help_text="An administrator who sees MLHub as this user; null: it is the user."
+    )
     memberships = MyMembershipSerializer(
         many=True, read_only=True, help_text="The organisations that the user is a member of."
     )
@@ -91,7 +95,10 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
     class Meta:
         model = User
-        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships", "project_roles", "stream_cursor"]
+        fields = [
+            "id", "username", "is_staff", "needs_second_factor", "impersonation", "memberships", "project_roles",
+            "stream_cursor",
+        ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The user's id.",

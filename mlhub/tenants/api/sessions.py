@@ -16,6 +16,7 @@ from mlhub.core.api.views import read_body
 from mlhub.tenants import actions
 from mlhub.tenants.api.proofs import LoginSerializer
 from mlhub.tenants.api.serializers import MeSerializer
+from mlhub.tenants.sign_in import impersonation
 from mlhub.tenants.sign_in.authentication import SessionAuthentication, caller
 from mlhub.tenants.sign_in.lockout import remember_browser
 
@@ -57,6 +58,14 @@ class LogoutView(APIView):
     def post(self, request: Request) -> Response:
         """Ends the session; without one, nothing happens."""
         actions.sign_out(request._request)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ImpersonationEndView(APIView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """An administrator acts as themself again; without an impersonation, nothing happens."""
+        impersonation.end(request._request.session, administrator=caller(request), reason="asked")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

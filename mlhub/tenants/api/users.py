@@ -18,9 +18,11 @@ from mlhub.tenants.actions.administration import users
 from mlhub.tenants.actions.membership import members
 from mlhub.tenants.actions.sign_in import accounts, passkeys, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
+from mlhub.tenants.api.impersonation_serializers import ImpersonationSerializer
 from mlhub.tenants.models import Organisation, User
 from mlhub.tenants.people import people_named
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in import impersonation
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -123,6 +125,19 @@ class UserSecondFactorView(UserGenericView):
         """Removes a user's second factor, passkeys too, for who lost them and the recovery codes. It is audited."""
         passkeys.reset_second_factor(_user(id), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class UserImpersonationView(UserGenericView):
+    @extend_schema(request=None, responses={201: ImpersonationSerializer})
+    def post(self, request: Request, id: UUID) -> Response:
+        """The session sees MLHub as this user, for MLHUB_IMPERSONATION_MINUTES at most, and changes nothing meanwhile.
+        Begin and end are audited. Not as an administrator, and not with a token."""
+        if request.auth is not None:
+            raise impersonation.no_session()
+        administrator = caller(request)
+        ends_at = impersonation.begin(request._request, _user(id), administrator=administrator)
+        shown = ImpersonationSerializer({"by": administrator.username, "ends_at": ends_at}).data
+        return Response(shown, status=status.HTTP_201_CREATED)
 
 
 class UserSessionsView(UserGenericView):

@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from mlhub.core.web.origin import current_origin
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SignInMethod, User, UserSession
+from mlhub.tenants.sign_in import impersonation
 from mlhub.tenants.sign_in.authentication import METHOD
 
 MAX_NAME = 150  # characters of a name that somebody tried
@@ -43,6 +44,7 @@ def _started(user: User, request: HttpRequest, **_: Any) -> None:
 
 def _ended(user: User | None, request: HttpRequest, **_: Any) -> None:
     if user is not None:  # None when there was no session
+        impersonation.end(request.session, administrator=user, reason="signed_out")
         UserSession.objects.filter(session_key=request.session.session_key).delete()
         _record("session.ended", user)
 

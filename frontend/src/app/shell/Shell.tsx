@@ -10,7 +10,9 @@ import { Link, Outlet, useNavigation } from "react-router";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import type { StreamState } from "@/api/live/stream";
 import { isStaff, useMe } from "@/api/session";
+import type { Me } from "@/api/types";
 import { useKeys } from "@/app/palette/useKeys";
+import { ImpersonationBanner } from "@/app/shell/ImpersonationBanner";
 import { Navigation } from "@/app/shell/Navigation";
 import { useLiveQueries } from "@/app/queries/useLiveQueries";
 import { Icon } from "@/components/display/Icon";
@@ -95,7 +97,7 @@ export function Shell() {
 
       <PageLoading />
       <main className={classes.main} id="content" tabIndex={-1}>
-        <Banner isStaff={isStaff(me)} />
+        <Banner me={me} />
         <Outlet />
       </main>
       <Suspense fallback={null}>
@@ -108,16 +110,16 @@ export function Shell() {
 }
 
 /** On every page everyone sees that scheduling has stopped, and administrators see other problems of the scheduler. */
-function Banner({ isStaff }: { isStaff: boolean }) {
+function Banner({ me }: { me: Me }) {
   const { data: status } = useQuery(schedulerStatusQuery);
-  if (status === undefined) return null;
-  const hasStopped = status.rounds.cause !== null;
-  const hasProblem = isStaff && hasSchedulerProblem(status);
-  if (!hasStopped && !hasProblem) return null;
+  const hasStopped = status !== undefined && status.rounds.cause !== null;
+  const hasProblem = isStaff(me) && status !== undefined && hasSchedulerProblem(status);
+  if (!hasStopped && !hasProblem && me.impersonation === null) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
       <Stack gap="xs">
-        <RoundsAlert rounds={status.rounds} />
+        <ImpersonationBanner me={me} />
+        {status !== undefined && <RoundsAlert rounds={status.rounds} />}
         {hasProblem && <SchedulerAlerts status={status} />}
       </Stack>
     </Container>

@@ -20,7 +20,7 @@ function racksOf(...nodes: Node[]): Pick<Cluster, "racks"> {
 }
 
 it("counts idle GPUs of closed nodes as unavailable, not as free", () => {
-  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, colocated: [], gpu: null }, { index: 1, ...FREE }];
+  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME, slowdown: null }, colocated: [], gpu: null }, { index: 1, ...FREE }];
   const drained = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
   const racks = racksOf(
     node({ name: "open", slots }),
@@ -39,9 +39,9 @@ it("counts a GPU with a problem as unavailable", () => {
 });
 
 it("names each job of a node once, with those that share a GPU and those that only have servers there", () => {
-  const digits = { id: "j1", name: "digits", organisation: ACME };
-  const letters = { id: "j2", name: "letters", organisation: ACME };
-  const others = { id: null, name: null, organisation: null };
+  const digits = { id: "j1", name: "digits", organisation: ACME, slowdown: null };
+  const letters = { id: "j2", name: "letters", organisation: ACME, slowdown: null };
+  const others = { id: null, name: null, organisation: null, slowdown: null };
   const jobs = jobsOn(
     node({
       slots: [{ index: 0, job: digits, colocated: [others], gpu: null }, { index: 1, job: digits, colocated: [], gpu: null }, { index: 2, ...FREE }],

@@ -13,7 +13,7 @@ function racksOf(...racks: Nodes[]): Pick<Cluster, "racks"> {
   const [rack] = cluster().racks;
   const [node] = rack?.nodes ?? [];
   if (rack === undefined || node === undefined) throw new Error("the fixture has a node");
-  const slots = (free: number) => Array.from({ length: 4 }, (_, index) => ({ index, job: index < free ? null : { id: null, name: null, organisation: null }, colocated: [], gpu: null }));
+  const slots = (free: number) => Array.from({ length: 4 }, (_, index) => ({ index, job: index < free ? null : { id: null, name: null, organisation: null, slowdown: null }, colocated: [], gpu: null }));
   return {
     racks: racks.map((nodes, at) => ({
       ...rack,

@@ -20,7 +20,7 @@ function clusterOf(over: Partial<Node>): Cluster {
   };
 }
 
-const OTHERS = { id: null, name: null, organisation: null };
+const OTHERS = { id: null, name: null, organisation: null, slowdown: null };
 
 describe("The cluster's page", () => {
   it("says who slows whom, by how much, and which link is slower than declared", async () => {
@@ -180,7 +180,7 @@ describe("The cluster's page", () => {
   });
 
   it("shows every job on a GPU that jobs share, and how GPUs may be shared", async () => {
-    const first = { id: job().id, name: "digits-cnn", organisation: null };
+    const first = { id: job().id, name: "digits-cnn", organisation: null, slowdown: null };
     const slots = [{ index: 0, job: first, colocated: [{ ...first, id: "b", name: "letters" }, OTHERS], gpu: null }];
     server.use(answers("/api/v1/cluster", clusterOf({ slots, sharing: "Up to 3 jobs share a GPU, time-sliced." })));
     renderPage("/cluster");

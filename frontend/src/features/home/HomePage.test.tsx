@@ -7,6 +7,7 @@ import { expect, it } from "vitest";
 import type { Job } from "@/api/types";
 import { job, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { cluster } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
 
 import { sampleCsv } from "./sample";
@@ -45,6 +46,33 @@ it("shows one's own jobs: running with curve and finish, waiting with the reason
   expect(await within(screen.getByRole("region", { name: "Ended" })).findByText(/Out of memory\./)).toBeVisible();
   expect(new Set(owners)).toEqual(new Set(["ada"]));
   expect(screen.queryByRole("region", { name: "First steps" })).not.toBeInTheDocument();
+});
+
+it("says how many GPUs of each type are free, and how long jobs waited lately", async () => {
+  mine([]);
+  const base = cluster();
+  const [rack] = base.racks;
+  const [node] = rack?.nodes ?? [];
+  if (rack === undefined || node === undefined) throw new Error("the fixture has no node");
+  const free = { index: 0, job: null, colocated: [], gpu: null };
+  const other = { ...node, name: "node-b", gpu_type: "A100", slots: [free, { ...free, index: 1 }] };
+  const waits = { median_s: 125, n_jobs: 7, scope: "visible" as const, since: "2026-03-01T09:00:00Z" };
+  server.use(answers("/api/v1/cluster", { ...base, racks: [{ ...rack, nodes: [node, other] }] }), answers("/api/v1/queue/waits", waits));
+  renderPage("/");
+  expect(await screen.findByRole("list", { name: "Free GPUs by type" })).toHaveTextContent("A100: 2 freeH100: 1 free");
+  expect(await screen.findByText("Median wait of the last 24 h: 2 min 05 s (7 jobs that you see)")).toBeVisible();
+});
+
+it("makes up no wait where no job started, and says whose it is where it is of all", async () => {
+  mine([]);
+  const since = "2026-03-01T09:00:00Z";
+  server.use(answers("/api/v1/queue/waits", { median_s: null, n_jobs: 0, scope: "visible" as const, since }));
+  const { unmount } = renderPage("/");
+  expect(await screen.findByText(/not known, since no job that you see started/)).toBeVisible();
+  unmount();
+  server.use(answers("/api/v1/queue/waits", { median_s: 40, n_jobs: 30, scope: "cluster" as const, since }));
+  renderPage("/");
+  expect(await screen.findByText("Median wait of the last 24 h: 40 s (30 jobs of the whole cluster)")).toBeVisible();
 });
 
 it("leads new people to a first model: the sample is uploaded, awaited and trained through the ordinary API", async () => {

@@ -7,22 +7,25 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { seenOrganisations, useMe } from "@/api/session";
-import type { OrganisationBrief, Quota } from "@/api/types";
+import type { Cluster, OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { UserLimitBars } from "@/components/display/quota/LimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { budgetName, usedPart, usedText } from "@/domain/scheduling/quota/budget";
+import { freeGpus } from "@/domain/scheduling/freeGangs";
 import { capacityOf } from "@/domain/scheduling/capacity";
 import { maxGpusNow } from "@/domain/scheduling/quota/quotaLimits";
 import { bytes, number } from "@/lib/quantities";
+import { duration } from "@/lib/time";
 
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
 import classes from "./HomePage.module.css";
-import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery } from "./queries";
+import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery, waitsQuery } from "./queries";
 
+const MOST_TYPES = 6;
 const MOST_QUOTAS = 4;
 const NEARLY_FULL = 0.9;
 const MOST_LIMITS = 4; // of an owner: those that are nearest to their end
@@ -175,6 +178,47 @@ function LabelledRing({ label, share, text }: { label: string; share: number; te
   );
 }
 
+/** Where there are several types: how many of each could be had now. */
+function FreeByType({ racks }: Pick<Cluster, "racks">) {
+  const types = freeGpus({ racks });
+  if (types.length < 2) return null;
+  return (
+    <Group component="ul" gap="sm" p={0} m={0} style={{ listStyle: "none" }} aria-label={t`Free GPUs by type`}>
+      {types.slice(0, MOST_TYPES).map(({ gpuType, anywhere }) => (
+        <Text component="li" size="sm" key={gpuType}>
+          {t`${gpuType}: ${number(anywhere)} free`}
+        </Text>
+      ))}
+      {types.length > MOST_TYPES && (
+        <Text component="li" size="sm" c="dimmed">
+          {t`and ${number(types.length - MOST_TYPES)} more`}
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+/** It fails apart from the rest: nothing is shown where it is not known. */
+function MedianWait() {
+  const { data } = useQuery(waitsQuery);
+  if (data === undefined) return null;
+  if (data.median_s === null) {
+    return (
+      <Text size="sm" c="dimmed">
+        {t`Median wait of the last 24 h: not known, since no job that you see started.`}
+      </Text>
+    );
+  }
+  const n = plural(data.n_jobs, { one: "# job", other: "# jobs" });
+  return (
+    <Text size="sm">
+      {data.scope === "visible"
+        ? t`Median wait of the last 24 h: ${duration(data.median_s)} (${n} that you see)`
+        : t`Median wait of the last 24 h: ${duration(data.median_s)} (${n} of the whole cluster)`}
+    </Text>
+  );
+}
+
 function ClusterNow() {
   const cluster = useQuery(clusterQuery);
   return (
@@ -205,6 +249,8 @@ function ClusterNow() {
                   {plural(racks.reduce((sum, rack) => sum + rack.nodes.length, 0), { one: "# node", other: "# nodes" })}
                 </Trans>
               </Text>
+              <FreeByType racks={racks} />
+              <MedianWait />
               {backend.away_since !== null && <Text size="sm">{t`The cluster cannot be reached at the moment.`}</Text>}
               <TextLink to="/queue">{t`Who waits, and why`}</TextLink>
             </Stack>

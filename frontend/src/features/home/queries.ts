@@ -53,6 +53,13 @@ export const clusterQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/api/v1/cluster")),
 });
 
+/** How long jobs waited for their first step, of the last 24 hours. */
+export const waitsQuery = queryOptions({
+  queryKey: ["queue", "waits"],
+  queryFn: () => unwrap(api.GET("/api/v1/queue/waits")),
+  staleTime: 60_000,
+});
+
 export const invitationsQuery = queryOptions({
   queryKey: ["invitations"],
   queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/invitations", { params: { query } }))),

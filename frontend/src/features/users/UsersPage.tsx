@@ -18,6 +18,7 @@ import { Page } from "@/components/layout/Page";
 import { SearchedTable } from "@/components/table/SearchedTable";
 import { DeleteUser } from "@/features/users/DeleteUser";
 import { NewUser } from "@/features/users/NewUser";
+import { SeeAsUser } from "@/features/users/SeeAsUser";
 import { readUsers } from "@/features/users/queries";
 
 export function UsersPage() {
@@ -135,6 +136,7 @@ function Row({ user }: { user: User }) {
               <Group gap="xs" justify="flex-end">
                 {user.service_of === null && (
                   <>
+                    {user.is_active && !user.is_staff && <SeeAsUser user={user} />}
                     <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
                       {signOutLabel}
                     </Button>

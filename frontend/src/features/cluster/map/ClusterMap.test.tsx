@@ -11,8 +11,8 @@ import { cluster } from "@/testing/schedulingFixtures";
 import { answers, server } from "@/testing/server";
 
 const HOUR = 3600;
-const DIGITS = { id: job().id, name: "digits-cnn", organisation: { id: "00000000-0000-4000-8000-0000000000a1", name: "Acme" } };
-const OTHERS = { id: null, name: null, organisation: null };
+const DIGITS = { id: job().id, name: "digits-cnn", organisation: { id: "00000000-0000-4000-8000-0000000000a1", name: "Acme" }, slowdown: null };
+const OTHERS = { id: null, name: null, organisation: null, slowdown: null };
 
 /** Two racks of one node each; the job is on both nodes. */
 function twoRacks(): Cluster {
@@ -103,6 +103,61 @@ describe("The map of the cluster", () => {
     expect(router.state.location.search).toBe(`?job=${DIGITS.id}`);
     await user.click(screen.getByTitle("node-a, GPU 0: digits-cnn (Acme)"));
     expect(map().queryByText(/holds 2 GPUs/)).not.toBeInTheDocument();
+  });
+
+  it("shows what gangs send over links now, and that others are not measured", async () => {
+    const load = { kind: "nic" as const, name: "node-a", capacity_bps: 25e9, bps: 5e9, n_gangs: 1, n_unknown: 1 };
+    const uplink = { ...load, kind: "uplink" as const, name: "rack-1", capacity_bps: 100e9, bps: null, n_gangs: 0 };
+    server.use(answers("/api/v1/cluster", { ...twoRacks(), link_loads: [load, uplink] }));
+    const { user } = renderPage("/cluster");
+    await user.click(await screen.findByRole("radio", { name: "Link load" }));
+    expect(nodeOn("node-a")).toHaveAccessibleName(/GPU 1: free, Link load 5 Gbit\/s of 25 Gbit\/s, and 1 gang not measured$/);
+    expect(nodeOn("node-b")).toHaveAccessibleName(/Link load not measured$/);
+    expect(map().getAllByText("uplink: not measured")).toHaveLength(2);
+    expect(map().getByLabelText("Legend")).toHaveTextContent("What gangs send over the NIC now");
+  });
+
+  it("shows how much jobs are slowed by others on their hardware, and on what that rests", async () => {
+    const base = twoRacks();
+    const slowed = { ...DIGITS, slowdown: { ratio: 1.5, basis: "measured" as const, resource: "gpu" } };
+    const predicted = { ...DIGITS, slowdown: { ratio: 1.2, basis: "predicted" as const, resource: "node" } };
+    const alone = { ...DIGITS, slowdown: { ratio: 1, basis: "alone" as const, resource: "" } };
+    const slot = { index: 0, colocated: [], gpu: null };
+    const [rack] = base.racks;
+    const node = rack?.nodes[0];
+    if (rack === undefined || node === undefined) throw new Error("the fixture has no node");
+    const slots = [slowed, predicted, alone, DIGITS, null].map((one, index) => ({ ...slot, index, job: one }));
+    server.use(answers("/api/v1/cluster", { ...base, racks: [{ ...rack, nodes: [{ ...node, slots }] }] }));
+    const { user } = renderPage("/cluster?colour=interference");
+    await screen.findByRole("region", { name: "Map" });
+    const said = "digits-cnn (Acme), 50 % slower (measured)|20 % slower (predicted)|not slowed (no other job on its hardware)|not measured";
+    for (const one of said.split("|")) expect(nodeOn("node-a").getAttribute("aria-label")).toContain(one);
+    expect(nodeOn("node-a").getAttribute("aria-label")).toMatch(/GPU 4: free$/);
+    await user.click(screen.getByRole("radio", { name: "Organisation" }));
+    expect(nodeOn("node-a").getAttribute("aria-label")).not.toContain("slower");
+  });
+
+  it("draws the traffic of the chosen job on its links, with the bytes of a step and their rate", async () => {
+    const links = [
+      { kind: "nic" as const, name: "node-a", bytes_per_step: 50e6, bps: 2e9 },
+      { kind: "nic" as const, name: "node-b", bytes_per_step: 50e6, bps: 2e9 },
+      { kind: "uplink" as const, name: "rack-1", bytes_per_step: 50e6, bps: 2e9 },
+    ];
+    const traffic = {
+      ...{ job: DIGITS.id, mode: "all_reduce", nodes: ["node-a", "node-b"], server_nodes: [] },
+      ...{ step_s: 0.2, is_counted: true, measured_at: new Date().toISOString(), links },
+    };
+    server.use(answers("/api/v1/cluster", { ...twoRacks(), traffic: [traffic] }));
+    renderPage(`/cluster?job=${DIGITS.id}`);
+    expect(await screen.findByRole("img", { name: "NIC of node-a: 2 Gbit/s; NIC of node-b: 2 Gbit/s; uplink of rack-1: 2 Gbit/s" })).toBeVisible();
+    expect(map().getByText(/A step sends up to/)).toHaveTextContent(
+      "A step sends up to 47.7 MiB over a link around the ring of its workers, as its pods counted; it takes 200 ms, as measured just now.",
+    );
+  });
+
+  it("says that a job's traffic is not measured rather than that there is none", async () => {
+    renderPage(`/cluster?job=${DIGITS.id}`);
+    expect(await screen.findByText(/Its traffic is not measured/)).toBeVisible();
   });
 
   it("shows who held a GPU before, and who is predicted to", async () => {

@@ -16,6 +16,7 @@ import { useNow } from "@/lib/time";
 
 import { COLOURINGS, type Colouring, OF_ANY_TIME, isColouring } from "./colours";
 import { JobPlace } from "./JobPlace";
+import { JobTraffic } from "./JobTraffic";
 import { MapLegend } from "./MapLegend";
 import { type MapRack, countOf, jobsOn, mapAt, mapNow, organisationsOn, placeOf } from "./model";
 import { RackGrid } from "./RackGrid";
@@ -39,20 +40,31 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
   const palette = { scheme, colouring, names };
   const job = jobs.find(({ id }) => id === filters.job);
   const { nGpus, nHeld } = countOf(racks);
+  const recolour = (value: string) => filter("colour", value === "organisation" ? "" : value);
+  const colourings = Object.entries(COLOURINGS).map(([value, label]) => ({
+    value,
+    label,
+    disabled: !isNow && !OF_ANY_TIME.includes(value as Colouring),
+  }));
 
   return (
     <Section title={t`Map`}>
       <Group gap="sm">
         <SegmentedControl
           size="xs"
+          visibleFrom="sm"
           aria-label={t`Colour by`}
           value={colouring}
-          onChange={(value) => filter("colour", value === "organisation" ? "" : value)}
-          data={Object.entries(COLOURINGS).map(([value, label]) => ({
-            value,
-            label,
-            disabled: !isNow && !OF_ANY_TIME.includes(value as Colouring),
-          }))}
+          onChange={recolour}
+          data={colourings}
+        />
+        <NativeSelect
+          size="xs"
+          hiddenFrom="sm"
+          aria-label={t`Colour by`}
+          value={colouring}
+          onChange={(event) => recolour(event.currentTarget.value)}
+          data={colourings}
         />
         <NativeSelect
           size="xs"
@@ -79,6 +91,7 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
       <Stack gap="sm" style={{ opacity: isLoading ? 0.5 : 1 }}>
         <RackGrid racks={racks} palette={palette} chosen={job?.id ?? ""} onChoose={(id) => filter("job", id)} />
         {job !== undefined && <JobPlace job={job} place={placeOf(racks, job.id)} cluster={cluster} />}
+        {job !== undefined && isNow && <JobTraffic job={job.id} place={placeOf(racks, job.id)} cluster={cluster} />}
         <MapLegend palette={palette} jobs={jobs} racks={racks} />
       </Stack>
     </Section>

@@ -7,11 +7,25 @@ import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { number } from "@/lib/quantities";
 
 import classes from "./ClusterMap.module.css";
-import { COLOURINGS, type Palette, shade, shareOf } from "./colours";
+import { COLOURINGS, type Colouring, type Palette, shade, shareOf } from "./colours";
 import type { MapRack } from "./model";
 
 const MOST = 12; // names; more are read by pointing
 const STEPS = [0, 0.25, 0.5, 0.75, 1];
+
+const NO_USE = t`Nothing reports the use of these GPUs; nodes with NVIDIA's driver do.`;
+const UNKNOWN: Partial<Record<Colouring, string>> = {
+  use: NO_USE,
+  memory: NO_USE,
+  network: t`No gang has used a NIC enough to measure it.`,
+  load: t`Not measured: no gang on several nodes has reported a step in the last ten minutes.`,
+  interference: t`Not measured: no job has reported steps both with and without another one on its hardware.`,
+};
+const LOWEST: Partial<Record<Colouring, string>> = {
+  network: t`NIC, measured share of what was declared: 0 %`,
+  load: t`What gangs send over the NIC now, of its bandwidth: 0 %`,
+  interference: t`How much longer a step takes because of other jobs on the same hardware: 0 %`,
+};
 
 interface Props {
   palette: Palette;
@@ -26,19 +40,19 @@ export function MapLegend({ palette, jobs, racks }: Props) {
   if (!isKnown) {
     return (
       <Text size="xs" c="dimmed">
-        {colouring === "network"
-          ? t`No gang has used a NIC enough to measure it.`
-          : t`Nothing reports the use of these GPUs; nodes with NVIDIA's driver do.`}
+        {UNKNOWN[colouring]}
       </Text>
     );
   }
   return (
     <Group gap={4} aria-label={t`Legend`}>
-      <Text size="xs">{colouring === "network" ? t`NIC, measured share of what was declared: 0 %` : `${COLOURINGS[colouring]}: 0 %`}</Text>
+      <Text size="xs">{LOWEST[colouring] ?? `${COLOURINGS[colouring]}: 0 %`}</Text>
       {STEPS.map((share) => (
         <span key={share} className={classes.swatch} style={{ background: shade(share) }} />
       ))}
-      <Text size="xs">100 %</Text>
+      <Text size="xs">{colouring === "interference" ? t`100 % or more` : "100 %"}</Text>
+      <span className={classes.swatch} data-unknown style={{ marginInlineStart: 12 }} />
+      <Text size="xs">{t`not measured`}</Text>
     </Group>
   );
 }

@@ -4,8 +4,8 @@ import { t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import classes from "./ClusterMap.module.css";
-import { type Palette, fillOf, textOf } from "./colours";
-import type { MapGpu, MapNode, MapRack } from "./model";
+import { type Palette, fillOf, isKnown, loadText, shade, textOf } from "./colours";
+import { type MapGpu, type MapNode, type MapRack, loadShare } from "./model";
 
 interface Props {
   racks: readonly MapRack[];
@@ -22,6 +22,7 @@ export function RackGrid({ racks, palette, chosen, onChoose }: Props) {
         <div key={rack.name}>
           <Text size="xs" fw={600}>
             {rack.name}
+            {palette.colouring === "load" && <Uplink rack={rack} />}
           </Text>
           <ul className={classes.nodes} aria-label={t`Map of ${rack.name}`}>
             {rack.nodes.map((node) => (
@@ -43,6 +44,16 @@ export function RackGrid({ racks, palette, chosen, onChoose }: Props) {
   );
 }
 
+function Uplink({ rack: { load } }: { rack: MapRack }) {
+  const share = loadShare(load);
+  return (
+    <Text span size="xs" c="dimmed" ml="xs">
+      {share !== null && <span className={classes.swatch} style={{ background: shade(share) }} aria-hidden />}
+      {t`uplink: ${loadText(load)}`}
+    </Text>
+  );
+}
+
 interface SquareProps extends Omit<Props, "racks"> {
   gpu: MapGpu;
   node: MapNode;
@@ -57,6 +68,7 @@ function Square({ gpu, node, palette, chosen, onChoose }: SquareProps) {
       style={fillOf(gpu, node, palette)}
       title={`${node.name}, ${textOf(gpu, node, palette.colouring)}`}
       data-held={gpu.holders.length > 0 || undefined}
+      data-unknown={(gpu.holders.length > 0 && !isKnown(gpu, node, palette.colouring)) || undefined}
       data-shared={gpu.holders.length > 1 || undefined}
       data-closed={(gpu.holders.length === 0 && !gpu.isUsable) || undefined}
       data-predicted={gpu.predicted || undefined}

@@ -6,11 +6,16 @@ import type { Cluster, SlotJob } from "@/api/types";
 import { closedReason } from "@/domain/scheduling/capacity";
 import { type Bar, type NodeRow, barName } from "@/features/cluster/timeline/rows";
 
+/** What gangs send over a link now; bps null: none of those that cross it is measured. */
+export type LinkLoad = Cluster["link_loads"][number];
+
 export interface Holder {
   /** null: of an organisation that the reader does not belong to, or several short attempts. */
   job: string | null;
   name: string;
   organisation: string | null;
+  /** What others on its hardware cost it; null: not measured, or of another time than now. */
+  slowdown: SlotJob["slowdown"];
 }
 
 export interface MapGpu {
@@ -30,10 +35,14 @@ export interface MapNode {
   gpus: MapGpu[];
   /** What its NIC was measured to give, as a share of what was declared; null: not measured. */
   network: number | null;
+  /** What gangs send over its NIC now; null: nothing there is measured. */
+  load: LinkLoad | null;
 }
 
 export interface MapRack {
   name: string;
+  /** The same of its uplink. */
+  load: LinkLoad | null;
   nodes: MapNode[];
 }
 
@@ -42,10 +51,12 @@ const GONE = t`No longer in the cluster`;
 export function mapNow(cluster: Cluster): MapRack[] {
   return cluster.racks.map(({ name, nodes }) => ({
     name,
+    load: loadOf(cluster, "uplink", name),
     nodes: nodes.map((node) => ({
       name: node.name,
       gpuType: node.gpu_type,
       network: nicShare(cluster, node.name),
+      load: loadOf(cluster, "nic", node.name),
       gpus: node.slots.map(({ index, job, colocated, gpu }) => ({
         index,
         holders: [...(job === null ? [] : [job]), ...colocated].map(holderOf),
@@ -61,10 +72,10 @@ export function mapNow(cluster: Cluster): MapRack[] {
 /** atS and nowS: seconds since the beginning of the timeline. What waits has no GPU yet, and is not on the map. */
 export function mapAt(cluster: Cluster, rows: readonly NodeRow[], atS: number, nowS: number): MapRack[] {
   const rackOf = new Map(cluster.racks.flatMap(({ name, nodes }) => nodes.map((node) => [node.name, name] as const)));
-  const racks = new Map<string, MapRack>(cluster.racks.map(({ name }) => [name, { name, nodes: [] }]));
+  const racks = new Map<string, MapRack>(cluster.racks.map(({ name }) => [name, { name, load: null, nodes: [] }]));
   for (const row of rows) {
     const name = rackOf.get(row.name) ?? GONE;
-    const rack = racks.get(name) ?? { name, nodes: [] };
+    const rack = racks.get(name) ?? { name, load: null, nodes: [] };
     racks.set(name, rack);
     rack.nodes.push(nodeAt(row, atS, nowS));
   }
@@ -80,7 +91,7 @@ function nodeAt(row: NodeRow, atS: number, nowS: number): MapNode {
     const predicted = foreseen.length === 0 ? "" : isSure ? "p50" : "p90";
     return { index, holders: [...held, ...foreseen].map(holderOfBar), isUsable: true, use: null, memory: null, predicted };
   });
-  return { name: row.name, gpuType: row.gpuType, gpus, network: null };
+  return { name: row.name, gpuType: row.gpuType, gpus, network: null, load: null };
 }
 
 /** Organisations by name: the place is the colour. */
@@ -125,13 +136,22 @@ function holdersOn(racks: readonly MapRack[]): Holder[] {
   return racks.flatMap(({ nodes }) => nodes.flatMap(({ gpus }) => gpus.flatMap(({ holders }) => holders)));
 }
 
-function holderOf({ id, name, organisation }: SlotJob): Holder {
-  if (id === null) return { job: null, name: t`another organisation`, organisation: null };
-  return { job: id, name: name ?? t`a job`, organisation: organisation?.name ?? null };
+function holderOf({ id, name, organisation, slowdown }: SlotJob): Holder {
+  if (id === null) return { job: null, name: t`another organisation`, organisation: null, slowdown: null };
+  return { job: id, name: name ?? t`a job`, organisation: organisation?.name ?? null, slowdown };
 }
 
 function holderOfBar(bar: Bar): Holder {
-  return { job: bar.job?.id ?? null, name: barName(bar), organisation: bar.job?.organisation ?? null };
+  return { job: bar.job?.id ?? null, name: barName(bar), organisation: bar.job?.organisation ?? null, slowdown: null };
+}
+
+function loadOf({ link_loads }: Cluster, kind: LinkLoad["kind"], name: string): LinkLoad | null {
+  return link_loads.find((link) => link.kind === kind && link.name === name) ?? null;
+}
+
+/** 0 to 1; null: not measured. */
+export function loadShare(load: LinkLoad | null): number | null {
+  return load === null || load.bps === null || load.capacity_bps <= 0 ? null : Math.min(1, load.bps / load.capacity_bps);
 }
 
 function nicShare({ links }: Cluster, node: string): number | null {
