@@ -153,6 +153,25 @@ describe("a large file", () => {
     expect([upload.isRemoved, begunUploads()]).toEqual([true, {}]);
   });
 
+  it("is named on the first page, with the way to the page on which it was begun", async () => {
+    rememberUpload(fingerprint(FILE, project().id), ID, "/models/01a20794-ec3a-7e2c-b0af-c1653e1a2b66");
+    const old = { id: "01a20794-ec3a-7e2c-b0af-c1653e1a2b30", filename: "old.csv" };
+    rememberUpload("of an earlier version", old.id);
+    const begun = { id: ID, filename: FILE.name, offset_bytes: 8 * MIB, length_bytes: FILE.size, project: project() };
+    server.use(
+      answers("/api/v1/uploads", () => page([...(upload.isRemoved ? [] : [begun]), { ...begun, ...old }] as unknown as ResumableUpload[])),
+    );
+    const { user } = renderPage("/");
+    expect(await screen.findByRole("link", { name: "Resume digits.csv" })).toHaveAttribute(
+      "href",
+      `/models/01a20794-ec3a-7e2c-b0af-c1653e1a2b66?upload=${project().id}`,
+    );
+    expect(screen.getByRole("link", { name: "Resume old.csv" })).toHaveAttribute("href", `/datasets?upload=${project().id}`);
+    await user.click(screen.getByRole("button", { name: "Discard digits.csv" }));
+    await waitFor(() => expect(screen.queryByText(/^digits\.csv/)).not.toBeInTheDocument());
+    expect(screen.getByText(/^old\.csv/)).toBeVisible();
+  });
+
   it("says what is still to be given while it cannot be sent", async () => {
     const { user, dialog } = await chosen();
     expect(dialog.getByRole("button", { name: "Upload" })).toHaveAccessibleDescription("Choose a file first.");
