@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
+import zipfile
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
@@ -80,6 +83,44 @@ def test_a_file_is_fetched_over_broken_connections_pinned_by_what_was_found_and_
     assert used_bytes(cast.a) == len(CONTENT)
     kinds = Event.objects.filter(subject_kind="dataset").order_by("id").values_list("kind", flat=True)
     assert list(kinds) == ["dataset.created", "dataset.fetched", "dataset.ready"]
+
+
+def test_what_was_fetched_decides_the_format_where_the_request_gave_none(cast, server):
+    """As of an upload: neither the name of a zip nor that of JSON lines says what is in it."""
+    server.files = {"/tones.zip": clips_in_zip(), "/reviews.jsonl": b'{"text": "good", "label": "pos"}\n' * 4}
+    tones = refer(cast, f"{server.url}/tones.zip", name="tones")
+    reviews = refer(cast, f"{server.url}/reviews.jsonl", name="reviews")
+    assert (tones["format"], reviews["format"]) == ("image_folder", "json_lines"), "by their names, until they are there"
+    assert fetched(cast, tones)["format"] == "audio_folder"
+    assert fetched(cast, reviews)["format"] == "text_lines"
+
+    given = refer(cast, f"{server.url}/reviews.jsonl", name="table", format="json_lines")
+    assert fetched(cast, given)["format"] == "json_lines"
+    chosen = refer(cast, f"{server.url}/reviews.jsonl", name="chosen", target="label", ignore=["id"])
+    assert fetched(cast, chosen)["format"] == "json_lines", "its options are those of a table"
+
+
+def test_shards_of_audio_are_recognised_once_the_first_is_there(cast, server):
+    server.files = {f"/tones-{i}.tar": clips_in_tar() + bytes(512 * i) for i in range(2)}
+    version = refer(cast, f"{server.url}/tones-{{0..1}}.tar")
+    assert version["format"] == "webdataset"
+    assert fetched(cast, version)["format"] == "audio_folder"
+
+
+def clips_in_zip() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for i in range(4):
+            archive.writestr(f"{'low' if i % 2 else 'high'}/{i}.wav", b"RIFF")
+    return content.getvalue()
+
+
+def clips_in_tar() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name in ("a/0.wav", "b/1.wav"):
+            archive.addfile(tarfile.TarInfo(name))
+    return content.getvalue()
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(cast, server):
