@@ -183,7 +183,7 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingByt
 
 
 def format_of_fetched(version: DatasetVersion, opened: Callable[[], BinaryIO]) -> str:
-    """The format of a version: as of an upload, the content decides where the request gave none, such as for a zip of audio.
+    """The format of a version: as of an upload, the content decides where the request gave none, as for a zip of audio.
 
     opened: gives the first file that was fetched, each time anew. The name's format stays where the request has options
     that only it takes, and where many files of the other one would not be read together.

@@ -90,7 +90,7 @@ def test_what_was_fetched_decides_the_format_where_the_request_gave_none(cast, s
     server.files = {"/tones.zip": clips_in_zip(), "/reviews.jsonl": b'{"text": "good", "label": "pos"}\n' * 4}
     tones = refer(cast, f"{server.url}/tones.zip", name="tones")
     reviews = refer(cast, f"{server.url}/reviews.jsonl", name="reviews")
-    assert (tones["format"], reviews["format"]) == ("image_folder", "json_lines"), "by their names, until they are there"
+    assert (tones["format"], reviews["format"]) == ("image_folder", "json_lines"), "by their names until then"
     assert fetched(cast, tones)["format"] == "audio_folder"
     assert fetched(cast, reviews)["format"] == "text_lines"
 
