@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from mlhub.core.errors import UnavailableError
 from mlhub.datasets import fetching, references, tasks
 from mlhub.datasets.models import DatasetVersion
 from mlhub.datasets.sources import web_requests
@@ -21,6 +22,7 @@ from mlhub.events.models import Event
 from mlhub.storage import work_queue
 from mlhub.storage.actions import used_bytes
 from mlhub.storage.models import WorkItem
+from mlhub.storage.staging import Staging
 from mlhub.storage.stores import blob_store
 from mlhub.storage.tasks import work_on_next_outgoing
 from mlhub.tenants.actions import set_quota
@@ -168,6 +170,21 @@ def test_a_try_after_a_worker_died_takes_no_other_file_than_the_first_one_found(
     error = fetched(cast, version)["error"]
     assert (error["code"], '"before"' in error["message"]) == ("changed", True)
     assert row.source["n_fetches"] == 1
+
+
+def test_a_fetch_waits_for_a_full_store_however_often_it_is_tried(cast, server, monkeypatch):
+    version = refer(cast, f"{server.url}/iris.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr(Staging, "_store", _refuse_bytes)
+        for _ in range(fetching.MAX_FETCHES + 2):
+            with pytest.raises(UnavailableError):
+                tasks.fetch_version(version["id"])
+    assert list(blob_store().older_than(-1)) == [], "nothing of it is left"
+    assert fetched(cast, version)["state"] == "inspecting", "once there is room"
+
+
+def _refuse_bytes(_staging, _chunk):
+    raise UnavailableError("full")
 
 
 @pytest.mark.parametrize("to", ["http://127.0.0.2:{port}/iris.csv", "http://169.254.169.254/", "file:///etc/passwd"])
