@@ -20,21 +20,26 @@ class FakeUpload {
   pieces: [number, number][] = [];
   nBegun = 0;
   isRemoved = false;
+  /** Before one that is begun is answered. */
+  holdBegun: () => Promise<void> = () => Promise.resolve();
   /** Before a piece is answered. */
   hold: () => Promise<void> = () => Promise.resolve();
 
   handlers() {
     const address = `/api/v1/uploads/${ID}`;
     return [
-      http.post("/api/v1/uploads", () => {
+      http.post("/api/v1/uploads", async () => {
         this.nBegun += 1;
+        await this.holdBegun();
+        this.isRemoved = false;
         return this.answer(201, { Location: address });
       }),
-      http.head(address, () => this.answer(200, { "Upload-Offset": `${this.offset}`, "Upload-Length": `${FILE.size}` })),
+      http.head(address, () => this.isRemoved ? this.answer(404, {}) : this.answer(200, { "Upload-Offset": `${this.offset}`, "Upload-Length": `${FILE.size}` })),
       http.patch(address, async ({ request }) => {
         const n = (await request.arrayBuffer()).byteLength;
         this.pieces.push([Number(request.headers.get("Upload-Offset")), n]);
         await this.hold();
+        if (this.isRemoved) return this.answer(404, {});
         this.offset += n;
         return this.answer(204, { "Upload-Offset": `${this.offset}` });
       }),
@@ -101,6 +106,50 @@ describe("a large file", () => {
     expect(upload.pieces).toEqual([[0, 8 * MIB], [8 * MIB, MIB]]);
     expect(upload.nBegun).toBe(1);
     await waitFor(() => expect(begunUploads()).toEqual({}));
+  });
+
+  it("is begun once when it is paused before the platform has made it", async () => {
+    let made: () => void = () => undefined;
+    upload.holdBegun = () => new Promise((resolve) => (made = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.nBegun).toBe(1));
+    await user.click(dialog.getByRole("button", { name: "Pause" }));
+    made();
+    await waitFor(() => expect(begunUploads()).toEqual({ [fingerprint(FILE, project().id)]: ID }));
+    expect(upload.pieces).toEqual([]);
+    await user.click(dialog.getByRole("button", { name: "Resume" }));
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.nBegun).toBe(1);
+  });
+
+  it("leaves nothing when it is cancelled before the platform has made it", async () => {
+    let made: () => void = () => undefined;
+    upload.holdBegun = () => new Promise((resolve) => (made = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.nBegun).toBe(1));
+    await user.click(dialog.getByRole("button", { name: "Cancel the upload" }));
+    made();
+    await waitFor(() => expect(upload.isRemoved).toBe(true));
+    expect([begunUploads(), upload.pieces]).toEqual([{}, []]);
+  });
+
+  it("is sent anew when another tab has used what had arrived", async () => {
+    let goOn: () => void = () => undefined;
+    upload.hold = () => new Promise((resolve) => (goOn = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.pieces).toHaveLength(1));
+    upload.isRemoved = true;
+    upload.hold = () => Promise.resolve();
+    goOn();
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.nBegun).toBe(2);
+    expect(upload.pieces.slice(1)).toEqual([[0, 8 * MIB], [8 * MIB, MIB]]);
   });
 
   it("goes on after a reload when the same file is chosen, as the form says", async () => {
