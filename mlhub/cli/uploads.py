@@ -121,14 +121,16 @@ def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
 
 
 class InspectionProgress:
-    """Lines about a version that is not ready yet: in a pipe what is done; everywhere the log of its packages' build.
+    """Lines about a version that is not ready yet: in a pipe what is done; everywhere the log of its packages' build,
+    and why the platform tries it again.
 
     A terminal has a line that changes for the first.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._phase = self._log = self._state = ""  # _state: of the environment
+        self._phase = self._log = self._problem = ""
+        self._state = ""  # of the environment
 
     def show(self, version: dict[str, Any]) -> None:
         environment = version.get("environment")
@@ -138,6 +140,7 @@ class InspectionProgress:
         self._phase = phase
         if phase and phase != before and not self._session.output.notes.is_terminal:
             self._session.output.note(phase)
+        self._show_problem((version.get("queue") or {}).get("problem", ""))
         if environment is None or environment["state"] == self._state:
             return
         if environment["state"] == "building":
@@ -146,6 +149,12 @@ class InspectionProgress:
             stored = f" ({size(environment['size_bytes'])})" if environment["size_bytes"] else ""
             self._session.output.note(f"The packages of {environment['origin']} are built{stored}.")
         self._state = environment["state"]
+
+    def _show_problem(self, problem: str) -> None:
+        """Why it takes longer: the platform failed, and tries again. Ctrl-C leaves the version waiting."""
+        if problem and problem != self._problem:
+            self._session.output.note(f"It is tried again, since the platform could not do it: {problem}")
+        self._problem = problem or self._problem
 
     def _show_log(self, environment: dict[str, Any]) -> None:
         """Its new lines; of a build that goes on the last one may not be whole yet. A build may begin anew."""

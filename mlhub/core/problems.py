@@ -31,6 +31,8 @@ STATUS: dict[type[errors.DomainError], int] = {
 }
 CONTENT_TYPE = "application/problem+json"
 DATABASE_RETRY_S = 5
+DISK_FULL = "53100"  # PostgreSQL's code
+DISK_RETRY_S = 60
 READ_ONLY_TRANSACTION = "25006"  # PostgreSQL's code: a standby, or a primary that was set to read only
 NOT_FOUND_REMEDY = (
     "It was deleted, or you have no role in its project or organisation: ask who gave you the address for one."
@@ -56,6 +58,13 @@ def describe(exception: BaseException | None) -> Described | None:
         exception = errors.NotFoundError("There is nothing here that you may see.", remedy=NOT_FOUND_REMEDY)
     elif isinstance(exception, PermissionDenied):
         exception = exceptions.PermissionDenied()
+    elif isinstance(exception, OperationalError) and _code_of(exception) == DISK_FULL:
+        logger.error("database.disk_full error=%s", exception)
+        exception = errors.UnavailableError(
+            "The database's disk is full, so nothing of this was stored.",
+            remedy="Try again later; an administrator must make room (`mlhub doctor` says where).",
+            retry_after_s=DISK_RETRY_S,
+        )
     elif isinstance(exception, OperationalError | InterfaceError):
         logger.warning("database.unavailable error=%s", exception)
         exception = errors.UnavailableError(
@@ -79,8 +88,12 @@ def describe(exception: BaseException | None) -> Described | None:
 
 
 def _is_of_read_only_database(exception: BaseException | None) -> bool:
-    code = getattr(exception.__cause__, "pgcode", None) if isinstance(exception, InternalError) else None
-    return bool(code == READ_ONLY_TRANSACTION)
+    return isinstance(exception, InternalError) and _code_of(exception) == READ_ONLY_TRANSACTION
+
+
+def _code_of(exception: BaseException) -> str | None:
+    """What PostgreSQL calls the error."""
+    return getattr(exception.__cause__, "pgcode", None)
 
 
 def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:

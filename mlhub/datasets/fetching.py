@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from mlhub.core.errors import ConflictError, QuotaExceededError
+from mlhub.core.errors import ConflictError, QuotaExceededError, UnavailableError
 from mlhub.datasets import actions, references
 from mlhub.datasets.models import DatasetVersion
 from mlhub.datasets.shard_fetching import ShardFetch
@@ -23,11 +23,12 @@ from mlhub.storage import actions as storage
 from mlhub.storage.stores import blob_store
 
 FIRST_WAIT_S = 1.0
-MAX_FETCHES = 3  # of a version, each of which broke off with the worker
+MAX_FETCHES = 3  # of a version, each of which broke off with the worker; those that the store ended do not count
 
 
 def fetch(version: DatasetVersion) -> None:
     """FETCHING becomes INSPECTING or REFUSED. What it raises is the platform's fault, and it may be called again."""
+    n_before = references.source_of(version)["n_fetches"]
     if not references.begin_fetch(version, at_most=MAX_FETCHES):
         actions.refuse_version(version.pk, error=_given_up().shown)
         return
@@ -36,6 +37,9 @@ def fetch(version: DatasetVersion) -> None:
     except FetchError as error:
         references.keep_source(version, progress=None)
         actions.refuse_version(version.pk, error=error.shown)
+    except UnavailableError:
+        references.keep_source(version, n_fetches=n_before)  # the store, such as a full one, is not the file's fault
+        raise
     except (QuotaExceededError, ConflictError) as error:
         references.keep_source(version, progress=None)
         actions.refuse_version(version.pk, error=FetchError(error.code, error.message, error.remedy).shown)

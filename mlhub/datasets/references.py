@@ -3,12 +3,14 @@
 
 A version's `source`: uri, sha256, etag (what the file must be), endpoint and region (of s3), secrets (names by
 purpose), refresh_of (the version that it looks for news of), found (etag, last_modified, revision, fetched_at,
-is_changed), progress (fetched_bytes, total_bytes), n_fetches (that were begun), shards (of many files: shards.py).
+is_changed), progress (fetched_bytes, total_bytes), n_fetches (that were begun), shards (of many files: shards.py),
+is_format_open (the request gave no format: what was fetched decides).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +18,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets import actions, shards
-from mlhub.datasets.formats import ANY_KIND
+from mlhub.datasets.formats import ANY_KIND, guess
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.datasets.sources.downloads import FoundFile
 from mlhub.datasets.sources.failure import FetchError
@@ -30,7 +32,7 @@ from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.roles import Role
-from mlhub.wire.formats import FORMATS, by_suffix
+from mlhub.wire.formats import FORMATS, SHARDED, by_suffix, taking
 
 FETCH = "mlhub.datasets.tasks.fetch_version"
 
@@ -151,9 +153,11 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingByt
     is_changed = None if earlier is None else files[0]["sha256"] != earlier
     source = {**source_of(version), "found": {**facts_of(found), "is_changed": is_changed}, "progress": None}
     size_bytes = files[0]["size_bytes"]
+    kind = version.format if staging is None else format_of_fetched(version, staging.open)
     with transaction.atomic():
         moved = DatasetVersion.objects.filter(pk=version.pk, state=VersionState.FETCHING).update(
             state=VersionState.INSPECTING,
+            format=kind,
             source=source,
             files=files,
             size_bytes=size_bytes,
@@ -176,6 +180,21 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingByt
         facts = {"version_id": str(version.pk), "number": version.number, "is_changed": is_changed}
         actions.record("dataset.fetched", version.dataset, None, name=version.dataset.name, **facts)
     return True
+
+
+def format_of_fetched(version: DatasetVersion, opened: Callable[[], BinaryIO]) -> str:
+    """The format of a version: as of an upload, the content decides where the request gave none, as for a zip of audio.
+
+    opened: gives the first file that was fetched, each time anew. The name's format stays where the request has options
+    that only it takes, and where many files of the other one would not be read together.
+    """
+    source = source_of(version)
+    if not source.get("is_format_open"):
+        return version.format
+    is_sharded = "shards" in source
+    kind = guess(filename_of(source["shards"][0]["uri"] if is_sharded else source["uri"]), opened)
+    fits = all(kind in taking(option) for option in version.options) and (not is_sharded or kind in SHARDED)
+    return kind if fits else version.format
 
 
 def facts_of(found: FoundFile) -> dict[str, Any]:
@@ -227,6 +246,7 @@ def _add(
         "found": {},
         "progress": None,
         "n_fetches": 0,
+        "is_format_open": format is None,
     }
     if asked is not None:
         shards.check_sharded_format(kind)

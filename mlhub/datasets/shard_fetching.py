@@ -57,7 +57,9 @@ class ShardFetch:
                     return False
             except FetchError as error:
                 raise self._of_shard(error, index, shard) from error
-        return shards.finish_shards(self._version, self._earlier)
+        first = partial(blob_store().open, self._shards()[0]["stored"])
+        kind = references.format_of_fetched(self._version, first)
+        return shards.finish_shards(self._version, self._earlier, format=kind)
 
     def _shards(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = references.source_of(self._version)["shards"]

@@ -113,8 +113,9 @@ def keep_shard(
     return True
 
 
-def finish_shards(version: DatasetVersion, earlier: Mapping[str, Mapping[str, Any]]) -> bool:
+def finish_shards(version: DatasetVersion, earlier: Mapping[str, Mapping[str, Any]], *, format: str) -> bool:
     """FETCHING becomes INSPECTING, all shards being held. earlier: those of the version that it refreshes, by address.
+    format: of the version, now that its shards are there.
 
     False when the version was deleted meanwhile.
     """
@@ -132,6 +133,7 @@ def finish_shards(version: DatasetVersion, earlier: Mapping[str, Mapping[str, An
     with transaction.atomic():
         moved = DatasetVersion.objects.filter(pk=version.pk, state=VersionState.FETCHING).update(
             state=VersionState.INSPECTING,
+            format=format,
             source={**source, "found": found, "progress": None},
             files=files,
             size_bytes=size_bytes,

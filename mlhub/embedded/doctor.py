@@ -164,12 +164,22 @@ def check_gpus(folder: Path, find: Callable[[], GpuDriver | None]) -> CheckResul
 
 
 def check_disk(folder: Path) -> CheckResult:
-    free_bytes = shutil.disk_usage(_existing(folder)).free
-    free = f"{free_bytes / 2**30:.1f} GiB are free at {folder}."
+    """folder: the platform's. Those in it may be on other disks, such as the database's: the fullest one counts."""
+    fullest = min([folder, *_on_other_disks(folder)], key=lambda path: shutil.disk_usage(_existing(path)).free)
+    free_bytes = shutil.disk_usage(_existing(fullest)).free
+    free = f"{free_bytes / 2**30:.1f} GiB are free at {fullest}."
     if free_bytes >= LEAST_FREE_BYTES:
         return CheckResult("disk", True, free)
-    least = f"Free {LEAST_FREE_BYTES / 2**30:.0f} GiB there, or move MLHUB_HOME to a larger disk."
+    to_move = "MLHUB_HOME" if fullest == folder else "it"
+    least = f"Free {LEAST_FREE_BYTES / 2**30:.0f} GiB there, or move {to_move} to a larger disk."
     return CheckResult("disk", False, free, least)
+
+
+def _on_other_disks(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    own = folder.stat().st_dev
+    return [path for path in sorted(folder.iterdir()) if path.is_dir() and path.stat().st_dev != own]
 
 
 def check_modes(home: Path) -> Iterator[CheckResult]:

@@ -175,6 +175,10 @@ def close_stopped(
     reason: why a job that is to run goes back to the queue; that of the request to stop by default.
     """
     with transaction.atomic():
+        attempt.refresh_from_db()
+        if cause is not None:
+            ended = _most_specific(attempt, cause, message)
+            cause, message = ended.cause, ended.message
         job = _close(attempt, outcome="stopped", cause=cause, message=message, now=now)
         trigger, why = {
             Intent.RUN: (Trigger.GANG_STOPPED, reason or job.reason or "preempted"),

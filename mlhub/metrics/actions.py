@@ -326,6 +326,8 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
 
 def _store_failure(attempt: Attempt, pod: ReportingPod, report: FailureReport) -> None:
     """The first of those that may least be a mere consequence of another one counts."""
+    # read anew: pods of a gang fail at once, and this request's row may be from before another pod's report
+    attempt.cause = Attempt.objects.values_list("cause", flat=True).get(pk=attempt.pk)
     if attempt.cause and Cause(attempt.cause).precedence <= Cause(report.cause).precedence:
         return
     attempt.cause, attempt.traceback = report.cause, report.traceback

@@ -18,6 +18,7 @@ from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 from mlhub.tenants.named import MAX_NAMESAKES, id_in_address
 from mlhub.tenants.reach import organisations_seen_by, projects_seen_by, teams_seen_by
 from mlhub.tenants.team_tree import ABOVE, BELOW, TeamTree
+from mlhub.wire.words import with_article
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -109,7 +110,7 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
             raise NotFoundError(
                 f"There is no {noun} {pk} that you may see.",
                 field=field,
-                remedy=f"Name a {noun} of an organisation that you belong to." if field else "",
+                remedy=f"Name {with_article(noun)} of an organisation that you belong to." if field else "",
             )
         return found
 
@@ -193,7 +194,7 @@ class NamedQuerySet(TenantOwnedQuerySet):
             raise NotFoundError(
                 f"There is no {noun} called {name} that you may see.",
                 field=field,
-                remedy=f"Name a {noun} of an organisation that you belong to, or give its id.",
+                remedy=f"Name {with_article(noun)} of an organisation that you belong to, or give its id.",
             )
         ids = ", ".join(str(row.pk) for row in found)
         raise InvalidInputError(

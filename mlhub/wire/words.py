@@ -15,6 +15,11 @@ def counted_words(n: int, plural: str) -> str:
     return f"1 {plural[:-3]}y" if plural.endswith("ies") else f"1 {plural.removesuffix('s')}"
 
 
+def with_article(noun: str) -> str:
+    """A job, an upload: by the first letter, which suits the nouns of the platform."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def hours_text(hours: float) -> str:
     """GPU-hours as people read them."""
     return figure(hours)

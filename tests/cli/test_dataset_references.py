@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from mlhub.cli import uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
+from mlhub.core.errors import UnavailableError
 from mlhub.datasets import tasks
 from mlhub.datasets.models import DatasetVersion
+from mlhub.storage import staging
+from mlhub.storage.models import WorkItem
+from mlhub.storage.tasks import work_on_next, work_on_next_outgoing
 from mlhub.tenants.actions import create_token
 from tests.cast import make_cast
 from tests.datasets import files
@@ -26,6 +33,53 @@ def _work() -> None:
     for version in DatasetVersion.objects.order_by("number"):
         tasks.fetch_version(str(version.id))
         tasks.inspect_version(str(version.id))
+
+
+def test_a_fetch_that_waits_for_room_in_the_store_says_so_and_goes_on(
+    transactional_db: None,
+    live_server: Any,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, token = create_token(make_cast().bob, name="terminal", scopes=["read", "write"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_URL", live_server.url)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    monkeypatch.delenv("MLHUB_PROJECT", raising=False)
+    settings.DATA_ALLOW = ["127.0.0.1"]
+    is_full = iter([True, False, False])
+
+    def work() -> None:
+        WorkItem.objects.update(not_before=None)
+        with monkeypatch.context() as patched:
+            if next(is_full):
+                patched.setattr(staging, "os", _OsOfAFullDisk())
+            with suppress(UnavailableError):
+                work_on_next_outgoing()
+        work_on_next()
+
+    monkeypatch.setattr(uploads, "time", SimpleNamespace(sleep=lambda _: work()))
+    with file_server(files.csv(40)) as server:
+        assert (
+            main(["dataset", "push", "flowers", "--from", f"{server.url}/iris.csv", "--target", "species"])
+            == CommandStatus.OK
+        )
+    lines = " ".join(capsys.readouterr().err.split())
+    assert (
+        lines.count("It is tried again, since the platform could not do it: The platform's store takes no bytes") == 1
+    )
+    assert "Version 1 is ready" in lines
+
+
+class _OsOfAFullDisk:
+    """The module os, but that files which are made have no room."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def fdopen(self, descriptor: int, mode: str) -> IO[bytes]:
+        os.close(descriptor)
+        return Path("/dev/full").open(mode, buffering=0)  # type: ignore[return-value]
 
 
 def test_a_dataset_is_fetched_and_refreshed_by_its_name(

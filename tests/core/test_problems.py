@@ -160,6 +160,24 @@ def test_a_database_that_is_read_only_is_read_and_changes_are_asked_to_come_agai
 
 
 @pytest.mark.django_db
+def test_a_full_disk_of_the_database_is_named_with_who_can_mend_it():
+    """The trigger fails as PostgreSQL does when a file of a table cannot grow."""
+    cast = make_cast()
+    client = cast.client(cast.alice)
+    client.raise_request_exception = False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION pg_temp.full_disk() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END$$;"
+            "CREATE TRIGGER full_disk BEFORE INSERT ON tenants_project EXECUTE FUNCTION pg_temp.full_disk()"
+        )
+    answer = client.post("/api/v1/projects", {"organisation": str(cast.a.pk), "name": "new"})
+    assert is_problem(answer, 503, "unavailable")
+    assert "disk is full" in answer.json()["detail"]
+    assert "administrator" in answer.json()["remedy"]
+
+
+@pytest.mark.django_db
 def test_the_documentation_loads_its_own_script(client: Any) -> None:
     page = client.get("/api/v1/docs")
     assert b"/api/v1/docs?script=" in page.content

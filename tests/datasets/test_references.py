@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
+import zipfile
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 import pytest
 
+from mlhub.core.errors import UnavailableError
 from mlhub.datasets import fetching, references, tasks
 from mlhub.datasets.models import DatasetVersion
 from mlhub.datasets.sources import web_requests
@@ -18,6 +22,7 @@ from mlhub.events.models import Event
 from mlhub.storage import work_queue
 from mlhub.storage.actions import used_bytes
 from mlhub.storage.models import WorkItem
+from mlhub.storage.staging import Staging
 from mlhub.storage.stores import blob_store
 from mlhub.storage.tasks import work_on_next_outgoing
 from mlhub.tenants.actions import set_quota
@@ -82,6 +87,44 @@ def test_a_file_is_fetched_over_broken_connections_pinned_by_what_was_found_and_
     assert list(kinds) == ["dataset.created", "dataset.fetched", "dataset.ready"]
 
 
+def test_what_was_fetched_decides_the_format_where_the_request_gave_none(cast, server):
+    """As of an upload: neither the name of a zip nor that of JSON lines says what is in it."""
+    server.files = {"/tones.zip": clips_in_zip(), "/reviews.jsonl": b'{"text": "good", "label": "pos"}\n' * 4}
+    tones = refer(cast, f"{server.url}/tones.zip", name="tones")
+    reviews = refer(cast, f"{server.url}/reviews.jsonl", name="reviews")
+    assert (tones["format"], reviews["format"]) == ("image_folder", "json_lines"), "by their names until then"
+    assert fetched(cast, tones)["format"] == "audio_folder"
+    assert fetched(cast, reviews)["format"] == "text_lines"
+
+    given = refer(cast, f"{server.url}/reviews.jsonl", name="table", format="json_lines")
+    assert fetched(cast, given)["format"] == "json_lines"
+    chosen = refer(cast, f"{server.url}/reviews.jsonl", name="chosen", target="label", ignore=["id"])
+    assert fetched(cast, chosen)["format"] == "json_lines", "its options are those of a table"
+
+
+def test_shards_of_audio_are_recognised_once_the_first_is_there(cast, server):
+    server.files = {f"/tones-{i}.tar": clips_in_tar() + bytes(512 * i) for i in range(2)}
+    version = refer(cast, f"{server.url}/tones-{{0..1}}.tar")
+    assert version["format"] == "webdataset"
+    assert fetched(cast, version)["format"] == "audio_folder"
+
+
+def clips_in_zip() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for i in range(4):
+            archive.writestr(f"{'low' if i % 2 else 'high'}/{i}.wav", b"RIFF")
+    return content.getvalue()
+
+
+def clips_in_tar() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name in ("a/0.wav", "b/1.wav"):
+            archive.addfile(tarfile.TarInfo(name))
+    return content.getvalue()
+
+
 def test_a_server_without_ranges_sends_all_of_it_again(cast, server):
     server.breaks, server.has_ranges = 1, False
     version = fetched(cast, refer(cast, f"{server.url}/iris.csv"))
@@ -127,6 +170,21 @@ def test_a_try_after_a_worker_died_takes_no_other_file_than_the_first_one_found(
     error = fetched(cast, version)["error"]
     assert (error["code"], '"before"' in error["message"]) == ("changed", True)
     assert row.source["n_fetches"] == 1
+
+
+def test_a_fetch_waits_for_a_full_store_however_often_it_is_tried(cast, server, monkeypatch):
+    version = refer(cast, f"{server.url}/iris.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr(Staging, "_store", _refuse_bytes)
+        for _ in range(fetching.MAX_FETCHES + 2):
+            with pytest.raises(UnavailableError):
+                tasks.fetch_version(version["id"])
+    assert list(blob_store().older_than(-1)) == [], "nothing of it is left"
+    assert fetched(cast, version)["state"] == "inspecting", "once there is room"
+
+
+def _refuse_bytes(_staging, _chunk):
+    raise UnavailableError("full")
 
 
 @pytest.mark.parametrize("to", ["http://127.0.0.2:{port}/iris.csv", "http://169.254.169.254/", "file:///etc/passwd"])

@@ -132,6 +132,24 @@ def test_a_sandbox_that_does_not_separate_fails_with_its_consequence(home: Home)
     assert "libseccomp2" in result.remedy
 
 
+def test_a_full_disk_of_the_database_alone_fails_by_its_name(home: Home, monkeypatch: Any) -> None:
+    database, usage = home.path / "pg18", shutil.disk_usage(home.path)
+    database.mkdir(exist_ok=True)
+    plain = Path.stat
+
+    def stat_of_two_disks(path: Path, **how: Any) -> Any:
+        found = plain(path, **how)
+        return os.stat_result([*found[:2], found.st_dev + 1, *found[3:]]) if path == database else found
+
+    monkeypatch.setattr(Path, "stat", stat_of_two_disks)
+    free = {database: 0}
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: usage._replace(free=free.get(path, 2**40)))
+    result = found(home)["disk"]
+    assert not result.is_ok
+    assert str(database) in result.detail
+    assert "move it to a larger disk" in result.remedy
+
+
 def test_a_full_disk_fails(home: Home, monkeypatch: Any) -> None:
     usage = shutil.disk_usage(home.path)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage._replace(free=2**20))

@@ -13,8 +13,10 @@ from rest_framework.test import APIClient
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics import actions
 from mlhub.metrics.measurements.stalls import Waited, waited_for
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
+from mlhub.wire.exits import Cause
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -143,6 +145,36 @@ def test_the_first_cause_that_is_no_mere_consequence_counts(attempt: Attempt) ->
     failed("user_code", 1)
     attempt.refresh_from_db()
     assert (attempt.cause, attempt.message) == ("user_code", "worker 1: user_code")
+
+
+def test_of_two_pods_that_fail_at_once_the_one_whose_fault_it_is_counts(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worker 1 lost worker 0, and its request was under way when that of worker 0 was stored."""
+    lock, is_first = actions._locked_cursor, iter([True])
+    own = {"type": "failure", "at": 0, "cause": "io_error", "message": "No space left on device", "traceback": "T"}
+    lost = {"type": "failure", "at": 0, "cause": "peer_lost", "message": "Connection closed", "traceback": ""}
+
+    def after_the_other(found: Attempt) -> Any:
+        if next(is_first, False):
+            assert post(attempt, 0, own, index=0).status_code == 200
+        return lock(found)
+
+    monkeypatch.setattr(actions, "_locked_cursor", after_the_other)
+    assert post(attempt, 0, lost, index=1).status_code == 200
+    attempt.refresh_from_db()
+    assert (attempt.cause, attempt.message) == ("io_error", "worker 0: No space left on device")
+
+
+def test_an_attempt_that_failed_while_it_stopped_says_what_the_pod_reported(cast: Cast, attempt: Attempt) -> None:
+    message = "No space left on device"
+    post(attempt, 0, {"type": "failure", "at": 0, "cause": "io_error", "message": message, "traceback": "T"})
+    Job.objects.filter(pk=attempt.job_id).update(state="stopping")
+    attempts.close_stopped(
+        attempt, cause=Cause.IO_ERROR, message="worker 0 on n1 ended with status 71.", now=timezone.now()
+    )
+    shown = cast.client(cast.bob).get(f"/api/v1/jobs/{attempt.job_id}").json()["attempts"][0]
+    assert (shown["outcome"], shown["cause"], shown["message"]) == ("stopped", "io_error", f"worker 0: {message}")
 
 
 def test_progress_moves_the_job_and_teaches_the_speed(attempt: Attempt) -> None:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -34,6 +35,7 @@ AVERAGE = "average.safetensors"
 MANIFEST = "manifest.json"
 PIN = "pinned"
 N_KEPT = 2
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # in what safetensors says, whose errors are no OSErrors
 _NAME = re.compile(r"attempt-(\d+)-step-(\d+)")
 
 
@@ -116,8 +118,14 @@ def optimizer_file(shard: int, n_shards: int) -> str:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Writes tensors, and returns when they are on the disk."""
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+    """Writes tensors, and returns when they are on the disk. Raises OSError, as of a full one."""
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        if (found := _OS_ERROR.search(str(error))) is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
     _sync(path)
 
 

@@ -14,6 +14,7 @@ const ENDPOINT = "/api/v1/uploads";
 /** Counted anew after each piece. */
 const RETRY_DELAYS_MS = [0, 1_000, 3_000, 5_000, 10_000, 20_000, 30_000, 60_000, 60_000];
 const RETRIED = [423, 429];
+const GONE = 404;
 
 interface Request {
   path: string;
@@ -25,10 +26,13 @@ interface Request {
 /** As upload(), but that it can be paused, and that leaving it keeps what has arrived. */
 export function uploadResumably<T>(request: Request, onProgress: OnProgress): Upload<T> {
   const { path, fields, file, project } = request;
+  const page = location.pathname; // on which it begins; the person may have left it once it has
   let sending: TusUpload | undefined;
   let finishing: Upload<T> | undefined;
+  let isStarted = false;
   let isPaused = false;
   let isLeft = false;
+  let isCancelled = false;
   let stop: (reason: unknown) => void = () => undefined;
 
   const arrived = new Promise<string>((resolve, reject) => {
@@ -44,28 +48,54 @@ export function uploadResumably<T>(request: Request, onProgress: OnProgress): Up
         metadata: { filename: file.name, project },
         storeFingerprintForResuming: false,
         onBeforeRequest: (sent) => sent.setHeader("X-CSRFToken", csrfToken()),
-        onUploadUrlAvailable: () => rememberUpload(fingerprint(file, project), idOf(started), location.pathname),
+        onUploadUrlAvailable: () => begun(started),
         onShouldRetry: (error) => isWorthRetrying(error),
         onProgress,
         onError: (error) => reject(problemOf(error)),
         onSuccess: () => resolve(idOf(started)),
       });
       sending = started;
-      if (!isPaused) started.start();
+      goOn();
     }, reject);
   });
 
   const done = arrived.then(async (id) => {
     finishing = upload<T>(path, { ...fields, file: undefined, upload: id }, () => undefined);
-    const made = await finishing.done;
-    forgetUpload(id);
-    return made;
+    try {
+      const made = await finishing.done;
+      forgetUpload(id);
+      return made;
+    } catch (error) {
+      if (error instanceof Problem && error.status === GONE) forgetUpload(id); // the next try sends the file anew
+      throw error;
+    }
   });
+
+  /** The platform has made the upload, or found it. What was asked for while it did takes place now: a request that is
+   * cut off then would leave an upload that no browser knows. */
+  function begun(started: TusUpload) {
+    if (isCancelled) {
+      void started.abort(true);
+      return;
+    }
+    rememberUpload(fingerprint(file, project), idOf(started), page);
+    if (isPaused || isLeft) void started.abort();
+  }
+
+  function goOn() {
+    if (isPaused || (isStarted && !sending?.url)) return; // while the platform makes the upload it goes on by itself
+    isStarted = sending !== undefined;
+    sending?.start();
+  }
+
+  function hold() {
+    if (sending?.url) void sending.abort();
+  }
 
   function leave() {
     isLeft = true;
     finishing?.cancel();
-    void sending?.abort();
+    hold();
     stop(new DOMException(t`The upload was left.`, "AbortError"));
   }
   return {
@@ -77,15 +107,16 @@ export function uploadResumably<T>(request: Request, onProgress: OnProgress): Up
         forgetUpload(idOf(sending));
         void sending.abort(true);
       }
+      isCancelled = true;
       leave();
     },
     pause: () => {
       isPaused = true;
-      void sending?.abort();
+      hold();
     },
     resume: () => {
       isPaused = false;
-      sending?.start();
+      goOn();
     },
   };
 }
@@ -98,7 +129,9 @@ function isWorthRetrying(error: DetailedError): boolean {
   const status = error.originalResponse?.getStatus() ?? 0;
   // another offset than the platform's: it is asked for; with too many uploads under way a new one cannot begin
   const isOffset = status === 409 && error.originalRequest.getMethod() === "PATCH";
-  return status === 0 || status >= 500 || isOffset || RETRIED.includes(status);
+  // used by another tab, or removed: the client looks for it once more, and then begins another one
+  const isGone = status === GONE && error.originalRequest.getMethod() === "PATCH";
+  return status === 0 || status >= 500 || isOffset || isGone || RETRIED.includes(status);
 }
 
 function problemOf(error: Error | DetailedError): Problem {

@@ -11,6 +11,7 @@ import type { Cluster, OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { UserLimitBars } from "@/components/display/quota/LimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { budgetName, usedPart, usedText } from "@/domain/scheduling/quota/budget";
@@ -46,6 +47,7 @@ export function HomePage() {
       }
     >
       <Invitations />
+      <UnfinishedUploads catalogue="all" />
       {isNew && <FirstSteps />}
       <div className={classes.columns}>
         <MyJobs {...jobs} />

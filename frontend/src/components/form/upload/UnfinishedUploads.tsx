@@ -14,11 +14,13 @@ export const unfinishedUploadsKey = ["uploads"];
 /** In the address of a page: its dialogue for uploads is open, for this project. */
 export const UPLOAD_TO = "upload";
 
+type Catalogue = "datasets" | "models";
+
 interface Props {
   /** Only those to this project. */
   project?: string | undefined;
-  /** Only those that were begun on pages of this catalogue, with a way to go on, where there is no form to do so. */
-  catalogue?: "datasets" | "models";
+  /** Only those that were begun on pages of this catalogue, with a way to go on, where there is no form to do so; "all": of both. */
+  catalogue?: Catalogue | "all";
 }
 
 export function UnfinishedUploads({ project, catalogue }: Props) {
@@ -41,7 +43,7 @@ export function UnfinishedUploads({ project, catalogue }: Props) {
     ({ id, project: to }) =>
       pages[id] !== undefined &&
       (project === undefined || to.id === project) &&
-      (catalogue === undefined || catalogueOf(pages[id]) === catalogue),
+      (catalogue === undefined || catalogue === "all" || catalogueOf(pages[id]) === catalogue),
   );
   if (unfinished.length === 0) return null;
   return (
@@ -60,7 +62,7 @@ export function UnfinishedUploads({ project, catalogue }: Props) {
                   size="compact-sm"
                   variant="default"
                   component={Link}
-                  to={{ pathname: pages[id] || `/${catalogue}`, search: `?${UPLOAD_TO}=${to.id}` }}
+                  to={{ pathname: pageOf(pages[id]), search: `?${UPLOAD_TO}=${to.id}` }}
                   aria-label={t`Resume ${filename}`}
                 >
                   {t`Resume`}
@@ -84,6 +86,11 @@ export function UnfinishedUploads({ project, catalogue }: Props) {
   );
 }
 
-function catalogueOf(page: string): "datasets" | "models" {
+/** Where it was begun; the list of datasets where a version that stored no page has begun it. */
+function pageOf(page: string | undefined): string {
+  return page || "/datasets";
+}
+
+function catalogueOf(page: string): Catalogue {
   return page.startsWith("/models") ? "models" : "datasets";
 }

@@ -20,21 +20,26 @@ class FakeUpload {
   pieces: [number, number][] = [];
   nBegun = 0;
   isRemoved = false;
+  /** Before one that is begun is answered. */
+  holdBegun: () => Promise<void> = () => Promise.resolve();
   /** Before a piece is answered. */
   hold: () => Promise<void> = () => Promise.resolve();
 
   handlers() {
     const address = `/api/v1/uploads/${ID}`;
     return [
-      http.post("/api/v1/uploads", () => {
+      http.post("/api/v1/uploads", async () => {
         this.nBegun += 1;
+        await this.holdBegun();
+        this.isRemoved = false;
         return this.answer(201, { Location: address });
       }),
-      http.head(address, () => this.answer(200, { "Upload-Offset": `${this.offset}`, "Upload-Length": `${FILE.size}` })),
+      http.head(address, () => this.isRemoved ? this.answer(404, {}) : this.answer(200, { "Upload-Offset": `${this.offset}`, "Upload-Length": `${FILE.size}` })),
       http.patch(address, async ({ request }) => {
         const n = (await request.arrayBuffer()).byteLength;
         this.pieces.push([Number(request.headers.get("Upload-Offset")), n]);
         await this.hold();
+        if (this.isRemoved) return this.answer(404, {});
         this.offset += n;
         return this.answer(204, { "Upload-Offset": `${this.offset}` });
       }),
@@ -103,6 +108,50 @@ describe("a large file", () => {
     await waitFor(() => expect(begunUploads()).toEqual({}));
   });
 
+  it("is begun once when it is paused before the platform has made it", async () => {
+    let made: () => void = () => undefined;
+    upload.holdBegun = () => new Promise((resolve) => (made = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.nBegun).toBe(1));
+    await user.click(dialog.getByRole("button", { name: "Pause" }));
+    made();
+    await waitFor(() => expect(begunUploads()).toEqual({ [fingerprint(FILE, project().id)]: ID }));
+    expect(upload.pieces).toEqual([]);
+    await user.click(dialog.getByRole("button", { name: "Resume" }));
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.nBegun).toBe(1);
+  });
+
+  it("leaves nothing when it is cancelled before the platform has made it", async () => {
+    let made: () => void = () => undefined;
+    upload.holdBegun = () => new Promise((resolve) => (made = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.nBegun).toBe(1));
+    await user.click(dialog.getByRole("button", { name: "Cancel the upload" }));
+    made();
+    await waitFor(() => expect(upload.isRemoved).toBe(true));
+    expect([begunUploads(), upload.pieces]).toEqual([{}, []]);
+  });
+
+  it("is sent anew when another tab has used what had arrived", async () => {
+    let goOn: () => void = () => undefined;
+    upload.hold = () => new Promise((resolve) => (goOn = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.pieces).toHaveLength(1));
+    upload.isRemoved = true;
+    upload.hold = () => Promise.resolve();
+    goOn();
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.nBegun).toBe(2);
+    expect(upload.pieces.slice(1)).toEqual([[0, 8 * MIB], [8 * MIB, MIB]]);
+  });
+
   it("goes on after a reload when the same file is chosen, as the form says", async () => {
     rememberUpload(fingerprint(FILE, project().id), ID);
     upload.offset = 8 * MIB;
@@ -151,6 +200,25 @@ describe("a large file", () => {
     await user.click(await screen.findByRole("button", { name: "Discard digits.csv" }));
     await waitFor(() => expect(screen.queryByText(/have arrived/)).not.toBeInTheDocument());
     expect([upload.isRemoved, begunUploads()]).toEqual([true, {}]);
+  });
+
+  it("is named on the first page, with the way to the page on which it was begun", async () => {
+    rememberUpload(fingerprint(FILE, project().id), ID, "/models/01a20794-ec3a-7e2c-b0af-c1653e1a2b66");
+    const old = { id: "01a20794-ec3a-7e2c-b0af-c1653e1a2b30", filename: "old.csv" };
+    rememberUpload("of an earlier version", old.id);
+    const begun = { id: ID, filename: FILE.name, offset_bytes: 8 * MIB, length_bytes: FILE.size, project: project() };
+    server.use(
+      answers("/api/v1/uploads", () => page([...(upload.isRemoved ? [] : [begun]), { ...begun, ...old }] as unknown as ResumableUpload[])),
+    );
+    const { user } = renderPage("/");
+    expect(await screen.findByRole("link", { name: "Resume digits.csv" })).toHaveAttribute(
+      "href",
+      `/models/01a20794-ec3a-7e2c-b0af-c1653e1a2b66?upload=${project().id}`,
+    );
+    expect(screen.getByRole("link", { name: "Resume old.csv" })).toHaveAttribute("href", `/datasets?upload=${project().id}`);
+    await user.click(screen.getByRole("button", { name: "Discard digits.csv" }));
+    await waitFor(() => expect(screen.queryByText(/^digits\.csv/)).not.toBeInTheDocument());
+    expect(screen.getByText(/^old\.csv/)).toBeVisible();
   });
 
   it("says what is still to be given while it cannot be sent", async () => {
