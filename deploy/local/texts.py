@@ -21,14 +21,12 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from mlhub.core.languages.catalogue import LEAST_LITERAL  # noqa: E402
+from mlhub.core.languages.catalogue import is_recognisable  # noqa: E402
 
 LOCALES = ROOT / "mlhub" / "locale"
 FILE = Path("LC_MESSAGES") / "mlhub.po"
 # whose errors are translated, whole; the texts of others are in the catalogue where somebody has translated them
-FINISHED = (
-    "mlhub/core",
-)  # fmt: skip
+FINISHED = ("mlhub/core", "mlhub/datasets", "mlhub/jobs", "mlhub/registry", "mlhub/storage")
 ERRORS = {
     "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
@@ -70,12 +68,11 @@ def _texts(code: str) -> Iterator[str]:
             continue
         for value in (*node.args[:3], *(keyword.value for keyword in node.keywords if keyword.arg in SAID)):
             named = constants.get(value.id, value) if isinstance(value, ast.Name) else value
-            yield from (text for text in templates(named) if is_recognisable(text))
+            yield from (text for text in templates(named) if " " in text and is_recognisable(_literals(text)))
 
 
-def is_recognisable(message: str) -> bool:
-    """Whether it says enough besides what fills its placeholders."""
-    return " " in message and sum(len(literal) for literal, *_ in Formatter().parse(message)) >= LEAST_LITERAL
+def _literals(message: str) -> list[str]:
+    return [literal for literal, *_ in Formatter().parse(message)]
 
 
 def templates(value: ast.expr) -> list[str]:

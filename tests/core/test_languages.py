@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deploy.local import texts
 from mlhub.control.models import SchedulerSettings
-from mlhub.core.languages.catalogue import Template, catalogue_of
+from mlhub.core.languages.catalogue import Template, catalogue_of, without_formats
 from mlhub.jobs.models import Job
 from mlhub.wire.exits import Cause
 from tests.cast import make_cast
@@ -40,6 +40,20 @@ def test_the_compiled_catalogues_are_those_of_the_texts() -> None:
         compiled = io.BytesIO()
         write_mo(compiled, texts.read(path))
         assert path.with_suffix(".mo").read_bytes() == compiled.getvalue(), "run: python deploy/local/texts.py"
+
+
+def test_every_message_is_recognised_as_itself_when_it_is_finished() -> None:
+    for path in CATALOGUES:
+        catalogue = catalogue_of("zh-hans")
+        assert catalogue is not None
+        wrong = []
+        for message in texts.read(path):
+            if not message.id or message.context:
+                continue
+            values = {name: f"q{number}" for number, name in enumerate(sorted(texts.names_in(str(message.id))))}
+            finished, said = (without_formats(str(one)).format(**values) for one in (message.id, message.string))
+            wrong += [] if catalogue.translation_of(finished) == said else [finished]
+        assert wrong == []
 
 
 def test_texts_are_read_from_what_code_raises() -> None:
@@ -129,6 +143,16 @@ def test_fields_that_are_missing_are_named_in_the_language_of_the_request(world:
     assert {one["field"]: one["message"] for one in answer.json()["errors"]}["name"] == "该字段是必填项。"
     again = world.cast.client(world.cast.alice).post("/api/v1/projects", {"organisation": "A"})
     assert {one["field"]: one["message"] for one in again.json()["errors"]}["name"] == "This field is required."
+
+
+@pytest.mark.django_db
+def test_a_form_is_refused_in_the_language_of_the_request(world: World) -> None:
+    body = {"kind": "evaluation", "model_of": str(world.job(name="running").pk), "dataset": "digits"}
+    client = world.cast.client(world.cast.bob)
+    english, chinese = (client.post("/api/v1/jobs", body, **headers).json() for headers in ({}, CHINESE))
+    assert english["errors"][0]["field"] == chinese["errors"][0]["field"]
+    assert english["code"] == chinese["code"]
+    assert any("一" <= sign <= "鿿" for sign in chinese["detail"])
 
 
 @given(st.dictionaries(st.sampled_from(["name", "count"]), st.text(max_size=30), min_size=2))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gettext as library
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ LOCALES = Path(__file__).resolve().parents[2] / "locale"
 DOMAIN = "mlhub"
 SOURCE_LANGUAGE = "en"
 _SEPARATOR = "\x04"  # between a context and its message, in the format of the catalogue
-LEAST_LITERAL = 8  # characters that a template needs besides its placeholders, to be recognised
+_WORD = re.compile(r"[^\W\d_]{4}")
 _LONGEST = 4000  # longer texts hold output of programs: they stay as they are
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
@@ -104,7 +104,7 @@ class MessageCatalogue(library.GNUTranslations):
     def _from_template(self, text: str, context: str) -> str | None:
         for template in self._templates(context):
             values = template.values_in(text)
-            if values is not None:
+            if values is not None and not any(map(_SENTENCES.search, values.values())):
                 own = {name: value if context else self.part(name, value) for name, value in values.items()}
                 return template.translation.format(**own)
         return None
@@ -113,9 +113,14 @@ class MessageCatalogue(library.GNUTranslations):
     def _templates(self, context: str) -> tuple[Template, ...]:
         """Those that say most come first: a short one would recognise the texts of a longer one, too."""
         messages = ((*key.rpartition(_SEPARATOR)[::2], said) for key, said in self._catalog.items())
-        found = [Template.of(key, _without_formats(said)) for of, key, said in messages if of == context and "{" in key]
-        known = [template for template in found if context or template.size >= LEAST_LITERAL]
+        found = [Template.of(key, without_formats(said)) for of, key, said in messages if of == context and "{" in key]
+        known = [template for template in found if context or is_recognisable(template.literals)]
         return tuple(sorted(known, key=lambda template: -template.size))
+
+
+def is_recognisable(literals: Iterable[str]) -> bool:
+    """Whether a template with these has a word of its own: "{field} of {kind} is {value}." fits too much."""
+    return any(map(_WORD.search, literals))
 
 
 def in_readers_language(text: str) -> str:
@@ -159,6 +164,6 @@ def catalogue_of(language: str) -> MessageCatalogue | None:
         return MessageCatalogue(file)
 
 
-def _without_formats(message: str) -> str:
+def without_formats(message: str) -> str:
     """Placeholders by name alone: what fills them is text already."""
     return re.sub(r"\{(\w+):[^}]*\}", r"{\1}", message)
