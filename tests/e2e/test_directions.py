@@ -16,7 +16,7 @@ CUT_AT_THE_BEGINNING = """
   const style = getComputedStyle(element);
   const text = element.textContent.trim();
   return style.textOverflow === "ellipsis" && /^[\\u0590-\\u06ff]/.test(text) && style.direction === "ltr"
-    && ![...element.querySelectorAll("[dir=auto]")].some((inner) => getComputedStyle(inner).textOverflow === "ellipsis");
+    && ![...element.querySelectorAll("[dir=auto]")].some((own) => getComputedStyle(own).textOverflow === "ellipsis");
 }).map((element) => element.outerHTML.slice(0, 160))
 """
 PAGES = ("/", "/jobs", "/queue", "/datasets", "/models", f"/models/{ID}", f"/compare{QUERIES['/compare']}", "/cluster")
