@@ -167,6 +167,9 @@ schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema, the
 tables: setup  ## Write mlhub/core/schema.sql, which empty databases start from, after a change of migrations
 	@python deploy/local/tables.py
 
+texts: setup  ## Add new texts of the server to the catalogues in mlhub/locale, compile these, and say what is missing
+	@python deploy/local/texts.py $(ARGS)
+
 client: setup  ## Write the typed part of mlhub.client from the schema, and its blocking twin
 	@python deploy/client/generate.py
 

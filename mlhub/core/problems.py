@@ -14,6 +14,7 @@ from rest_framework.views import set_rollback
 
 from mlhub.core import errors
 from mlhub.core.ids import new_id
+from mlhub.core.languages.catalogue import in_readers_language
 
 logger = logging.getLogger(__name__)
 
@@ -103,13 +104,14 @@ def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:
         "title": _title(error.code),
         "status": status,
         "code": error.code,
-        "detail": error.message,
+        "detail": in_readers_language(error.message),
         **error.facts,
     }
-    if error.remedy:
-        body["remedy"] = error.remedy
+    remedy = in_readers_language(error.remedy)
+    if remedy:
+        body["remedy"] = remedy
     if error.field:
-        body["errors"] = [{"field": error.field, "message": error.message, "remedy": error.remedy}]
+        body["errors"] = [{"field": error.field, "message": body["detail"], "remedy": remedy}]
     return status, body
 
 
@@ -117,8 +119,11 @@ def problem(
     status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **facts: Any
 ) -> JsonResponse:
     """A problem document for plain Django views. facts: further members, such as remedy."""
-    body = {"type": f"about:blank#{code}", "title": _title(code), "status": status, "code": code, "detail": detail}
-    return JsonResponse({**body, **facts}, status=status, content_type=CONTENT_TYPE, headers=headers)
+    body = {"type": f"about:blank#{code}", "title": _title(code), "status": status, "code": code}
+    said = in_readers_language(detail)
+    if "remedy" in facts:
+        facts["remedy"] = in_readers_language(facts["remedy"])
+    return JsonResponse({**body, "detail": said, **facts}, status=status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def problem_of(exception: BaseException) -> JsonResponse:
@@ -142,18 +147,18 @@ def unexpected_problem(exception: BaseException | None, *, where: str) -> JsonRe
 
 
 def _title(code: str) -> str:
-    return code.replace("_", " ").capitalize()
+    return in_readers_language(code.replace("_", " ").capitalize())
 
 
 def _of_api_exception(exception: exceptions.APIException) -> tuple[int, dict[str, Any]]:
     status = exception.status_code
     if isinstance(exception, exceptions.ValidationError):
         found = list(_flatten(exception.detail))
-        first = found[0] if found else {"field": "", "message": "The input is not valid."}
+        first = found[0] if found else {"field": "", "message": in_readers_language("The input is not valid.")}
         where = f"{first['field']}: " if first["field"] else ""
         return 422, {
             "type": "about:blank#invalid_input",
-            "title": "Invalid input",
+            "title": _title("invalid_input"),
             "status": 422,
             "code": "invalid_input",
             "detail": where + first["message"],
@@ -165,7 +170,7 @@ def _of_api_exception(exception: exceptions.APIException) -> tuple[int, dict[str
         "title": _title(code),
         "status": status,
         "code": code,
-        "detail": str(exception.detail),
+        "detail": in_readers_language(str(exception.detail)),
     }
 
 
@@ -178,7 +183,7 @@ def _flatten(detail: Any, path: str = "") -> Any:
         for index, value in enumerate(detail):
             yield from _flatten(value, f"{path}.{index}" if isinstance(value, dict) else path)
     else:
-        yield {"field": path, "message": str(detail)}
+        yield {"field": path, "message": in_readers_language(str(detail))}
 
 
 def _headers(exception: exceptions.APIException) -> dict[str, str]:

@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "mlhub.core.structured_logs.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.web.headers.security_headers_middleware",
+    "mlhub.core.languages.middleware.language_middleware",
     "csp.middleware.CSPMiddleware",
     "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "mlhub.core.web.dashboard_files.StaticFiles",
@@ -164,7 +165,8 @@ if HSTS_SECONDS and not IS_HTTPS:
     raise ImproperlyConfigured("MLHUB_HSTS_SECONDS needs an MLHUB_PUBLIC_URL that begins with https://.")
 
 LANGUAGE_CODE = "en"
-USE_I18N = False
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]  # of answers of the API: docs/decisions/languages.md
+USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 

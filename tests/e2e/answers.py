@@ -23,7 +23,8 @@ LONG = "transformer-encoder_wmt14-en-de_large-batch_cosine-warm-restarts_label-s
 RUNS = scene.compared_runs()
 NAMES = ("digits-cnn", "bert-large-squad", "Résumé classifier", "resnet50-imagenet", LONG)
 SENTENCE = "All 8 GPUs of rack-1 are in use; it needs 4 on one node, and quota is left for 2."
-RIGHT_TO_LEFT = "مصنف الصور الطبية للمستشفى الجامعي"
+UNBROKEN = "wmt14" * 40  # 200 characters without a place to break
+ARABIC, HEBREW = "مصنف الصور الطبية للمستشفى الجامعي", "מסווג תמונות רפואיות ResNet 50 (ניסוי שני)"
 N_LISTED, N_HUGE, N_NESTED, N_POINTS = 8, 60, 3, 80
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
@@ -330,9 +331,11 @@ class Maker:
         return made
 
     def text(self, schema: dict[str, Any], *, name: str, at: int) -> str:
-        """Where there is very much, every name is long, and every second one is written from right to left."""
+        """Where there is very much, every second name is long, and the others are written from right to left."""
         found = string(schema, name=name, at=at)
-        return (RIGHT_TO_LEFT if at % 2 else f"{LONG}-{at}") if self.content == "huge" and found in NAMES else found
+        if self.content != "huge" or found not in NAMES:
+            return found
+        return (f"{LONG}-{at}", ARABIC, f"{UNBROKEN}-{at}", HEBREW)[at % 4]
 
     def named(self, schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
         return {name: self.value(schema, name="", at=i) for i, name in enumerate(names)}

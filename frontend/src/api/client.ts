@@ -5,6 +5,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 
 import { patientFetch } from "@/api/patientFetch";
 import type { paths } from "@/api/schema";
+import { currentLocale } from "@/locales/locale";
 
 export interface FieldError {
   field: string;
@@ -52,8 +53,9 @@ export function csrfToken(): string {
   return found?.[1] ? decodeURIComponent(found[1]) : "";
 }
 
-const csrf: Middleware = {
+const headers: Middleware = {
   onRequest({ request }) {
+    request.headers.set("accept-language", currentLocale()); // what the platform says is in the page's language
     if (!SAFE_METHODS.includes(request.method)) request.headers.set("X-CSRFToken", csrfToken());
     return request;
   },
@@ -64,7 +66,7 @@ export const api = createClient<paths>({
   credentials: "same-origin",
   fetch: patientFetch,
 });
-api.use(csrf);
+api.use(headers);
 
 /** How a list of ids stands in an address: once, separated by commas. */
 export const commaLists = { array: { style: "form", explode: false } } as const;

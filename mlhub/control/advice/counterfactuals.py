@@ -16,7 +16,9 @@ from mlhub.control.deciding.policy_selection import choose
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.quotas.budgets import as_rows
 from mlhub.control.rounds.explanations import ExplanationWriter, moment
+from mlhub.control.rounds.readers_language import said
 from mlhub.core.errors import InvalidInputError
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.models import Intent, Job, JobKind
 from mlhub.jobs.states import ENDED, JobState
@@ -24,7 +26,6 @@ from mlhub.tenants.actions.limits.quotas import owners_above, raised_by, raised_
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.gpu_budgets import GpuHourBudget
-from scheduler.api.reasons import filled_in
 from scheduler.api.snapshot import RULES_BY_TYPE, TenantSnapshot
 from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Counsel, TenantPart
 
@@ -164,8 +165,8 @@ class _Reader:
             "tenant": tenant,
             "gpu_types": list(blocker.gpu_types),
             "guarantee": blocker.guarantee,
-            "sentence": filled_in(BLOCKERS[blocker.kind], {**facts, **named, "types": types})
-            + closed_in_words(blocker),
+            "sentence": said(BLOCKERS[blocker.kind], {**facts, **named, "types": types})
+            + in_readers_language(closed_in_words(blocker)),
         }
 
     def _ahead(self, counsel: Counsel) -> dict[str, Any]:
@@ -233,7 +234,7 @@ class _Reader:
         own = [job_id for job_id in advice.delays_s if job_id in self._names]
         return {
             "kind": action.kind.value,
-            "sentence": filled_in(sentence, facts),
+            "sentence": said(sentence, facts),
             "by": "administrator" if self._is_for_administrators(action) else "member",
             "job": action.job or None,
             "tenant": tenant,

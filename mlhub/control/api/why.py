@@ -16,6 +16,7 @@ from mlhub.control.api.scheduling import CostsSerializer, DecisionSerializer
 from mlhub.control.monitoring import status
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AddressedView, read_query
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.api.serializers import STATES, ExplanationSerializer
 from mlhub.jobs.models import Job
 from mlhub.tenants.sign_in.authentication import caller
@@ -185,5 +186,5 @@ class WhyView(AddressedView):
         found = Counterfactuals(None, "It was not asked for.")
         if query["analysis"]:
             found = counterfactuals_of(job, user=caller(request), now=timezone.now())
-        answer = {**status.why(job), "analysis": found.analysis, "note": found.note}
+        answer = {**status.why(job), "analysis": found.analysis, "note": in_readers_language(found.note)}
         return Response(WhySerializer(answer).data)

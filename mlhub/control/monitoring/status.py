@@ -13,6 +13,8 @@ from mlhub.control.deciding.policy_selection import FALLBACK_POLICY
 from mlhub.control.learning.restart_costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.monitoring.round_health import round_health
+from mlhub.core.languages.catalogue import in_readers_language
+from mlhub.core.languages.reasons import sentence_of
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission import notebooks
@@ -74,7 +76,7 @@ def why(job: Job) -> dict[str, Any]:
     return {
         "job": str(job.id),
         "state": job.state,
-        "headline": _headline(job),
+        "headline": in_readers_language(_headline(job)),
         "explanations": job.explanations,
         "place": place,
         "predicted_start_at": job.predicted_start_at,
@@ -90,7 +92,7 @@ def _headline(job: Job) -> str:
     if job.failure:
         return str(job.failure["message"])
     if job.explanations:
-        return str(job.explanations[0]["sentence"])
+        return sentence_of(job.explanations[0])
     if job.state == JobState.QUEUED:
         return _unseen(job)
     if job.state == JobState.PAUSED and job.kind == JobKind.NOTEBOOK and (idle_s := reclaimed_after_s(job)) is not None:

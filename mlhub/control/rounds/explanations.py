@@ -158,9 +158,10 @@ def _update_row(job: Job, decision: Decision, writer: ExplanationWriter, *, now:
 
 
 def _predictions(job: Job, prediction: Prediction, *, now: datetime) -> dict[str, Any]:
+    starts = job.state == JobState.QUEUED or job.started_at is None  # a preempted job starts again
     wanted = {
-        "predicted_start_at": moment(prediction.start_p50_s) if job.started_at is None else None,
-        "predicted_start_p90_at": moment(prediction.start_p90_s) if job.started_at is None else None,
+        "predicted_start_at": moment(prediction.start_p50_s) if starts else None,
+        "predicted_start_p90_at": moment(prediction.start_p90_s) if starts else None,
         **predicted_finish(job, prediction),
     }
     return {field: at for field, at in wanted.items() if _has_moved(getattr(job, field), at, now=now)}

@@ -15,6 +15,8 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.fields import only_fields
+from mlhub.core.languages.catalogue import in_readers_language
+from mlhub.core.languages.reasons import sentence_of
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
@@ -44,6 +46,9 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     sentence = serializers.CharField(help_text="The reason in words.")
     facts = serializers.DictField(help_text="The numbers behind it.")
 
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return {**super().to_representation(instance), "sentence": sentence_of(instance)}
+
 
 class FailureSerializer(serializers.Serializer[Any]):
     cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
@@ -55,6 +60,10 @@ class FailureSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
     field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
     traceback = serializers.CharField(allow_null=True, help_text="The traceback of the user's code; null without one.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return {**shown, **{name: in_readers_language(shown[name]) for name in ("message", "remedy") if name in shown}}
 
 
 class DeletionSerializer(serializers.Serializer[Deletion]):

@@ -22,11 +22,12 @@ from mlhub.control.rounds.history import KEPT_A_JOB, forget_old_decisions
 from mlhub.control.rounds.loop import Loop
 from mlhub.jobs import actions
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions import set_quota
 from mlhub.tenants.models import Quota
 from scheduler.models.forecast.prediction_intervals import ForecastGroup
 from tests.cast import make_cast
 from tests.control.worlds import World, state
-from tests.jobs.builders import live_attempt
+from tests.jobs.builders import job, live_attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +99,20 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
         assert judged.median_bias is not None
         assert judged.median_bias < 0 < judged.median_error  # it ended before it was expected to
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
+
+
+def test_a_preempted_job_that_waits_again_has_a_predicted_start(world: World) -> None:
+    set_quota(world.cast.b, guarantee=4, actor=world.cast.root)
+    borrower = world.job(min_workers=4, max_workers=4, steps_total=1_000_000)
+    world.rounds(3)
+    Job.objects.filter(pk=borrower.pk, state="running").update(started_at=world.now)  # it made its first step
+    owner = job(world.cast.project_b, world.cast.charlie, min_workers=4, max_workers=4, steps_total=1000)
+    world.rounds(4)
+    assert (state(borrower), state(owner)) == ("queued", "running")
+    assert borrower.started_at is not None
+    assert borrower.predicted_start_at is not None
+    (shown,) = world.cast.client(world.cast.bob).get("/api/v1/queue").json()["results"]
+    assert (shown["id"], shown["predicted_start_at"] is not None) == (str(borrower.pk), True)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import type { DetailedError, Upload as TusUpload } from "tus-js-client";
 import { csrfToken, Problem } from "@/api/client";
 import { type OnProgress, type Upload, upload } from "@/api/uploads/upload";
 import { begunUploads, fingerprint, forgetUpload, rememberUpload } from "@/lib/begunUploads";
+import { currentLocale } from "@/locales/locale";
 
 export const RESUMABLE_FROM_BYTES = 8 * 2 ** 20;
 const PIECE_BYTES = 8 * 2 ** 20;
@@ -47,7 +48,10 @@ export function uploadResumably<T>(request: Request, onProgress: OnProgress): Up
         retryDelays: RETRY_DELAYS_MS,
         metadata: { filename: file.name, project },
         storeFingerprintForResuming: false,
-        onBeforeRequest: (sent) => sent.setHeader("X-CSRFToken", csrfToken()),
+        onBeforeRequest: (sent) => {
+          sent.setHeader("X-CSRFToken", csrfToken());
+          sent.setHeader("accept-language", currentLocale());
+        },
         onUploadUrlAvailable: () => begun(started),
         onShouldRetry: (error) => isWorthRetrying(error),
         onProgress,

@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import { csrfToken, Problem } from "@/api/client";
+import { currentLocale } from "@/locales/locale";
 
 export interface Upload<T> {
   done: Promise<T>;
@@ -41,6 +42,7 @@ export function upload<T>(
     request.onabort = () => reject(new DOMException(t`The upload was cancelled.`, "AbortError"));
     request.open("POST", path);
     request.setRequestHeader("X-CSRFToken", csrfToken());
+    request.setRequestHeader("accept-language", currentLocale());
     request.setRequestHeader("Accept", "application/json");
     request.send(form);
   });

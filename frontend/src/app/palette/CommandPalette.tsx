@@ -88,7 +88,7 @@ export function CommandPalette({ onClose, onKeys }: Props) {
               onClick={() => take(entry)}
             >
               <Icon name={entry.icon} size={16} />
-              <span className={classes.label}>{entry.label}</span>
+              <span className={classes.label} dir="auto">{entry.label}</span>
               <span className={classes.detail}>{entry.detail}</span>
             </div>
           </div>

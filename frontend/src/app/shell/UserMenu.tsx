@@ -22,7 +22,7 @@ export function UserMenu() {
           miw={0}
           aria-label={t`Account of ${me.username}`}
         >
-          <Text size="sm" truncate>
+          <Text size="sm" truncate dir="auto">
             {me.username}
           </Text>
         </Button>

@@ -29,7 +29,7 @@ export function Page({ title, documentTitle = title, subtitle, back, actions, is
         <Group component="header" justify="space-between" align="flex-start" gap="sm">
           <Box miw={0}>
             {back}
-            <Title order={1} size="h2" style={{ overflowWrap: "anywhere" }}>
+            <Title order={1} size="h2" dir="auto" style={{ overflowWrap: "anywhere" }}>
               {title}
             </Title>
             {subtitle && (

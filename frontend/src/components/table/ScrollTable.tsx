@@ -51,5 +51,6 @@ function titles(head: ReactNode[]): Record<string, string> {
 /** The whole text of a cell that is cut off; a cell that says more itself keeps what it says. */
 function showWhole({ target }: PointerEvent) {
   const cell = target instanceof Element ? target.closest("td") : null;
-  if (cell !== null && cell.title === "" && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
+  if (cell === null || cell.title !== "") return;
+  if ([cell, ...cell.querySelectorAll("a")].some((part) => part.scrollWidth > part.clientWidth)) cell.title = cell.textContent;
 }

@@ -121,7 +121,7 @@ function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean })
     <span className={classes.occupant}>
       <JobName job={job} />
       {job.organisation && (
-        <Text span size="xs" c="dimmed" truncate>
+        <Text span size="xs" c="dimmed" truncate dir="auto">
           {job.organisation.name}
         </Text>
       )}
@@ -160,6 +160,7 @@ function JobName({ job }: { job: SlotJob }) {
       fw={500}
       c="var(--mantine-primary-color-light-color)"
       truncate
+      dir="auto"
       title={job.name ?? undefined}
     >
       {job.name ?? t`A job`}

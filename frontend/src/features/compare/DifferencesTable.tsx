@@ -211,7 +211,7 @@ function Cell({ at, value, baseline }: { at: number; value: Value; baseline: Val
 
 function cell(at: number, title: string, content: ReactNode) {
   return (
-    <div role="cell" className={classes.cell} title={title} {...placeOf(at)}>
+    <div role="cell" className={classes.cell} dir="auto" title={title} {...placeOf(at)}>
       {content}
     </div>
   );

@@ -151,7 +151,7 @@ function ClassBalance({ classes }: { classes: DatasetClass[] }) {
     <Stack component="ul" gap={4} p={0} m={0} maw={520} style={{ listStyle: "none" }}>
       {classes.map(({ name, n = 0 }) => (
         <Group component="li" key={name} gap="sm" wrap="nowrap">
-          <Text size="sm" w={140} truncate title={name}>
+          <Text size="sm" w={140} truncate dir="auto" title={name}>
             {name || t`(empty)`}
           </Text>
           <Progress value={(100 * n) / most} flex={1} aria-hidden />

@@ -96,7 +96,7 @@ function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }
     <QueryResult of={quota} label={t`Loading the quota of ${organisation.name}`}>
       {(found) => (
         <Stack gap={4} component="section" aria-label={t`Quota of ${organisation.name}`}>
-          <Text size="sm" fw={600} truncate title={organisation.name}>
+          <Text size="sm" fw={600} truncate dir="auto" title={organisation.name}>
             {organisation.name}
           </Text>
           <Rings quota={found} />

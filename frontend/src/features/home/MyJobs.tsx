@@ -95,7 +95,7 @@ function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]
           <div>
             <JobStateBadge state={job.state} />
           </div>
-          <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600} truncate title={job.name} c="var(--mantine-color-text)">
+          <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600} truncate dir="auto" title={job.name} c="var(--mantine-color-text)">
             {job.name}
           </Anchor>
           <div style={{ minWidth: 0 }}>{children(job)}</div>

@@ -42,7 +42,7 @@ function Row({ model }: { model: Model }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Group gap="xs">
+        <Group gap="xs" wrap="nowrap">
           <TextLink to={`/models/${model.id}`} fw={500}>
             {model.name}
           </TextLink>

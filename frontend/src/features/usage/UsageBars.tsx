@@ -60,10 +60,10 @@ export function UsageBars({ days, parts, label }: Props) {
         ))}
       </div>
       <Group justify="space-between">
-        <Text size="xs" c="dimmed">
+        <Text truncate size="xs" c="dimmed">
           {days[0]?.name}
         </Text>
-        <Text size="xs" c="dimmed">
+        <Text truncate size="xs" c="dimmed">
           <Trans>
             {days.at(-1)?.name} (UTC)
           </Trans>

@@ -39,7 +39,7 @@ export function MetricFigure({ ref, name, labels, curves, settings, isSeen, fail
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${name} by step`}>
       <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
-        <Text size="sm" fw={600} truncate title={name}>
+        <Text size="sm" fw={600} truncate dir="auto" title={name}>
           {name}
         </Text>
         <Button

@@ -133,7 +133,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
               style={{ ...lane(bar.firstGpu, bar.nGpus), ...stretch(bar.sinceS, bar.untilS, lengthS), background: colour(bar.job?.organisation) }}
             >
               {isNamed(bar, height, lengthS) && (
-                <span className={classes.barName} aria-hidden>
+                <span className={classes.barName} dir="auto" aria-hidden>
                   {barName(bar)}
                 </span>
               )}
@@ -205,7 +205,7 @@ function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colo
   return (
     <div className={classes.row}>
       <span className={classes.label}>
-        <span className={classes.name} title={row.job.name}>
+        <span className={classes.name} dir="auto" title={row.job.name}>
           {row.job.name}
         </span>
         <Text span size="xs" c="dimmed">

@@ -21,7 +21,7 @@ export function AudioPreview({ versionId, clips }: Props) {
         <Paper component="li" key={clip.name} withBorder p="sm">
           <Stack gap={6}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
-              <Text size="sm" truncate title={clip.name}>
+              <Text size="sm" truncate dir="auto" title={clip.name}>
                 {fileOf(clip.name)}
               </Text>
               {clip.label && <Badge style={{ flexShrink: 0, maxWidth: "50%" }}>{clip.label}</Badge>}

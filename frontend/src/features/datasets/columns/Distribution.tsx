@@ -39,7 +39,7 @@ function TopValues({ column, nRows }: { column: ColumnStatistics; nRows: number 
             style={{ borderRadius: 2 }}
           />
           <Group justify="space-between" gap={4} wrap="nowrap" px={4} pos="relative">
-            <Text size="xs" truncate>
+            <Text size="xs" truncate dir="auto">
               {value}
             </Text>
             <Text size="xs">{percent(n / Math.max(1, nRows))}</Text>

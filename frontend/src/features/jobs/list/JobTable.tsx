@@ -189,7 +189,7 @@ function Cell({ name, job }: { name: ColumnName; job: JobRow }) {
   const { cell, title, isNumber } = COLUMNS[name];
   const kind = [classes.cell, isNumber ? classes.number : "", name === "name" ? classes.pinned : ""].join(" ");
   return (
-    <div role="cell" className={kind} title={title?.(job) || undefined}>
+    <div role="cell" className={kind} dir={title === undefined ? undefined : "auto"} title={title?.(job) || undefined}>
       {cell(job)}
     </div>
   );

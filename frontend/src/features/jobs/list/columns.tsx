@@ -92,7 +92,7 @@ export function fitting(columns: readonly ColumnName[], width: number): readonly
 
 export function JobName({ job }: { job: JobRow }) {
   return (
-    <Link to={`/jobs/${job.id}`} className={classes.name}>
+    <Link to={`/jobs/${job.id}`} className={classes.name} dir="auto">
       {job.name}
     </Link>
   );

@@ -64,7 +64,7 @@ function Graph({ lineage }: { lineage: Lineage }) {
                   title={nameOf(node)}
                   aria-current={node.id === version ? "true" : undefined}
                 >
-                  <span className={classes.name}>{nameOf(node)}</span>
+                  <span className={classes.name} dir="auto">{nameOf(node)}</span>
                   <span className={classes.kind}>{kindOf(node)}</span>
                   <VisuallyHidden>{leadsTo(node, edges, names)}</VisuallyHidden>
                 </Link>

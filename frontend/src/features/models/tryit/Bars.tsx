@@ -11,7 +11,7 @@ export function Bars({ bars }: { bars: Bar[] }) {
       {bars.map(({ name, value }) => (
         <div key={name} role="listitem">
           <Group justify="space-between" wrap="nowrap" gap="xs">
-            <Text size="sm" truncate>
+            <Text size="sm" truncate dir="auto">
               {name}
             </Text>
             <Text size="sm" ff="monospace">

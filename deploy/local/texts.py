@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The texts of the server and their translations: python deploy/local/texts.py [FOLDER]
+
+Reads the texts from the code, adds those that lack to each catalogue in mlhub/locale, compiles the catalogues, and
+prints how many translations are missing. With a folder, such as mlhub/tenants: also the texts of its errors, where it
+is none of the finished ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from string import Formatter
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from mlhub.core.languages.catalogue import is_recognisable  # noqa: E402
+
+LOCALES = ROOT / "mlhub" / "locale"
+FILE = Path("LC_MESSAGES") / "mlhub.po"
+# whose errors are translated, whole; the texts of others are in the catalogue where somebody has translated them
+FINISHED = ("mlhub/core", "mlhub/datasets", "mlhub/jobs", "mlhub/registry", "mlhub/storage")
+ERRORS = {
+    "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
+    "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
+    "problem",
+}  # fmt: skip
+SAID = {"message", "detail", "remedy"}  # keywords that hold a text
+Key = tuple[str, str]  # context, message
+
+
+def declared() -> set[Key]:
+    """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
+    from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE
+    from mlhub.wire.exits import Cause
+    from scheduler.api.reasons import SENTENCES
+
+    texts = {*SENTENCES.values(), *BLOCKERS.values(), *ACTIONS.values(), FIRST_GUARANTEE}
+    texts |= {text for cause in Cause for text in (cause.message, cause.remedy) if text}
+    return {("", text) for text in texts}
+
+
+def of_errors(folders: Iterable[str]) -> set[Key]:
+    """Messages and remedies of the errors that are made in these files and folders."""
+    return {("", text) for folder in folders for file in _files(ROOT / folder) for text in _texts(file.read_text())}
+
+
+def _files(place: Path) -> Iterator[Path]:
+    yield from [place] if place.is_file() else sorted(place.rglob("*.py"))
+
+
+def _texts(code: str) -> Iterator[str]:
+    tree = ast.parse(code)
+    constants = {
+        statement.targets[0].id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in ERRORS:
+            continue
+        for value in (*node.args[:3], *(keyword.value for keyword in node.keywords if keyword.arg in SAID)):
+            named = constants.get(value.id, value) if isinstance(value, ast.Name) else value
+            yield from (text for text in templates(named) if " " in text and is_recognisable(_literals(text)))
+
+
+def _literals(message: str) -> list[str]:
+    return [literal for literal, *_ in Formatter().parse(message)]
+
+
+def templates(value: ast.expr) -> list[str]:
+    """The messages that an expression may become, with placeholders; [] where it cannot be read from it."""
+    match value:
+        case ast.Constant(value=str() as text):
+            return [text.replace("{", "{{").replace("}", "}}")]
+        case ast.IfExp():
+            return [*templates(value.body), *templates(value.orelse)]
+        case ast.BinOp(op=ast.Add()):
+            return ["".join(pair) for pair in product(templates(value.left), templates(value.right))]
+        case ast.JoinedStr():
+            return [_joined(value)]
+    return []
+
+
+def _joined(value: ast.JoinedStr) -> str:
+    found, used = "", set[str]()
+    for piece in value.values:
+        if isinstance(piece, ast.FormattedValue):
+            name = _name(piece.value)
+            number = 2
+            while name in used:
+                name, number = f"{_name(piece.value)}{number}", number + 1
+            used.add(name)
+            found += f"{{{name}}}"
+        elif isinstance(piece, ast.Constant):
+            found += str(piece.value).replace("{", "{{").replace("}", "}}")
+    return found
+
+
+def _name(expression: ast.expr) -> str:
+    """Of the placeholder: the last name in the expression that fills it."""
+    match expression:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_").lower()
+        case ast.Call(func=function, args=[first, *_]) if isinstance(function, ast.Name):
+            return _name(first)
+        case ast.Call(func=function):
+            return _name(function)
+        case ast.Subscript(value=inner, slice=ast.Constant(value=str() as key)):
+            return key if key.isidentifier() else _name(inner)
+        case ast.Subscript(value=inner):
+            return _name(inner)
+    return "value"
+
+
+def names_in(message: str) -> set[str]:
+    """The placeholders of a message."""
+    return {name for _, name, _, _ in Formatter().parse(message) if name is not None}
+
+
+def read(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file)
+
+
+def missing(catalogue: Catalog, wanted: Iterable[Key]) -> list[Key]:
+    """Texts without a translation."""
+    found = {(context, text): catalogue.get(text, context or None) for context, text in wanted}
+    return [key for key, message in found.items() if message is None or not message.string]
+
+
+def wrong(catalogue: Catalog) -> list[str]:
+    """Messages whose translation names a placeholder that they do not have."""
+    return [str(one.id) for one in catalogue if one.id and not names_in(str(one.string)) <= names_in(str(one.id))]
+
+
+def main(arguments: list[str]) -> int:
+    wanted = declared() | of_errors([*FINISHED, *arguments])
+    for path in sorted(LOCALES.glob(f"*/{FILE}")):
+        catalogue = read(path)
+        for context, text in sorted(wanted):
+            if catalogue.get(text, context or None) is None:
+                catalogue.add(text, context=context or None)
+        with path.open("wb") as file:
+            write_po(file, catalogue, width=160, sort_output=True, omit_header=False)
+        with path.with_suffix(".mo").open("wb") as file:
+            write_mo(file, catalogue)
+        lacking = missing(catalogue, wanted)
+        print(f"{path.relative_to(LOCALES).parts[0]}: {len(catalogue)} texts, {len(lacking)} missing")
+        for context, text in sorted(lacking):
+            print(f"  {context}: {text}" if context else f"  {text}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
