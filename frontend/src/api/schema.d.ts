@@ -2420,6 +2420,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/project-deletions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Deletions of projects with their data that one has asked for; administrators of the platform see all. */
+        get: operations["project_deletions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/project-deletions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How far a deletion is, also when the project is gone. */
+        get: operations["project_deletions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects": {
         parameters: {
             query?: never;
@@ -2458,6 +2492,27 @@ export interface paths {
          *     one takes no uploads and jobs.
          */
         patch: operations["projects_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What deleting the project with all its data would remove, and what forbids it; for its admins. */
+        get: operations["projects_deletion_retrieve"];
+        put?: never;
+        /**
+         * @description Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+         *     opened again. For its admins. 409 while jobs or studies have not ended.
+         */
+        post: operations["projects_deletion_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/projects/{id}/permissions": {
@@ -5635,6 +5690,15 @@ export interface components {
             /** @description The organisation's name, to confirm. */
             name: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        DeleteProjectRequest: {
+            /** @description The project's name, to confirm. */
+            name: string;
+        };
         /** @description What deleting a job means. */
         Deletion: {
             /** @description Why the job cannot be deleted now; empty when it can. */
@@ -8633,6 +8697,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["PersonRoles"][];
         };
+        PaginatedProjectDeletionList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["ProjectDeletion"][];
+        };
         PaginatedProjectList: {
             /**
              * Format: uri
@@ -10071,6 +10149,22 @@ export interface components {
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
         };
+        ProjectContents: {
+            /** @description What would be deleted, by kind. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description Bytes that it stores, without checkpoints. */
+            n_bytes: number;
+            /** @description Those of them that others store, too, which stay. */
+            shared_bytes: number;
+            /** @description Why it may not be deleted now; empty: it may. */
+            refusals: components["schemas"]["DeletionRefusal"][];
+            /** @description Bytes of its jobs' checkpoints, which go, too. */
+            checkpoint_bytes: number;
+            /** @description The deletion under way; null: there is none. */
+            deletion: components["schemas"]["ProjectDeletion"] | null;
+        };
         ProjectDays: {
             /**
              * Format: double
@@ -10105,6 +10199,53 @@ export interface components {
              *     * `failed_checkpoints` - failed_checkpoints
              */
             kind: components["schemas"]["KeptKind"];
+        };
+        ProjectDeletion: {
+            /**
+             * Format: uuid
+             * @description The deletion's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
+            readonly organisation_id: string;
+            /** @description The project's name. */
+            readonly name: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly requested_at: string;
+            /** @description What there was at the beginning, by kind. */
+            readonly counts: {
+                [key: string]: number;
+            };
+            /** @description How many things there were at the beginning, blobs among them. */
+            readonly n_total: number;
+            /** @description How many of them are gone. */
+            readonly n_removed: number;
+            /** @description What is being removed; empty: nothing yet, or it has ended. */
+            readonly step: string;
+            /** @description Why it does not go on, in words; empty: it does. It is tried again every 30 seconds. */
+            readonly problem: string;
+            /** @description Bytes that are gone from the store. */
+            readonly bytes_removed: number;
+            /** @description Blobs that others hold, too, which stay. */
+            readonly shared_blobs: number;
+            /** @description Blobs that the next collections remove: somebody stored the same bytes within an hour. */
+            readonly later_blobs: number;
+            /**
+             * Format: date-time
+             * @description When nothing was left of it; null: it goes on.
+             */
+            readonly ended_at: string | null;
+            /**
+             * Format: uuid
+             * @description The project's id.
+             */
+            readonly project_id: string;
         };
         /** @description A role of the user in a project, besides that in its organisation. */
         ProjectRole: {
@@ -21258,6 +21399,70 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    project_deletions_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedProjectDeletionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    project_deletions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the project deletions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_list: {
         parameters: {
             query?: {
@@ -21435,6 +21640,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_deletion_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the projects, or its name behind `name:`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectContents"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_deletion_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteProjectRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDeletion"];
                 };
             };
             400: components["responses"]["BadRequest"];

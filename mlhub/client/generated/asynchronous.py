@@ -3635,6 +3635,29 @@ class AsyncOrganisationsOperations:
         )
 
 
+class AsyncProjectDeletionsOperations:
+    """The operations under /project-deletions."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.ProjectDeletion]:
+        """Deletions of projects with their data that one has asked for; administrators of the platform see all.
+
+        GET /project-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.ProjectDeletion, path_of("/project-deletions"), size=page_size)
+
+    async def get(self, id: Ref, /) -> r.ProjectDeletion:
+        """How far a deletion is, also when the project is gone.
+
+        GET /project-deletions/{id}
+        """
+        return await self._transport.record(r.ProjectDeletion, "GET", path_of("/project-deletions/{id}", id=id))
+
+
 class AsyncProjectsOperations:
     """The operations under /projects."""
 
@@ -3744,6 +3767,29 @@ class AsyncProjectsOperations:
         DELETE /projects/{id}
         """
         await self._transport.content("DELETE", path_of("/projects/{id}", id=id))
+
+    async def deletion(self, id: Ref, /, *, organisation: str | None = None) -> r.ProjectContents:
+        """What deleting the project with all its data would remove, and what forbids it; for its admins.
+
+        GET /projects/{id}/deletion
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        """
+        return await self._transport.record(
+            r.ProjectContents, "GET", path_of("/projects/{id}/deletion", id=id), query={"organisation": organisation}
+        )
+
+    async def create_deletion(self, id: Ref, /, *, name: str) -> r.ProjectDeletion:
+        """Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+        opened again. For its admins. 409 while jobs or studies have not ended.
+
+        POST /projects/{id}/deletion
+
+        name: The project's name, to confirm.
+        """
+        return await self._transport.record(
+            r.ProjectDeletion, "POST", path_of("/projects/{id}/deletion", id=id), body={"name": name}
+        )
 
     async def permissions(
         self, id: Ref, /, *, organisation: str | None = None, username: str | None = None
@@ -6110,6 +6156,7 @@ class AsyncOperations:
         self.models = AsyncModelsOperations(transport)
         self.organisation_deletions = AsyncOrganisationDeletionsOperations(transport)
         self.organisations = AsyncOrganisationsOperations(transport)
+        self.project_deletions = AsyncProjectDeletionsOperations(transport)
         self.projects = AsyncProjectsOperations(transport)
         self.queue = AsyncQueueOperations(transport)
         self.quota_boosts = AsyncQuotaBoostsOperations(transport)

@@ -1712,6 +1712,17 @@ class ProjectBrief(ApiRecord):
     organisation: OrganisationBrief
 
 
+class ProjectContents(ApiRecord):
+    """ProjectContents of an answer."""
+
+    counts: dict[str, int]
+    n_bytes: int
+    shared_bytes: int
+    refusals: list[DeletionRefusal]
+    checkpoint_bytes: int
+    deletion: ProjectDeletion | None
+
+
 class ProjectDays(ApiRecord):
     """ProjectDays of an answer."""
 
@@ -1721,6 +1732,25 @@ class ProjectDays(ApiRecord):
     clamped_by: RetentionBound | None
     project: NamedRow
     kind: v.KeptKind
+
+
+class ProjectDeletion(ApiRecord):
+    """ProjectDeletion of an answer."""
+
+    id: str
+    organisation_id: str
+    name: str
+    requested_at: datetime
+    counts: dict[str, int]
+    n_total: int
+    n_removed: int
+    step: str
+    problem: str
+    bytes_removed: int
+    shared_blobs: int
+    later_blobs: int
+    ended_at: datetime | None
+    project_id: str
 
 
 class ProjectRole(ApiRecord):

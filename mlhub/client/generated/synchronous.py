@@ -3603,6 +3603,29 @@ class OrganisationsOperations:
         )
 
 
+class ProjectDeletionsOperations:
+    """The operations under /project-deletions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.ProjectDeletion]:
+        """Deletions of projects with their data that one has asked for; administrators of the platform see all.
+
+        GET /project-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.ProjectDeletion, path_of("/project-deletions"), size=page_size)
+
+    def get(self, id: Ref, /) -> r.ProjectDeletion:
+        """How far a deletion is, also when the project is gone.
+
+        GET /project-deletions/{id}
+        """
+        return self._transport.record(r.ProjectDeletion, "GET", path_of("/project-deletions/{id}", id=id))
+
+
 class ProjectsOperations:
     """The operations under /projects."""
 
@@ -3712,6 +3735,29 @@ class ProjectsOperations:
         DELETE /projects/{id}
         """
         self._transport.content("DELETE", path_of("/projects/{id}", id=id))
+
+    def deletion(self, id: Ref, /, *, organisation: str | None = None) -> r.ProjectContents:
+        """What deleting the project with all its data would remove, and what forbids it; for its admins.
+
+        GET /projects/{id}/deletion
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        """
+        return self._transport.record(
+            r.ProjectContents, "GET", path_of("/projects/{id}/deletion", id=id), query={"organisation": organisation}
+        )
+
+    def create_deletion(self, id: Ref, /, *, name: str) -> r.ProjectDeletion:
+        """Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+        opened again. For its admins. 409 while jobs or studies have not ended.
+
+        POST /projects/{id}/deletion
+
+        name: The project's name, to confirm.
+        """
+        return self._transport.record(
+            r.ProjectDeletion, "POST", path_of("/projects/{id}/deletion", id=id), body={"name": name}
+        )
 
     def permissions(self, id: Ref, /, *, organisation: str | None = None, username: str | None = None) -> r.Permissions:
         """Where one's role comes from, what it allows, and who gives the role that other actions need.
@@ -6062,6 +6108,7 @@ class Operations:
         self.models = ModelsOperations(transport)
         self.organisation_deletions = OrganisationDeletionsOperations(transport)
         self.organisations = OrganisationsOperations(transport)
+        self.project_deletions = ProjectDeletionsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)
         self.quota_boosts = QuotaBoostsOperations(transport)
