@@ -11,7 +11,7 @@ import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { DeleteOrganisation } from "@/features/members/DeleteOrganisation";
+import { DeleteOrganisation } from "@/features/members/deletion/DeleteOrganisation";
 
 interface Change {
   name?: string;

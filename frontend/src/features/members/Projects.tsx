@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects; their admins rename, move, archive, open and delete them, who made one renames and deletes it.
+// An organisation's projects; their admins rename, move, archive, open and delete them with all that they hold; who made one renames and deletes it.
 import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -18,6 +18,7 @@ import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { Section } from "@/components/layout/Section";
 import { RenameCells } from "@/components/table/RenameCells";
 import { SearchedTable } from "@/components/table/SearchedTable";
+import { DeleteProject } from "@/features/members/deletion/DeleteProject";
 
 interface Change {
   name?: string;
@@ -210,7 +211,8 @@ function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpe
             action={onArchive}
           />
         ))}
-      {(isAdmin || project.is_own) && (
+      {isAdmin && <DeleteProject project={project} />}
+      {!isAdmin && project.is_own && (
         <ConfirmButton
           label={t`Delete`}
           ariaLabel={t`Delete ${project.name}`}
