@@ -586,7 +586,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One version of a dataset, with its files, its columns and what its inspection found. */
         get: operations["dataset_versions_retrieve"];
         put?: never;
         post?: never;
@@ -739,7 +739,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description Datasets of projects that the caller sees, each with its latest version. */
         get: operations["datasets_list"];
         put?: never;
         /** @description Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request. */
@@ -757,7 +757,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One dataset, with its latest version. */
         get: operations["datasets_retrieve"];
         put?: never;
         post?: never;
@@ -792,7 +792,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description All versions of a dataset. */
         get: operations["datasets_versions_list"];
         put?: never;
         /** @description Uploads another version, which is then inspected. */
@@ -861,7 +861,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One environment: the packages of code, and how far their build is. */
         get: operations["environments_retrieve"];
         put?: never;
         post?: never;
@@ -1166,11 +1166,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
-         *
-         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
-         */
+        /** @description One job, with what it was asked for, its state and the reason for that. */
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
@@ -1828,7 +1824,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One version of a model, uploaded or trained. */
         get: operations["model_versions_retrieve"];
         put?: never;
         post?: never;
@@ -1898,7 +1894,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description Models of projects that the caller sees, each with its latest version. */
         get: operations["models_list"];
         put?: never;
         /** @description Uploads a model's code; its first version is then validated. */
@@ -1916,7 +1912,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One model, with its latest version. */
         get: operations["models_retrieve"];
         put?: never;
         post?: never;
@@ -1969,7 +1965,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description All versions of a model. */
         get: operations["models_versions_list"];
         put?: never;
         /** @description Uploads another version of the code, which is then validated. */
@@ -2080,7 +2076,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Organisations that the caller belongs to; administrators of the platform see all. */
         get: operations["organisations_list"];
         put?: never;
         /** @description A new organisation with an empty quota; for administrators of the platform. */
@@ -2098,7 +2094,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One organisation, with the caller's role in it. */
         get: operations["organisations_retrieve"];
         put?: never;
         post?: never;
@@ -2461,10 +2457,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Projects that the caller sees. */
         get: operations["projects_list"];
         put?: never;
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Makes a project, directly below the organisation or in a team, by its members. */
         post: operations["projects_create"];
         delete?: never;
         options?: never;
@@ -2479,7 +2475,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One project, with its team. */
         get: operations["projects_retrieve"];
         put?: never;
         post?: never;
@@ -2710,8 +2706,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
-         *     team. Who has a role here alone is not shown the organisation's other people.
+         * @description Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a role
+         *     here alone is not shown the organisation's other people.
          */
         get: operations["projects_roles_list"];
         put?: never;
@@ -2959,7 +2955,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One run; its parameters, tags, metrics and files have addresses of their own. */
         get: operations["runs_retrieve"];
         put?: never;
         post?: never;
@@ -3387,11 +3383,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
-         *
-         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
-         */
+        /** @description One study, with its search space and how far it is. */
         get: operations["studies_retrieve"];
         put?: never;
         post?: never;
@@ -3528,7 +3520,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Teams that the caller sees, those below other teams too. */
         get: operations["teams_list"];
         put?: never;
         /** @description A new team, directly below its organisation or below another team; for admins. */
@@ -3546,7 +3538,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One team, with the team that it is in. */
         get: operations["teams_retrieve"];
         put?: never;
         post?: never;
@@ -3718,8 +3710,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
-         *     team. Who has a role here alone is not shown the organisation's other people.
+         * @description Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role here
+         *     alone is not shown the organisation's other people.
          */
         get: operations["teams_roles_list"];
         put?: never;
@@ -3738,7 +3730,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description The caller's API tokens that are not revoked, without their secrets. */
         get: operations["tokens_list"];
         put?: never;
         /** @description A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it. */
@@ -3790,7 +3782,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Checks the version, and puts the protocol's headers into every answer. */
+        /** @description One resumable upload, and how much of it has arrived (tus 1.0.0). */
         get: operations["uploads_retrieve"];
         put?: never;
         post?: never;
@@ -3898,7 +3890,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What views that only platform administrators reach have in common. */
+        /** @description One account; for administrators of the platform. */
         get: operations["users_retrieve"];
         put?: never;
         post?: never;
@@ -3985,7 +3977,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One webhook, of an organisation of which the caller is an admin. */
+        /** @description One webhook, without its secret; for admins of its organisation. */
         get: operations["webhooks_retrieve"];
         put?: never;
         post?: never;
@@ -4055,11 +4047,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         AcceptLinkRequest: {
             /** @description What follows the # of the link. */
             secret: string;
@@ -4098,11 +4085,14 @@ export interface components {
              *     * `more_user_running_jobs` - more_user_running_jobs
              *     * `larger_budget` - larger_budget
              *     * `larger_user_budget` - larger_user_budget
+             *     * `several_limits` - several_limits
              *     * `pause_job` - pause_job
              */
             kind: components["schemas"]["ActionKindEnum"];
             /** @description The same in words. */
             sentence: string;
+            /** @description Limits that would all be raised, as fewer of them do not help; empty: it is one change. */
+            together: components["schemas"]["ActionChange"][];
             /**
              * @description Who may do it.
              *
@@ -4117,7 +4107,7 @@ export interface components {
             job: string | null;
             /** @description Whose quota would be changed; empty for jobs. */
             tenant: string;
-            /** @description Fields with their new values; empty for a pause. */
+            /** @description Fields with their new values; empty for a pause, and for several limits. */
             changes: components["schemas"]["ActionChanges"];
             /** @description Whether the job would start in the next round. */
             starts_now: boolean;
@@ -4162,6 +4152,41 @@ export interface components {
          * @enum {string}
          */
         ActionByEnum: "member" | "administrator";
+        /** @description One of several limits that are raised together. */
+        ActionChange: {
+            /**
+             * @description What would be done.
+             *
+             *     * `fewer_workers` - fewer_workers
+             *     * `more_workers` - more_workers
+             *     * `any_gpu_type` - any_gpu_type
+             *     * `higher_priority` - higher_priority
+             *     * `larger_quota` - larger_quota
+             *     * `larger_quota_of_type` - larger_quota_of_type
+             *     * `larger_guarantee` - larger_guarantee
+             *     * `larger_borrow_limit` - larger_borrow_limit
+             *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
+             *     * `larger_quota_of_cpus` - larger_quota_of_cpus
+             *     * `larger_quota_of_memory` - larger_quota_of_memory
+             *     * `more_running_jobs` - more_running_jobs
+             *     * `larger_user_limit` - larger_user_limit
+             *     * `larger_user_limit_of_type` - larger_user_limit_of_type
+             *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
+             *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
+             *     * `more_user_running_jobs` - more_user_running_jobs
+             *     * `larger_budget` - larger_budget
+             *     * `larger_user_budget` - larger_user_budget
+             *     * `several_limits` - several_limits
+             *     * `pause_job` - pause_job
+             */
+            kind: components["schemas"]["ActionKindEnum"];
+            /** @description The same in words. */
+            sentence: string;
+            /** @description Whose quota would be changed. */
+            tenant: string;
+            /** @description Fields with their new values, after the changes before it. */
+            changes: components["schemas"]["ActionChanges"];
+        };
         /** @description Only what the action changes is there. */
         ActionChanges: {
             /** @description The job's new priority. */
@@ -4217,10 +4242,11 @@ export interface components {
          *     * `more_user_running_jobs` - more_user_running_jobs
          *     * `larger_budget` - larger_budget
          *     * `larger_user_budget` - larger_user_budget
+         *     * `several_limits` - several_limits
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "larger_budget" | "larger_user_budget" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "larger_budget" | "larger_user_budget" | "several_limits" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -4278,11 +4304,6 @@ export interface components {
              */
             readonly set_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         AliasTargetRequest: {
             /** @description The number of the version. */
             version: number;
@@ -4576,11 +4597,6 @@ export interface components {
             /** @description Why the scheduler changed it; empty where it did not. */
             reason: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         BeginSingleSignOnRequest: {
             /**
              * @description The address of the dashboard to go to afterwards.
@@ -4786,11 +4802,6 @@ export interface components {
          * @enum {string}
          */
         BulkRequestActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         BulkRequestRequest: {
             /**
              * @description What is done to each of the jobs.
@@ -4874,7 +4885,6 @@ export interface components {
              */
             exhausted_at: string | null;
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -4903,7 +4913,6 @@ export interface components {
             /** @description The code of the reason for which the jobs waited when the forecast was made; empty: they started. */
             cause: string;
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -4937,7 +4946,6 @@ export interface components {
              */
             moment: components["schemas"]["MomentEnum"];
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationOrganisation: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -5001,11 +5009,6 @@ export interface components {
              */
             at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         CheckpointDeletionRequest: {
             /** @description The ids of the checkpoints to delete. */
             checkpoints: number[];
@@ -5026,11 +5029,6 @@ export interface components {
             /** @description The same in the other version. */
             after: number | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ClosingRequest: {
             /** @description Why, for people who look at the cluster. */
             reason?: string;
@@ -5068,11 +5066,6 @@ export interface components {
             /** @description Why code was not compared; empty when it was. */
             note: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         CodeRequest: {
             /** @description The code that the authenticator app shows now. */
             code: string;
@@ -5166,11 +5159,6 @@ export interface components {
             /** @description Those that vary, the largest share first. */
             parameters: components["schemas"]["ComparedParameter"][];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ComparedJobsRequest: {
             /** @description The ids of the jobs; those that the caller may not see are left out. */
             jobs: string[];
@@ -5271,7 +5259,6 @@ export interface components {
             /** @description Ids for which no room was left: ask for these next. */
             left: string[];
         };
-        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         ComparisonRequest: {
             /**
              * @description Of a curve; times the curves at most 8000.
@@ -5383,7 +5370,6 @@ export interface components {
             /** @description The dataset's name. */
             name: string;
         };
-        /** @description How the file of a new version is to be read, wherever it comes from. */
         DatasetReferenceRequest: {
             /** @description The dataset's name, unique within its project. */
             name: string;
@@ -5450,7 +5436,6 @@ export interface components {
             /** @description Where the file is. */
             source: components["schemas"]["SourceRequestRequest"];
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         DatasetUploadRequest: {
             /** @description The dataset's name, unique within its project. */
             name: string;
@@ -5525,7 +5510,6 @@ export interface components {
              */
             documents?: components["schemas"]["DocumentsEnum"];
         };
-        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
             /**
              * Format: uuid
@@ -5673,7 +5657,6 @@ export interface components {
          * @enum {string}
          */
         DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
-        /** @description The password and, where there is one, the second factor; or a passkey alone. */
         DeleteOrganisationRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -5690,11 +5673,6 @@ export interface components {
             /** @description The organisation's name, to confirm. */
             name: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         DeleteProjectRequest: {
             /** @description The project's name, to confirm. */
             name: string;
@@ -6248,11 +6226,6 @@ export interface components {
             /** @description Why the diff is absent or not whole; empty otherwise. */
             note: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ForgottenPasswordRequest: {
             /** @description The user name, or the account's e-mail address. */
             account: string;
@@ -6493,20 +6466,10 @@ export interface components {
             /** @description Whether the mail server took the link for the address; false: hand it over; null: no address. */
             readonly is_mailed: boolean | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         InvitationLinkRequest: {
             /** @description What follows the # of the link. */
             secret: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         InvitationWriteRequest: {
             /**
              * @description The user name to invite, which need not exist; left out: a link is made.
@@ -7542,7 +7505,6 @@ export interface components {
             /** @description With `search`: how many lines match; else null. */
             n_found: number | null;
         };
-        /** @description One of the two, for accounts with a second factor. */
         LoginRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -7564,11 +7526,6 @@ export interface components {
             /** @description Whether the platform can send e-mail (MLHUB_EMAIL_URL). */
             has_mail_server: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         MailNoticesWriteRequest: {
             /** @description What to be notified of; empty: nothing. */
             topics: components["schemas"]["MailTopic"][];
@@ -7673,11 +7630,6 @@ export interface components {
             /** @description Whether it follows from the member's groups at the provider of single sign-on. */
             from_groups?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         MembershipWriteRequest: {
             /** @description The user name of the new member. */
             username: string;
@@ -7783,7 +7735,6 @@ export interface components {
             /** @description Its size in bytes. */
             readonly size_bytes: number;
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         ModelUploadRequest: {
             /**
              * Format: binary
@@ -7812,7 +7763,6 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
-        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         ModelVersion: {
             /**
              * Format: uuid
@@ -7998,7 +7948,6 @@ export interface components {
             /** @description Why trained weights cannot leave as a folder that predicts; null where they can, and for code. */
             readonly not_exportable: components["schemas"]["Refusal"] | null;
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         ModelVersionUploadRequest: {
             /**
              * Format: binary
@@ -8081,11 +8030,6 @@ export interface components {
              */
             readonly role: components["schemas"]["Role"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         NameRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -8099,11 +8043,6 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         NewNodesRequest: {
             /**
              * @description The number of nodes.
@@ -9013,11 +8952,6 @@ export interface components {
              */
             last_used_at?: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasskeyAddRequest: {
             /** @description What to call it; at most 100 characters. */
             name: string;
@@ -9055,16 +8989,10 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasskeySignInRequest: {
             /** @description The passkey's answer. */
             passkey: components["schemas"]["AssertionRequest"];
         };
-        /** @description One of the two, for accounts with a second factor. */
         PasswordByLinkRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -9078,11 +9006,6 @@ export interface components {
             /** @description The new password. */
             password: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasswordChangeRequest: {
             /** @description The present password. */
             current_password: string;
@@ -9098,11 +9021,6 @@ export interface components {
              */
             expires_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedCheckpointPinRequest: {
             /** @description Whether the checkpoint shall stay until a person deletes it. */
             is_pinned?: boolean;
@@ -9128,22 +9046,12 @@ export interface components {
             /** @description What is to be remembered about the job, as text. */
             notes?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedModelVersionChangeRequest: {
             /** @description The version's tags, in place of those it has. */
             tags?: string[];
             /** @description What is to be known about the version, in Markdown. */
             notes?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedOrganisationChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9152,7 +9060,6 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["OrganisationSeenRequest"];
         };
-        /** @description Bounds and defaults by kind; kinds that are left out stay as they are. */
         PatchedOrganisationRetentionChangeRequest: {
             /** @description Lines of attempts, from the attempt's end on. */
             logs?: components["schemas"]["OrganisationRuleChangeRequest"];
@@ -9169,20 +9076,10 @@ export interface components {
             /** @description The version that the caller saw; 409 with both versions when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedPasskeyRenameRequest: {
             /** @description Another name; at most 100 characters. */
             name?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedProjectChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9265,7 +9162,6 @@ export interface components {
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
-        /** @description Days by kind; what is left out stays as it is. */
         PatchedRetentionChangeRequest: {
             /**
              * Format: double
@@ -9300,11 +9196,6 @@ export interface components {
             /** @description The version that the caller saw; 409 with both versions when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedRoleBindingChangeRequest: {
             /**
              * @description The new role.
@@ -9316,11 +9207,6 @@ export interface components {
              */
             role?: components["schemas"]["BoundRole"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedRoleRequest: {
             /**
              * @description The member's new role.
@@ -9364,11 +9250,6 @@ export interface components {
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedServiceAccountChangeRequest: {
             /**
              * @description member, submitter, viewer or outsider; left out: as it is.
@@ -9385,11 +9266,6 @@ export interface components {
             /** @description Whether its tokens are accepted; left out: as it is. */
             is_active?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedTeamChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9401,11 +9277,6 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["TeamSeenRequest"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedUserChangeRequest: {
             /** @description Another address; left out: the same. */
             email?: string;
@@ -9445,11 +9316,6 @@ export interface components {
             /** @description The version that the caller saw, 0: there were none; 409 when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedWebhookChangeRequest: {
             /** @description A new address. */
             url?: string;
@@ -9812,7 +9678,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description Completion times in seconds, from submission to the end. */
         PolicyFigures: {
             /** @description The number of jobs. */
             n_jobs: number;
@@ -10279,11 +10144,6 @@ export interface components {
             /** @description Whether it was archived. */
             is_archived?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ProjectWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -11012,11 +10872,6 @@ export interface components {
             /** @description Bytes stored now, where max_storage_bytes is set; else null. */
             storage_bytes: number | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         QuotaRefusalRequest: {
             /** @description Why, to who asked. */
             note: string;
@@ -11329,11 +11184,6 @@ export interface components {
             /** @description The figures; null until it succeeded. */
             readonly result: components["schemas"]["ReplayResult"] | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ReplayPolicy: {
             /** @description The policy's name. */
             name: string;
@@ -11342,11 +11192,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ReplayPolicyRequest: {
             /** @description The policy's name. */
             name: string;
@@ -11881,11 +11726,6 @@ export interface components {
              */
             readonly created_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RoleBindingWriteRequest: {
             /** @description The user name of a member of the organisation. */
             username: string;
@@ -11994,11 +11834,6 @@ export interface components {
             /** @description The last error; for platform administrators. */
             message: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RowsRequest: {
             /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or {"text": string}. */
             rows: unknown[];
@@ -12055,7 +11890,6 @@ export interface components {
          * @enum {string}
          */
         RunAxis: "step" | "wall";
-        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         RunComparisonRequest: {
             /**
              * @description Of a curve; times the curves at most 8000.
@@ -12091,7 +11925,6 @@ export interface components {
             /** @description What distinguishes its contents, as the client gave it. */
             digest: string;
         };
-        /** @description A run that a program logged by the MLflow protocol. */
         RunDetail: {
             /**
              * Format: uuid
@@ -12189,20 +12022,10 @@ export interface components {
          * @enum {string}
          */
         RunStatus: "RUNNING" | "SCHEDULED" | "FINISHED" | "FAILED" | "KILLED";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RunsToCompareRequest: {
             /** @description The ids of the runs; jobs are compared by addresses of their own. */
             runs: string[];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SandboxOutcomeRequest: {
             /** @description The version of this message. */
             version: number;
@@ -12402,11 +12225,6 @@ export interface components {
              */
             readonly updated_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SecretValueRequest: {
             /** @description The value; it is encrypted and never shown again. */
             value: string;
@@ -12462,11 +12280,6 @@ export interface components {
              */
             readonly last_used_at: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ServiceAccountWriteRequest: {
             /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
             name: string;
@@ -12484,11 +12297,6 @@ export interface components {
              */
             role: components["schemas"]["Role"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ServiceTokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -12539,11 +12347,6 @@ export interface components {
             /** @description The value of the other job; null: it does not have it. */
             after: unknown | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SetupRequest: {
             /** @description The one-time code that `make up` prints. */
             code: string;
@@ -12590,10 +12393,6 @@ export interface components {
             /** @description Why the shadow policy failed; empty when it did not. */
             readonly error: string;
         };
-        /**
-         * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
-         *     policy's.
-         */
         ShadowDetail: {
             /** @description The shadow policy. */
             readonly policy: string;
@@ -13473,11 +13272,6 @@ export interface components {
              */
             parent?: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TeamWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -13712,11 +13506,6 @@ export interface components {
             /** @description The secret; shown this once. */
             readonly token: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -13755,11 +13544,6 @@ export interface components {
             /** @description Jobs that wait. */
             queued_jobs: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TraceRequest: {
             /**
              * @description The file's name, for messages.
@@ -14302,11 +14086,6 @@ export interface components {
             /** @description The user's budgets of GPU-hours, and what of them is used. */
             budgets: components["schemas"]["BudgetUse"][];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         UserWriteRequest: {
             /** @description The name to sign in with. */
             username: string;
@@ -14381,7 +14160,6 @@ export interface components {
             /** @description The size in bytes. */
             size_bytes: number;
         };
-        /** @description How the file of a new version is to be read, wherever it comes from. */
         VersionReferenceRequest: {
             /**
              * @description Guessed from the name in the address when absent.
@@ -14451,7 +14229,6 @@ export interface components {
          * @enum {string}
          */
         VersionState: "fetching" | "inspecting" | "needs_columns" | "ready" | "refused";
-        /** @description A file in the request itself, or one that arrived before it. */
         VersionUploadRequest: {
             /**
              * Format: binary
@@ -14599,11 +14376,6 @@ export interface components {
          * @enum {string}
          */
         WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         WebhookWriteRequest: {
             /** @description A public address that begins with https://, or one that MLHUB_WEBHOOK_ALLOW allows. */
             url: string;
@@ -14653,11 +14425,6 @@ export interface components {
             /** @description The most workers. */
             max_workers?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         WhatIfPolicyRequest: {
             /** @description The policy's name. */
             name: string;

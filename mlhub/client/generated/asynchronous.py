@@ -528,7 +528,7 @@ class AsyncDatasetVersionsOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.DatasetVersion:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a dataset, with its files, its columns and what its inspection found.
 
         GET /dataset-versions/{id}
         """
@@ -659,7 +659,7 @@ class AsyncDatasetsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Dataset]:
-        """A view whose multipart files are StagedFiles.
+        """Datasets of projects that the caller sees, each with its latest version.
 
         GET /datasets
 
@@ -750,7 +750,7 @@ class AsyncDatasetsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Dataset:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One dataset, with its latest version.
 
         GET /datasets/{id}
 
@@ -837,7 +837,7 @@ class AsyncDatasetsOperations:
     def list_versions(
         self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, page_size: int = PAGE_SIZE
     ) -> AsyncPages[r.DatasetVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a dataset.
 
         GET /datasets/{id}/versions
 
@@ -1034,7 +1034,7 @@ class AsyncEnvironmentsOperations:
         )
 
     async def get(self, id: Ref, /) -> r.Environment:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One environment: the packages of code, and how far their build is.
 
         GET /environments/{id}
         """
@@ -1501,11 +1501,7 @@ class AsyncJobsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One job, with what it was asked for, its state and the reason for that.
 
         GET /jobs/{id}
 
@@ -2638,7 +2634,7 @@ class AsyncModelVersionsOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.ModelVersionDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a model, uploaded or trained.
 
         GET /model-versions/{id}
         """
@@ -2714,7 +2710,7 @@ class AsyncModelsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Model]:
-        """A view whose multipart files are StagedFiles.
+        """Models of projects that the caller sees, each with its latest version.
 
         GET /models
 
@@ -2783,7 +2779,7 @@ class AsyncModelsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Model:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One model, with its latest version.
 
         GET /models/{id}
 
@@ -2854,7 +2850,7 @@ class AsyncModelsOperations:
         source: Literal["logged", "training", "upload"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.ModelVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a model.
 
         GET /models/{id}/versions
 
@@ -3015,7 +3011,7 @@ class AsyncOrganisationsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Organisation]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Organisations that the caller belongs to; administrators of the platform see all.
 
         GET /organisations
 
@@ -3044,7 +3040,7 @@ class AsyncOrganisationsOperations:
         return await self._transport.record(r.Organisation, "POST", path_of("/organisations"), body={"name": name})
 
     async def get(self, id: Ref, /) -> r.OrganisationDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One organisation, with the caller's role in it.
 
         GET /organisations/{id}
         """
@@ -3676,7 +3672,7 @@ class AsyncProjectsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Project]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Projects that the caller sees.
 
         GET /projects
 
@@ -3707,7 +3703,7 @@ class AsyncProjectsOperations:
         )
 
     async def create(self, *, name: str, organisation: str, team: str | Unset | None = UNSET) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Makes a project, directly below the organisation or in a team, by its members.
 
         POST /projects
 
@@ -3720,7 +3716,7 @@ class AsyncProjectsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One project, with its team.
 
         GET /projects/{id}
 
@@ -4212,9 +4208,9 @@ class AsyncProjectsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a
+        role
+        here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
@@ -4530,7 +4526,7 @@ class AsyncRunsOperations:
         )
 
     async def get(self, id: Ref, /) -> r.RunDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One run; its parameters, tags, metrics and files have addresses of their own.
 
         GET /runs/{id}
         """
@@ -5039,11 +5035,7 @@ class AsyncStudiesOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One study, with its search space and how far it is.
 
         GET /studies/{id}
 
@@ -5258,7 +5250,7 @@ class AsyncTeamsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Teams that the caller sees, those below other teams too.
 
         GET /teams
 
@@ -5300,7 +5292,7 @@ class AsyncTeamsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Team:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One team, with the team that it is in.
 
         GET /teams/{id}
 
@@ -5669,9 +5661,9 @@ class AsyncTeamsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role
+        here
+        alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
@@ -5716,7 +5708,7 @@ class AsyncTokensOperations:
         self._transport = transport
 
     def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Token]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """The caller's API tokens that are not revoked, without their secrets.
 
         GET /tokens
 
@@ -5780,7 +5772,7 @@ class AsyncUploadsOperations:
         return AsyncPages(self._transport, r.ResumableUpload, path_of("/uploads"), size=page_size)
 
     async def get(self, id: Ref, /) -> r.ResumableUpload:
-        """Checks the version, and puts the protocol's headers into every answer.
+        """One resumable upload, and how much of it has arrived (tus 1.0.0).
 
         GET /uploads/{id}
         """
@@ -5961,7 +5953,7 @@ class AsyncUsersOperations:
         )
 
     async def get(self, id: Ref, /) -> r.User:
-        """What views that only platform administrators reach have in common.
+        """One account; for administrators of the platform.
 
         GET /users/{id}
         """
@@ -6030,7 +6022,7 @@ class AsyncWebhooksOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.Webhook:
-        """One webhook, of an organisation of which the caller is an admin.
+        """One webhook, without its secret; for admins of its organisation.
 
         GET /webhooks/{id}
         """

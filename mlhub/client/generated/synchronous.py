@@ -518,7 +518,7 @@ class DatasetVersionsOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.DatasetVersion:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a dataset, with its files, its columns and what its inspection found.
 
         GET /dataset-versions/{id}
         """
@@ -643,7 +643,7 @@ class DatasetsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Dataset]:
-        """A view whose multipart files are StagedFiles.
+        """Datasets of projects that the caller sees, each with its latest version.
 
         GET /datasets
 
@@ -734,7 +734,7 @@ class DatasetsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Dataset:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One dataset, with its latest version.
 
         GET /datasets/{id}
 
@@ -821,7 +821,7 @@ class DatasetsOperations:
     def list_versions(
         self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, page_size: int = PAGE_SIZE
     ) -> Pages[r.DatasetVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a dataset.
 
         GET /datasets/{id}/versions
 
@@ -1018,7 +1018,7 @@ class EnvironmentsOperations:
         )
 
     def get(self, id: Ref, /) -> r.Environment:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One environment: the packages of code, and how far their build is.
 
         GET /environments/{id}
         """
@@ -1483,11 +1483,7 @@ class JobsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One job, with what it was asked for, its state and the reason for that.
 
         GET /jobs/{id}
 
@@ -2616,7 +2612,7 @@ class ModelVersionsOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.ModelVersionDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a model, uploaded or trained.
 
         GET /model-versions/{id}
         """
@@ -2688,7 +2684,7 @@ class ModelsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Model]:
-        """A view whose multipart files are StagedFiles.
+        """Models of projects that the caller sees, each with its latest version.
 
         GET /models
 
@@ -2757,7 +2753,7 @@ class ModelsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Model:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One model, with its latest version.
 
         GET /models/{id}
 
@@ -2828,7 +2824,7 @@ class ModelsOperations:
         source: Literal["logged", "training", "upload"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.ModelVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a model.
 
         GET /models/{id}/versions
 
@@ -2987,7 +2983,7 @@ class OrganisationsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Organisation]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Organisations that the caller belongs to; administrators of the platform see all.
 
         GET /organisations
 
@@ -3016,7 +3012,7 @@ class OrganisationsOperations:
         return self._transport.record(r.Organisation, "POST", path_of("/organisations"), body={"name": name})
 
     def get(self, id: Ref, /) -> r.OrganisationDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One organisation, with the caller's role in it.
 
         GET /organisations/{id}
         """
@@ -3644,7 +3640,7 @@ class ProjectsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Project]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Projects that the caller sees.
 
         GET /projects
 
@@ -3675,7 +3671,7 @@ class ProjectsOperations:
         )
 
     def create(self, *, name: str, organisation: str, team: str | Unset | None = UNSET) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Makes a project, directly below the organisation or in a team, by its members.
 
         POST /projects
 
@@ -3688,7 +3684,7 @@ class ProjectsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One project, with its team.
 
         GET /projects/{id}
 
@@ -4178,9 +4174,9 @@ class ProjectsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a
+        role
+        here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
@@ -4496,7 +4492,7 @@ class RunsOperations:
         )
 
     def get(self, id: Ref, /) -> r.RunDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One run; its parameters, tags, metrics and files have addresses of their own.
 
         GET /runs/{id}
         """
@@ -4995,11 +4991,7 @@ class StudiesOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One study, with its search space and how far it is.
 
         GET /studies/{id}
 
@@ -5212,7 +5204,7 @@ class TeamsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Team]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Teams that the caller sees, those below other teams too.
 
         GET /teams
 
@@ -5254,7 +5246,7 @@ class TeamsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Team:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One team, with the team that it is in.
 
         GET /teams/{id}
 
@@ -5621,9 +5613,9 @@ class TeamsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role
+        here
+        alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
@@ -5668,7 +5660,7 @@ class TokensOperations:
         self._transport = transport
 
     def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Token]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """The caller's API tokens that are not revoked, without their secrets.
 
         GET /tokens
 
@@ -5732,7 +5724,7 @@ class UploadsOperations:
         return Pages(self._transport, r.ResumableUpload, path_of("/uploads"), size=page_size)
 
     def get(self, id: Ref, /) -> r.ResumableUpload:
-        """Checks the version, and puts the protocol's headers into every answer.
+        """One resumable upload, and how much of it has arrived (tus 1.0.0).
 
         GET /uploads/{id}
         """
@@ -5913,7 +5905,7 @@ class UsersOperations:
         )
 
     def get(self, id: Ref, /) -> r.User:
-        """What views that only platform administrators reach have in common.
+        """One account; for administrators of the platform.
 
         GET /users/{id}
         """
@@ -5982,7 +5974,7 @@ class WebhooksOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.Webhook:
-        """One webhook, of an organisation of which the caller is an admin.
+        """One webhook, without its secret; for admins of its organisation.
 
         GET /webhooks/{id}
         """

@@ -27,6 +27,7 @@ ActionKindEnum = Literal[
     "more_user_running_jobs",
     "larger_budget",
     "larger_user_budget",
+    "several_limits",
     "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]

@@ -24,6 +24,8 @@ from scheduler.counterfactuals import ActionKind, BlockerKind
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+ACTION_KINDS = [kind.value for kind in ActionKind]
+
 
 class WhyQuerySerializer(StrictSerializer):
     analysis = serializers.BooleanField(
@@ -99,7 +101,7 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
 class ActionChangeSerializer(serializers.Serializer[Any]):
     """One of several limits that are raised together."""
 
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActionKind], help_text="What would be done.")
+    kind = serializers.ChoiceField(choices=ACTION_KINDS, help_text="What would be done.")
     sentence = serializers.CharField(help_text="The same in words.")
     tenant = serializers.CharField(help_text="Whose quota would be changed.")
     changes = ActionChangesSerializer(help_text="Fields with their new values, after the changes before it.")
@@ -108,7 +110,7 @@ class ActionChangeSerializer(serializers.Serializer[Any]):
 class ActionSerializer(serializers.Serializer[Any]):
     """An action that the policy itself confirmed: it decided on the cluster as it would be then."""
 
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActionKind], help_text="What would be done.")
+    kind = serializers.ChoiceField(choices=ACTION_KINDS, help_text="What would be done.")
     sentence = serializers.CharField(help_text="The same in words.")
     together = ActionChangeSerializer(
         many=True, help_text="Limits that would all be raised, as fewer of them do not help; empty: it is one change."
