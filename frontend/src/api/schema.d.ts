@@ -5725,6 +5725,8 @@ export interface components {
              *     * `quota.request_refused` - A request for quota was refused.
              *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
              *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+             *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+             *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
              *     * `webhook.test` - A test, sent on request.
              */
             readonly topic: components["schemas"]["DeliveryTopic"];
@@ -5782,10 +5784,12 @@ export interface components {
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "usage.weekly" | "usage.monthly" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -7540,9 +7544,11 @@ export interface components {
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "user_budget.reached" | "budget.reached" | "usage.weekly" | "usage.monthly";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -14373,9 +14379,11 @@ export interface components {
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "usage.weekly" | "usage.monthly";
         WebhookWriteRequest: {
             /** @description A public address that begins with https://, or one that MLHUB_WEBHOOK_ALLOW allows. */
             url: string;

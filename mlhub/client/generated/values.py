@@ -73,6 +73,8 @@ DeliveryTopic = Literal[
     "quota.request_refused",
     "budget.reached",
     "user_budget.reached",
+    "usage.weekly",
+    "usage.monthly",
     "webhook.test",
 ]
 Direction = Literal["maximize", "minimize"]
@@ -132,6 +134,8 @@ MailTopic = Literal[
     "job.waiting_long",
     "user_budget.reached",
     "budget.reached",
+    "usage.weekly",
+    "usage.monthly",
 ]
 MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
@@ -247,4 +251,6 @@ WebhookTopic = Literal[
     "quota.request_refused",
     "budget.reached",
     "user_budget.reached",
+    "usage.weekly",
+    "usage.monthly",
 ]
