@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deleting an archived organisation with all its data: what goes, what forbids it, the proof of who asks, the progress.
 import { t } from "@lingui/core/macro";
-import { Button, Stack, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -15,52 +14,44 @@ import { DeletionCounts, DeletionProgress, DeletionRefusals } from "@/features/m
 import { deletionQuery, organisationContentsQuery } from "@/features/members/queries";
 import { bytes } from "@/lib/quantities";
 
-export function DeleteOrganisation({ organisation }: { organisation: Organisation }) {
-  const [isOpen, { open, close }] = useDisclosure(false);
+/** Above what the page shows of the organisation, which goes with it: the end of the deletion is to be seen. */
+export function DeleteOrganisation({ organisation, onClose }: { organisation: Organisation | null; onClose: () => void }) {
   const queries = useQueryClient();
 
   function leave() {
-    close();
+    onClose();
     void queries.invalidateQueries();
   }
 
   return (
-    <>
-      <Button variant="default" c="var(--mantine-color-error)" size="xs" onClick={open}>
-        {t`Delete with all its data`}
-      </Button>
-      <Dialog opened={isOpen} onClose={leave} title={t`Delete ${organisation.name} with all its data?`}>
-        {isOpen && <Contents organisation={organisation} onClose={leave} />}
-      </Dialog>
-    </>
+    <Dialog opened={organisation !== null} onClose={leave} title={organisation && t`Delete ${organisation.name} with all its data?`}>
+      {organisation && <Contents organisation={organisation} onClose={leave} />}
+    </Dialog>
   );
 }
 
 function Contents({ organisation, onClose }: { organisation: Organisation; onClose: () => void }) {
   const contents = useQuery(organisationContentsQuery(organisation.id));
   const [begun, setBegun] = useState<OrganisationDeletion>();
-  if (begun) return <Going deletion={begun} onClose={onClose} />;
+  const going = begun ?? contents.data?.deletion; // the answer that there was, also when the organisation is gone
+  if (going) return <Going deletion={going} onClose={onClose} />;
   return (
     <QueryResult of={contents} label={t`Counting what would be deleted`}>
-      {(found) =>
-        found.deletion ? (
-          <Going deletion={found.deletion} onClose={onClose} />
-        ) : (
-          <Stack>
-            <DeletionCounts
-              stays={t`Accounts of people stay, and so do hours in the ledger and the audit of the platform.`}
-              counts={found.counts}
-              nBytes={found.n_bytes}
-              shared={found.shared_bytes > 0 ? t`${bytes(found.shared_bytes)} of it stay: other organisations store the same content.` : undefined}
-            />
-            {found.refusals.length > 0 ? (
-              <DeletionRefusals refusals={found.refusals} />
-            ) : (
-              <Confirm organisation={organisation} onBegun={setBegun} />
-            )}
-          </Stack>
-        )
-      }
+      {(found) => (
+        <Stack>
+          <DeletionCounts
+            stays={t`Accounts of people stay, and so do hours in the ledger and the audit of the platform.`}
+            counts={found.counts}
+            nBytes={found.n_bytes}
+            shared={found.shared_bytes > 0 ? t`${bytes(found.shared_bytes)} of it stay: other organisations store the same content.` : undefined}
+          />
+          {found.refusals.length > 0 ? (
+            <DeletionRefusals refusals={found.refusals} />
+          ) : (
+            <Confirm organisation={organisation} onBegun={setBegun} />
+          )}
+        </Stack>
+      )}
     </QueryResult>
   );
 }

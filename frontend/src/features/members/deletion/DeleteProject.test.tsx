@@ -24,21 +24,24 @@ const DELETION: ProjectDeletion = {
   n_total: 1300, n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, ended_at: null,
 };
 
+let listed = [project()];
+
 async function opened(contents: ProjectContents) {
+  listed = [project()];
   server.use(
     answers("/api/v1/organisations", page([organisation({ role: "admin" })])),
     answers("/api/v1/organisations/{id}/members", page([])),
     answers("/api/v1/organisations/{id}/invitations", page([])),
-    answers("/api/v1/projects", page([project()])),
+    answers("/api/v1/projects", () => page(listed)),
     answers("/api/v1/projects/{id}/deletion", contents),
   );
-  const { user } = renderPage("/members");
+  const { user, queries } = renderPage("/members");
   await user.click(await screen.findByRole("button", { name: `Delete ${NAME}` }));
-  return { user, dialog: within(await screen.findByRole("dialog")) };
+  return { user, queries, dialog: within(await screen.findByRole("dialog")) };
 }
 
 it("counts what goes with a project, asks for its name, and shows the progress to the end", async () => {
-  const { user, dialog } = await opened(CONTENTS);
+  const { user, queries, dialog } = await opened(CONTENTS);
   const sent: unknown[] = [];
   let isOver = false;
   server.use(
@@ -51,6 +54,7 @@ it("counts what goes with a project, asks for its name, and shows the progress t
     http.get("/api/v1/project-deletions/:id", () => {
       const now = isOver ? { ...DELETION, ended_at: AT } : DELETION;
       isOver = true;
+      listed = []; // its row goes, and the end is shown all the same
       return HttpResponse.json(now);
     }),
   );
@@ -67,6 +71,8 @@ it("counts what goes with a project, asks for its name, and shows the progress t
   await user.click(dialog.getByRole("button", { name: "Delete it for good" }));
   expect(await dialog.findByText(/300 of 1,300 things are deleted/)).toBeVisible();
   expect(sent).toEqual([{ name: "another" }, { name: NAME }]);
+  await queries.invalidateQueries(); // as the event of the end does
+  await expect.poll(() => screen.queryByRole("row", { name: new RegExp(NAME) })).toBeNull();
   expect(await dialog.findByText(/is deleted: 1,300 things/, undefined, { timeout: 10_000 })).toBeVisible();
 }, 20_000);
 

@@ -2,7 +2,6 @@
 // Deleting a project with all that it holds: what goes, what forbids it, its name to confirm, and the progress.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -15,35 +14,30 @@ import { DeletionCounts, DeletionProgress, DeletionRefusals } from "@/features/m
 import { projectContentsQuery, projectDeletionQuery } from "@/features/members/queries";
 import { bytes } from "@/lib/quantities";
 
-export function DeleteProject({ project }: { project: Project }) {
-  const [isOpen, { open, close }] = useDisclosure(false);
+/** Above the list of projects: a row goes with its project, and the end of the deletion is to be seen. */
+export function DeleteProject({ project, onClose }: { project: Project | null; onClose: () => void }) {
   const queries = useQueryClient();
 
   function leave() {
-    close();
+    onClose();
     void queries.invalidateQueries();
   }
 
   return (
-    <>
-      <Button size="xs" variant="default" c="var(--mantine-color-error)" aria-label={t`Delete ${project.name}`} onClick={open}>
-        {t`Delete`}
-      </Button>
-      <Dialog opened={isOpen} onClose={leave} title={t`Delete ${project.name}?`}>
-        {isOpen && <Contents project={project} onClose={leave} />}
-      </Dialog>
-    </>
+    <Dialog opened={project !== null} onClose={leave} title={project && t`Delete ${project.name}?`}>
+      {project && <Contents project={project} onClose={leave} />}
+    </Dialog>
   );
 }
 
 function Contents({ project, onClose }: { project: Project; onClose: () => void }) {
   const contents = useQuery(projectContentsQuery(project.id));
   const [begun, setBegun] = useState<ProjectDeletion>();
-  if (begun) return <Going deletion={begun} onClose={onClose} />;
+  const going = begun ?? contents.data?.deletion; // the answer that there was, also when the project is gone
+  if (going) return <Going deletion={going} onClose={onClose} />;
   return (
     <QueryResult of={contents} label={t`Counting what would be deleted`}>
       {(found) => {
-        if (found.deletion) return <Going deletion={found.deletion} onClose={onClose} />;
         if (isEmpty(found)) return <DeleteEmpty project={project} onClose={onClose} />;
         return (
           <Stack>
