@@ -31,8 +31,8 @@ export function DeleteOrganisation({ organisation, onClose }: { organisation: Or
 }
 
 function Contents({ organisation, onClose }: { organisation: Organisation; onClose: () => void }) {
-  const contents = useQuery(organisationContentsQuery(organisation.id));
   const [begun, setBegun] = useState<OrganisationDeletion>();
+  const contents = useQuery({ ...organisationContentsQuery(organisation.id), enabled: begun === undefined });
   const going = begun ?? contents.data?.deletion; // the answer that there was, also when the organisation is gone
   if (going) return <Going deletion={going} onClose={onClose} />;
   return (

@@ -31,8 +31,8 @@ export function DeleteProject({ project, onClose }: { project: Project | null; o
 }
 
 function Contents({ project, onClose }: { project: Project; onClose: () => void }) {
-  const contents = useQuery(projectContentsQuery(project.id));
   const [begun, setBegun] = useState<ProjectDeletion>();
+  const contents = useQuery({ ...projectContentsQuery(project.id), enabled: begun === undefined });
   const going = begun ?? contents.data?.deletion; // the answer that there was, also when the project is gone
   if (going) return <Going deletion={going} onClose={onClose} />;
   return (

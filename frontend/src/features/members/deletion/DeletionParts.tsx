@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the deletion of an organisation or a project takes, what forbids it, and how far it is.
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 import { Alert, Button, List, Progress, Stack, Table, Text } from "@mantine/core";
 
 import type { DeletionRefusal, OrganisationDeletion } from "@/api/types";
@@ -84,7 +84,7 @@ export function DeletionProgress({ deletion: now, error, onClose }: { deletion: 
         </Alert>
       )}
       {isOver && now.later_blobs > 0 && (
-        <Text size="sm" c="dimmed">{t`${number(now.later_blobs)} files were stored again a moment ago; they go within two days unless somebody uses them.`}</Text>
+        <Text size="sm" c="dimmed">{t`${plural(now.later_blobs, { one: "# file was", other: "# files were" })} stored within the last hour: the bytes go within two days, unless they are stored again.`}</Text>
       )}
       <ProblemAlert error={error instanceof Error ? error : null} />
       <Button variant="default" onClick={onClose}>
