@@ -102,7 +102,7 @@ class StrictAutoSchema(AutoSchema):
             schema.pop("description", None)
         return schema
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         """Of the method, or of its own view: what a base class is for says nothing about the operation."""
         view, method = type(self.view), getattr(self.view, self.method.lower(), None)
         return cleandoc(getattr(method, "__doc__", None) or vars(view).get("__doc__") or "")
