@@ -74,7 +74,7 @@ it("counts what goes with a project, asks for its name, and shows the progress t
   await queries.invalidateQueries(); // as the event of the end does
   await expect.poll(() => screen.queryByRole("row", { name: new RegExp(NAME) })).toBeNull();
   expect(await dialog.findByText(/is deleted: 1,300 things/, undefined, { timeout: 10_000 })).toBeVisible();
-}, 20_000);
+}, 60_000);
 
 it("says what forbids it, with the remedy", async () => {
   const { dialog } = await opened({ ...CONTENTS, refusals: [{ code: "jobs_live", message: "3 jobs have not ended.", remedy: "Cancel them." }] });
