@@ -32,7 +32,7 @@ export function DeleteProject({ project, onClose }: { project: Project | null; o
 
 function Contents({ project, onClose }: { project: Project; onClose: () => void }) {
   const [begun, setBegun] = useState<ProjectDeletion>();
-  const contents = useQuery({ ...projectContentsQuery(project.id), enabled: begun === undefined });
+  const contents = useQuery(projectContentsQuery(project.id));
   const going = begun ?? contents.data?.deletion; // the answer that there was, also when the project is gone
   if (going) return <Going deletion={going} onClose={onClose} />;
   return (
