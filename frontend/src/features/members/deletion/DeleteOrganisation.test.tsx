@@ -42,12 +42,12 @@ it("counts what goes, asks for name and password, and shows the progress to the 
   server.use(
     http.post("/api/v1/organisations/:id/deletion", async ({ request }) => {
       sent.push(await request.json());
+      listed = []; // the page has nothing to show of it any more, and the end is shown all the same
       return HttpResponse.json(DELETION, { status: 202 });
     }),
     http.get("/api/v1/organisation-deletions/:id", () => {
       const now = isOver ? { ...DELETION, ended_at: AT } : DELETION;
       isOver = true;
-      listed = []; // the page has nothing to show of it any more, and the end is shown all the same
       return HttpResponse.json(now);
     }),
   );
