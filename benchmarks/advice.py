@@ -66,8 +66,9 @@ class ChangeableDay(UncertainDay):
     def take(self, action: Action) -> None:
         """Takes the action: from the next event on it counts."""
         self._action = action
-        if action.tenant:
-            self.tenants = tuple(replace(t, **action.changes) if t.id == action.tenant else t for t in self.tenants)
+        for one in action.together or (action,):
+            if one.tenant:
+                self.tenants = tuple(replace(t, **one.changes) if t.id == one.tenant else t for t in self.tenants)
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         if self._action is None or self._action.job != job.id or self._is_paused(job.id):

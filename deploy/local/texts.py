@@ -38,11 +38,11 @@ Key = tuple[str, str]  # context, message
 
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
-    from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE
+    from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, SEVERAL
     from mlhub.wire.exits import Cause
     from scheduler.api.reasons import SENTENCES
 
-    texts = {*SENTENCES.values(), *BLOCKERS.values(), *ACTIONS.values(), FIRST_GUARANTEE}
+    texts = {*SENTENCES.values(), *BLOCKERS.values(), *ACTIONS.values(), FIRST_GUARANTEE, SEVERAL}
     texts |= {text for cause in Cause for text in (cause.message, cause.remedy) if text}
     return {("", text) for text in texts}
 

@@ -1186,6 +1186,28 @@ CREATE TABLE public.retention_organisationdeletion (
     CONSTRAINT retention_organisationdeletion_n_total_check CHECK ((n_total >= 0)),
     CONSTRAINT retention_organisationdeletion_shared_blobs_check CHECK ((shared_blobs >= 0))
 );
+CREATE TABLE public.retention_projectdeletion (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    name character varying(100) NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    counts jsonb NOT NULL,
+    n_total bigint NOT NULL,
+    n_removed bigint NOT NULL,
+    step character varying(30) NOT NULL,
+    problem text NOT NULL,
+    bytes_removed bigint NOT NULL,
+    shared_blobs bigint NOT NULL,
+    later_blobs bigint NOT NULL,
+    ended_at timestamp with time zone,
+    project_id uuid NOT NULL,
+    requested_by_id uuid,
+    CONSTRAINT retention_projectdeletion_bytes_removed_check CHECK ((bytes_removed >= 0)),
+    CONSTRAINT retention_projectdeletion_later_blobs_check CHECK ((later_blobs >= 0)),
+    CONSTRAINT retention_projectdeletion_n_removed_check CHECK ((n_removed >= 0)),
+    CONSTRAINT retention_projectdeletion_n_total_check CHECK ((n_total >= 0)),
+    CONSTRAINT retention_projectdeletion_shared_blobs_check CHECK ((shared_blobs >= 0))
+);
 CREATE TABLE public.storage_blob (
     sha256 character varying(64) NOT NULL,
     size_bytes bigint NOT NULL,
@@ -1971,21 +1993,22 @@ INSERT INTO public.django_migrations VALUES (165, 'registry', '0009_layers_of_pr
 INSERT INTO public.django_migrations VALUES (166, 'registry', '0010_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (167, 'registry', '0011_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (168, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (169, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (170, 'tenants', '0032_makers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (171, 'tenants', '0033_makers_by_the_audit', now());
-INSERT INTO public.django_migrations VALUES (172, 'tenants', '0034_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (173, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (174, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (175, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (176, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (177, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (178, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (179, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (180, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (181, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (169, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (170, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (171, 'tenants', '0032_makers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (172, 'tenants', '0033_makers_by_the_audit', now());
+INSERT INTO public.django_migrations VALUES (173, 'tenants', '0034_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (174, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (175, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (176, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (177, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (178, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (179, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (180, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (181, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (182, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 181, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 182, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2218,6 +2241,8 @@ ALTER TABLE ONLY public.jobs_removedpart
     ADD CONSTRAINT removed_part_of_job UNIQUE (job_id, kind);
 ALTER TABLE ONLY public.retention_organisationdeletion
     ADD CONSTRAINT retention_organisationdeletion_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.retention_projectdeletion
+    ADD CONSTRAINT retention_projectdeletion_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.environments_projectsecret
     ADD CONSTRAINT secret_name_in_project UNIQUE (project_id, name);
 ALTER TABLE ONLY public.metrics_series
@@ -2441,6 +2466,7 @@ CREATE INDEX notebooks_notebookaccess_ticket_hash_faca2fca_like ON public.notebo
 CREATE INDEX notebooks_notebookaccess_token_id_da5749a7 ON public.notebooks_notebookaccess USING btree (token_id);
 CREATE INDEX notebooks_notebookaccess_user_id_580cfc5a ON public.notebooks_notebookaccess USING btree (user_id);
 CREATE UNIQUE INDEX one_deletion_of_organisation ON public.retention_organisationdeletion USING btree (organisation_id) WHERE (ended_at IS NULL);
+CREATE UNIQUE INDEX one_deletion_of_project ON public.retention_projectdeletion USING btree (project_id) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX one_invitation_that_waits ON public.tenants_invitation USING btree (organisation_id, username) WHERE (((answer)::text = ''::text) AND (NOT ((username)::text = ''::text)));
 CREATE UNIQUE INDEX one_open_recording_per_job ON public.metrics_profilerecording USING btree (job_id) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX one_open_work_item ON public.storage_workitem USING btree (task, subject_id) WHERE (ended_at IS NULL);
@@ -2462,6 +2488,7 @@ CREATE INDEX registry_modelversion_weights_id_ca4b72fc ON public.registry_modelv
 CREATE INDEX registry_modelversion_weights_id_ca4b72fc_like ON public.registry_modelversion USING btree (weights_id varchar_pattern_ops);
 CREATE INDEX replays_by_state ON public.control_policyreplay USING btree (state, id);
 CREATE INDEX retention_organisationdeletion_requested_by_id_3137667e ON public.retention_organisationdeletion USING btree (requested_by_id);
+CREATE INDEX retention_projectdeletion_requested_by_id_3629e415 ON public.retention_projectdeletion USING btree (requested_by_id);
 CREATE INDEX round_applied ON public.control_round USING gin (applied jsonb_path_ops);
 CREATE INDEX runs_of_project ON public.tracking_run USING btree (project_id, id DESC);
 CREATE INDEX storage_blob_sha256_a5c4bb09_like ON public.storage_blob USING btree (sha256 varchar_pattern_ops);
@@ -2722,6 +2749,8 @@ ALTER TABLE ONLY public.registry_modelversion
     ADD CONSTRAINT registry_modelversion_model_id_bed9c39a_fk_registry_model_id FOREIGN KEY (model_id) REFERENCES public.registry_model(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.retention_organisationdeletion
     ADD CONSTRAINT retention_organisati_requested_by_id_3137667e_fk_tenants_u FOREIGN KEY (requested_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.retention_projectdeletion
+    ADD CONSTRAINT retention_projectdel_requested_by_id_3629e415_fk_tenants_u FOREIGN KEY (requested_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_completedupload
     ADD CONSTRAINT storage_completedupl_project_id_437506d5_fk_tenants_p FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_completedupload

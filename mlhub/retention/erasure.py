@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes organisations that are being deleted, in small transactions and in an order in which each may be the last.
+"""Removes organisations and projects that are being deleted, in small transactions and in an order in which each may be
+the last.
 
-1. Every blob that the organisation holds gets a mark: a holding of the deletion itself.
-2. Studies, jobs with their checkpoints, runs, models, datasets, environments and uploads go, in batches, then projects.
+1. Every blob that the organisation or the project holds gets a mark: a holding of the deletion itself.
+2. Studies, jobs with their checkpoints, runs, models, datasets, environments (of an organisation) and uploads go, in
+   batches, then projects.
 3. Marks go, one after the other, and with each the bytes, unless somebody else holds them.
 4. Nothing may be left that names the organisation; then its row goes, with members, quotas and tokens.
 A process that is killed loses at most the batch that it was removing: the next run finds what is left.
@@ -14,11 +16,12 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from mlhub.core.dispatch import send_on_commit
@@ -35,8 +38,8 @@ from mlhub.jobs.retention.deletion import REMOVE_DETACHED, remove_job
 from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import OWNER_KIND as MODEL
 from mlhub.registry.models import Model, ModelVersion
-from mlhub.retention.models import OrganisationDeletion
-from mlhub.retention.organisation_deletions import n_things, record_deletion
+from mlhub.retention.deletion_contents import n_things, record_deletion
+from mlhub.retention.models import OrganisationDeletion, ProjectDeletion, TenantDeletion
 from mlhub.retention.project_caches import remove_cache
 from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
@@ -49,57 +52,66 @@ from mlhub.tracking.artifacts import LOGGED_OWNER_KIND
 from mlhub.tracking.models import LoggedModel, Run
 from mlhub.tracking.points import remove_points
 
-MARK = "organisation_deletion"  # the kind of the holdings of a deletion
 BATCH, MARKS = 50, 2000
 POINTS = 5000
 STORED_BEFORE = timedelta(hours=1)  # bytes that an upload stored since stay for the usual collection
 GOES_WITH_IT = {"team", "teams", "webhook", "webhooks"}
 
 
-def erase(deletion: OrganisationDeletion, *, run_s: float) -> bool:
+def erase(deletion: TenantDeletion, *, run_s: float) -> bool:
     """Goes on for so long; returns whether it has ended. Raises ConflictError for what keeps it from ending."""
     until = time.monotonic() + run_s
     _count_anew(deletion)
     for name, step in STEPS.items():
-        OrganisationDeletion.objects.filter(pk=deletion.pk).update(step=name, problem="")
+        _row(deletion).update(step=name, problem="")
         while (n := step(deletion)) > 0:
             is_counted = name != "marks"
-            OrganisationDeletion.objects.filter(pk=deletion.pk).update(n_removed=F("n_removed") + n * is_counted)
+            _row(deletion).update(n_removed=F("n_removed") + n * is_counted)
             if time.monotonic() > until:
                 return False
     _end(deletion)
     return True
 
 
-def _count_anew(deletion: OrganisationDeletion) -> None:
+def _row(deletion: TenantDeletion) -> QuerySet[Any]:
+    return type(deletion)._default_manager.filter(pk=deletion.pk)
+
+
+def _count_anew(deletion: TenantDeletion) -> None:
     """What a run that was killed removed and did not count is counted, too."""
-    organisation = Organisation.objects.filter(pk=deletion.organisation_id).first()
-    if organisation is not None:
-        n_removed = max(0, deletion.n_total - n_things(organisation))
-        OrganisationDeletion.objects.filter(pk=deletion.pk).update(n_removed=n_removed)
+    _row(deletion).update(n_removed=max(0, deletion.n_total - n_things(deletion)))
 
 
-def _mark_blobs(deletion: OrganisationDeletion) -> int:
-    held = Holding.objects.filter(organisation_id=deletion.organisation_id)
-    marked = held.filter(owner_kind=MARK).values("blob")
-    blobs = list(held.exclude(blob__in=marked).values_list("blob_id", flat=True).distinct()[:MARKS])
+def _mark_blobs(deletion: TenantDeletion) -> int:
+    # a mark is of no project, so that it outlives the one that is deleted
+    marks_there = _marks(deletion).values("blob")
+    held = _unmarked(deletion).exclude(blob__in=marks_there)
+    blobs = list(held.values_list("blob_id", flat=True).distinct()[:MARKS])
     marks = [
-        Holding(organisation_id=deletion.organisation_id, blob_id=blob, owner_kind=MARK, owner_id=deletion.pk)
+        Holding(organisation_id=deletion.organisation_id, blob_id=blob, owner_kind=deletion.MARK, owner_id=deletion.pk)
         for blob in blobs
     ]
     Holding.objects.bulk_create(marks, ignore_conflicts=True)
     return len(blobs)
 
 
-def _remove_studies(deletion: OrganisationDeletion) -> int:
-    ids = Study.objects.filter(project__organisation=deletion.organisation_id).values_list("pk", flat=True)[:BATCH]
+def _marks(deletion: TenantDeletion) -> QuerySet[Holding]:
+    return Holding.objects.filter(owner_kind=deletion.MARK, owner_id=deletion.pk)
+
+
+def _unmarked(deletion: TenantDeletion) -> QuerySet[Holding]:
+    return Holding.objects.filter(deletion.holdings()).exclude(owner_kind=deletion.MARK, owner_id=deletion.pk)
+
+
+def _remove_studies(deletion: TenantDeletion) -> int:
+    ids = Study.objects.filter(deletion.rows_of()).values_list("pk", flat=True)[:BATCH]
     found = list(ids)
     Study.objects.filter(pk__in=found).delete()
     return len(found)
 
 
-def _remove_jobs(deletion: OrganisationDeletion) -> int:
-    jobs = Job.objects.filter(project__organisation=deletion.organisation_id)
+def _remove_jobs(deletion: TenantDeletion) -> int:
+    jobs = Job.objects.filter(deletion.rows_of())
     found = list(jobs.filter(state__in=ENDED)[:BATCH])
     for job in found:
         with transaction.atomic():
@@ -114,8 +126,8 @@ def _remove_checkpoints(job_id: UUID) -> None:
     checkpoint_files.remove_but(Path(settings.CHECKPOINT_ROOT) / str(job_id), ())
 
 
-def _remove_runs(deletion: OrganisationDeletion) -> int:
-    run = Run.objects.filter(project__organisation=deletion.organisation_id, job=None).first()
+def _remove_runs(deletion: TenantDeletion) -> int:
+    run = Run.objects.filter(deletion.rows_of(), job=None).first()
     if run is None:
         return 0
     while remove_points(run, limit=POINTS):
@@ -127,8 +139,8 @@ def _remove_runs(deletion: OrganisationDeletion) -> int:
     return 1
 
 
-def _remove_logged_models(deletion: OrganisationDeletion) -> int:
-    found = list(LoggedModel.objects.filter(project__organisation=deletion.organisation_id)[:BATCH])
+def _remove_logged_models(deletion: TenantDeletion) -> int:
+    found = list(LoggedModel.objects.filter(deletion.rows_of())[:BATCH])
     with transaction.atomic():
         for one in found:
             storage.release(owner_kind=LOGGED_OWNER_KIND, owner_id=one.pk)
@@ -136,9 +148,9 @@ def _remove_logged_models(deletion: OrganisationDeletion) -> int:
     return len(found)
 
 
-def _remove_models(deletion: OrganisationDeletion) -> int:
+def _remove_models(deletion: TenantDeletion) -> int:
     """What was trained first: it refers to its code."""
-    versions = ModelVersion.objects.filter(model__project__organisation=deletion.organisation_id)
+    versions = ModelVersion.objects.filter(deletion.rows_of("model__project"))
     for some in (versions.exclude(code_version=None), versions):
         while ids := list(some.values_list("pk", flat=True)[:BATCH]):
             with transaction.atomic():
@@ -146,16 +158,14 @@ def _remove_models(deletion: OrganisationDeletion) -> int:
                     storage.release(owner_kind=MODEL, owner_id=pk)
                 work_queue.withdraw(ids)
                 ModelVersion.objects.filter(pk__in=ids).delete()
-    models = Model.objects.filter(project__organisation=deletion.organisation_id)
+    models = Model.objects.filter(deletion.rows_of())
     n = models.count()
     models.delete()
     return n
 
 
-def _remove_datasets(deletion: OrganisationDeletion) -> int:
-    found = list(
-        Dataset.objects.filter(project__organisation=deletion.organisation_id).prefetch_related("versions")[:BATCH]
-    )
+def _remove_datasets(deletion: TenantDeletion) -> int:
+    found = list(Dataset.objects.filter(deletion.rows_of()).prefetch_related("versions")[:BATCH])
     for dataset in found:
         ids = [version.pk for version in dataset.versions.all()]
         with transaction.atomic():
@@ -166,7 +176,9 @@ def _remove_datasets(deletion: OrganisationDeletion) -> int:
     return len(found)
 
 
-def _remove_environments(deletion: OrganisationDeletion) -> int:
+def _remove_environments(deletion: TenantDeletion) -> int:
+    if not isinstance(deletion, OrganisationDeletion):  # they are of the organisation, for all its projects
+        return 0
     ids = PythonEnvironment.objects.filter(organisation=deletion.organisation_id).values_list("pk", flat=True)
     found = list(ids[:BATCH])
     with transaction.atomic():
@@ -176,43 +188,48 @@ def _remove_environments(deletion: OrganisationDeletion) -> int:
     return len(found)
 
 
-def _remove_uploads(deletion: OrganisationDeletion) -> int:
-    found = list(ResumableUpload.objects.filter(project__organisation=deletion.organisation_id)[:BATCH])
+def _remove_uploads(deletion: TenantDeletion) -> int:
+    found = list(ResumableUpload.objects.filter(deletion.rows_of())[:BATCH])
     for upload in found:
         resumable.remove(upload)
     return len(found)
 
 
-def _remove_projects(deletion: OrganisationDeletion) -> int:
+def _remove_projects(deletion: TenantDeletion) -> int:
     """With the last of their checkpoints, and what pods prepared of their data, which no row would name any more."""
-    project = Project.objects.filter(organisation=deletion.organisation_id).first()
+    project = Project.objects.filter(deletion.projects()).first()
     if project is None:
         return 0
     for job_id in DeletedJob.objects.filter(project=project).values_list("pk", flat=True):
         _remove_checkpoints(job_id)
     remove_cache(project.pk)
+    if isinstance(deletion, ProjectDeletion):
+        _require_empty(project)
+        while _mark_blobs(deletion):  # what a worker stored since the beginning
+            pass
+        _unmarked(deletion).delete()
     Project.objects.filter(pk=project.pk).delete()
     return 1
 
 
-def _remove_blobs(deletion: OrganisationDeletion) -> int:
+def _remove_blobs(deletion: TenantDeletion) -> int:
     with work_lock(storage.REMOVAL) as is_mine:
         if not is_mine:
             raise ConflictError("A backup or a collection is under way; bytes are removed after it.", code="backup")
         return _remove_marked(deletion)
 
 
-def _remove_marked(deletion: OrganisationDeletion) -> int:
+def _remove_marked(deletion: TenantDeletion) -> int:
     # what a worker stored since the beginning
-    Holding.objects.filter(organisation_id=deletion.organisation_id).exclude(owner_kind=MARK).delete()
-    marks = list(Holding.objects.filter(owner_kind=MARK, owner_id=deletion.pk).select_related("blob")[:BATCH])
+    _unmarked(deletion).delete()
+    marks = list(_marks(deletion).select_related("blob")[:BATCH])
     for mark in marks:
         _remove_blob(deletion, mark.pk, mark.blob)
     return len(marks)
 
 
-def _remove_blob(deletion: OrganisationDeletion, mark: UUID, blob: Blob) -> None:
-    rows = OrganisationDeletion.objects.filter(pk=deletion.pk)
+def _remove_blob(deletion: TenantDeletion, mark: UUID, blob: Blob) -> None:
+    rows = _row(deletion)
     Holding.objects.filter(pk=mark).delete()
     if Holding.objects.filter(blob=blob.pk).exists():
         rows.update(shared_blobs=F("shared_blobs") + 1)
@@ -222,21 +239,15 @@ def _remove_blob(deletion: OrganisationDeletion, mark: UUID, blob: Blob) -> None
         rows.update(later_blobs=F("later_blobs") + 1)
 
 
-def _end(deletion: OrganisationDeletion) -> None:
+def _end(deletion: TenantDeletion) -> None:
     with transaction.atomic():
-        organisation = Organisation.objects.select_for_update().filter(pk=deletion.organisation_id).first()
-        if organisation is not None:
-            left = {kind: n for kind, n in contents_of(organisation).items() if kind not in GOES_WITH_IT}
-            if left:
-                words = ", ".join(f"{n} {kind}" for kind, n in left.items())
-                raise ConflictError(f"{words} came meanwhile.", code="not_empty")
-            Team.objects.filter(organisation=organisation).update(parent=None)  # a team protects those above it
-            organisation.delete()
+        if isinstance(deletion, OrganisationDeletion):
+            _remove_organisation(deletion)
         deletion.refresh_from_db()
         deletion.step, deletion.ended_at, deletion.n_removed = "", timezone.now(), deletion.n_total
         deletion.save(update_fields=["step", "ended_at", "n_removed"])
         record_deletion(
-            "organisation.erased",
+            "erased",
             deletion,
             deletion.requested_by,
             counts=deletion.counts,
@@ -247,7 +258,22 @@ def _end(deletion: OrganisationDeletion) -> None:
         send_on_commit(REMOVE_DETACHED)
 
 
-STEPS: dict[str, Callable[[OrganisationDeletion], int]] = {
+def _remove_organisation(deletion: OrganisationDeletion) -> None:
+    organisation = Organisation.objects.select_for_update().filter(pk=deletion.organisation_id).first()
+    if organisation is not None:
+        _require_empty(organisation)
+        Team.objects.filter(organisation=organisation).update(parent=None)  # a team protects those above it
+        organisation.delete()
+
+
+def _require_empty(owner: Organisation | Project) -> None:
+    left = {kind: n for kind, n in contents_of(owner).items() if kind not in GOES_WITH_IT}
+    if left:
+        words = ", ".join(f"{n} {kind}" for kind, n in left.items())
+        raise ConflictError(f"{words} came meanwhile.", code="not_empty")
+
+
+STEPS: dict[str, Callable[[TenantDeletion], int]] = {
     "marks": _mark_blobs,
     "studies": _remove_studies,
     "jobs": _remove_jobs,

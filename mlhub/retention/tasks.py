@@ -17,7 +17,7 @@ from mlhub.core.locks import work_lock
 from mlhub.jobs.retention.retention_rules import cutoffs
 from mlhub.metrics.detached import remove_piece
 from mlhub.retention.erasure import erase
-from mlhub.retention.models import OrganisationDeletion
+from mlhub.retention.models import OrganisationDeletion, ProjectDeletion, TenantDeletion
 from mlhub.retention.organisation_deletions import ERASE
 from mlhub.retention.project_caches import sweep_caches
 from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
@@ -63,16 +63,21 @@ def remove_detached(batch: int = BATCH) -> int:
 
 @shared_task
 def erase_organisations(run_s: float = RUN_S) -> int:
-    """Goes on with the organisations that are being deleted; returns how many are gone. One run at a time."""
+    """Goes on with the projects and organisations that are being deleted; returns how many are gone. One at a time."""
     n_gone = 0
     with work_lock("organisation-deletions") as is_mine:
-        found = OrganisationDeletion.objects.running().order_by("requested_at")
-        for deletion in found if is_mine else ():
+        for deletion in _running() if is_mine else ():
             try:
                 n_gone += erase(deletion, run_s=run_s)
             except (ConflictError, ProtectedError) as error:  # tried again by the next run
-                OrganisationDeletion.objects.filter(pk=deletion.pk).update(problem=str(error)[:1000])
-                logger.warning("organisation.not_erased", name=deletion.name, problem=str(error)[:200])
-    if is_mine and OrganisationDeletion.objects.running().filter(problem="").exists():
+                type(deletion)._default_manager.filter(pk=deletion.pk).update(problem=str(error)[:1000])
+                logger.warning("tenant.not_erased", name=deletion.name, problem=str(error)[:200])
+    if is_mine and any(deletion.problem == "" for deletion in _running()):
         send(ERASE)
     return n_gone
+
+
+def _running() -> list[TenantDeletion]:
+    """Those of projects first, which are parts of organisations."""
+    deletions: tuple[type[ProjectDeletion | OrganisationDeletion], ...] = (ProjectDeletion, OrganisationDeletion)
+    return [one for table in deletions for one in table.objects.running().order_by("requested_at")]

@@ -26,6 +26,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "VersionState": "mlhub.datasets.models.VersionState",
         "EnvironmentState": "mlhub.environments.models.EnvironmentState",
+        "ActionKindEnum": "mlhub.control.api.why.ACTION_KINDS",
         "JobKind": "mlhub.jobs.models.JobKind",
         "RunStatus": "mlhub.tracking.models.RunStatus",
         "RunAxis": "mlhub.tracking.comparison.RunAxis",

@@ -22,5 +22,5 @@ class UnlistedRows:
 
 
 UNLISTED: dict[type[Model], UnlistedRows] = {}  # by table
-# each raises a ConflictError for an organisation that may not be opened again
+# each raises a ConflictError for an organisation or a project that may not be opened again
 OPENING_CHECKS: list[Callable[[Model], None]] = []

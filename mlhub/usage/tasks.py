@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of usage: the ledger is compared with the attempts every minute."""
+"""Celery's part of usage: the ledger is compared with the attempts every minute; periods that are over are reported."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.utils import timezone
 from mlhub.core.locks import work_lock
 from mlhub.usage import ledger
 from mlhub.usage.checks import record_check
+from mlhub.usage.scheduled_reports import report_periods
 
 logger = structlog.stdlib.get_logger(__name__)
 CHECKED_FOR = timedelta(hours=1)  # after an attempt's end
@@ -31,3 +32,10 @@ def check_ledger() -> int:
         if found:
             logger.error("usage.mismatch", n=len(found), allocations=found[:20])
         return len(found)
+
+
+@shared_task
+def report_use() -> int:
+    """Reports weeks and months that are over, by organisation; returns how many reports."""
+    with work_lock("usage-reports") as is_mine:
+        return report_periods(timezone.now()) if is_mine else 0

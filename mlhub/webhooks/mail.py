@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """E-mail of what people chose, where a mail server is configured (MLHUB_EMAIL_URL): to those who submitted a job, of
-budgets to admins and owners, and of a user's own GPU-hours to that user.
+budgets to admins and owners, of a user's own GPU-hours to that user, of a week's or month's use to admins and auditors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mlhub.jobs.models import Job
 from mlhub.tenants.models import User
 from mlhub.webhooks.budget_mail import budget_message, user_budget_message
 from mlhub.webhooks.models import MailCursor, MailNotices
-from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, PREEMPTED, USER_BUDGET, topic_of
+from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, PREEMPTED, USAGE, USER_BUDGET, topic_of
+from mlhub.webhooks.usage_mail import usage_message
 
 logger = structlog.stdlib.get_logger(__name__)
 BATCH = 200  # events of one run
@@ -65,7 +66,7 @@ def send_notices() -> int:
         MailCursor.objects.filter(pk=1).update(after_event_id=newest)  # no notice of what happened before
         return 0
     news = Event.objects.filter(id__gt=cursor.after_event_id, id__lte=newest)
-    events = list(news.filter(kind__in=("job.state", LONG_WAIT, BUDGET, USER_BUDGET)).order_by("id")[:BATCH])
+    events = list(news.filter(kind__in=("job.state", LONG_WAIT, BUDGET, USER_BUDGET, *USAGE)).order_by("id")[:BATCH])
     wanted = [(event.id, _message(event)) for event in events]
     if any(message for _, message in wanted):
         n_sent = _send_all(wanted, n_tries=cursor.n_tries)
@@ -116,6 +117,8 @@ def _message(event: Event) -> EmailMessage | None:
     topic = topic_of(event)
     if topic in (BUDGET, USER_BUDGET):
         return budget_message(event) if topic == BUDGET else user_budget_message(event)
+    if topic in USAGE:
+        return usage_message(event)
     job = Job.objects.filter(pk=str(event.subject_id)).select_related("created_by").first()
     if topic not in WORDS or job is None or not _wants(job, topic):
         return None

@@ -30,11 +30,14 @@ TOPICS: Mapping[str, str] = {
     "quota.request_refused": "A request for quota was refused.",
     "budget.reached": "80 or 100 % of a budget of GPU-hours is used.",
     "user_budget.reached": "80 or 100 % of the GPU-hours of one user are used.",
+    "usage.weekly": "A week is over in which the organisation used GPUs: what it used.",
+    "usage.monthly": "A month is over in which the organisation used GPUs: what it used.",
 }
 BUDGET, USER_BUDGET = "budget.reached", "user_budget.reached"
-# of which people are notified by e-mail: of jobs that they submitted, of their own GPU-hours, and as admins and owners
-# of budgets
-MAIL_TOPICS = (*(topic for topic in TOPICS if topic.startswith("job.")), USER_BUDGET, BUDGET)
+USAGE = ("usage.weekly", "usage.monthly")
+# of which people are notified by e-mail: of jobs that they submitted, of their own GPU-hours, as admins and owners of
+# budgets, and, auditors too, of the use of their organisation
+MAIL_TOPICS = (*(topic for topic in TOPICS if topic.startswith("job.")), USER_BUDGET, BUDGET, *USAGE)
 TEST = "webhook.test"  # sent on request, whatever was chosen
 LONG_WAIT = "job.waiting_long"
 PREEMPTED = "job.preempted"  # of the event job.state: it stops, and for this reason
@@ -43,7 +46,8 @@ MAIL_CHOICES = [(topic, TOPICS[topic]) for topic in MAIL_TOPICS]
 DELIVERY_CHOICES = [*CHOICES, (TEST, "A test, sent on request.")]
 FACTS = (  # of events, passed on
     "name", "reason", "why", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
-    "used_gpu_hours", "period", "gpu_type", "on_exhausted", "ends_at",
+    "used_gpu_hours", "since", "until", "useful_gpu_hours", "lost_gpu_hours", "idle_gpu_hours", "cost", "currency",
+    "n_jobs", "projects", "users", "period", "gpu_type", "on_exhausted", "ends_at",
     "extra_guarantee", "extra_max_gpus", "extra_gpus_by_type", "extra_guarantee_by_type", "owner_kind", "user",
 )  # fmt: skip
 

@@ -14,6 +14,8 @@ from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase, TenantSn
 from scheduler.counterfactuals.blockers import Blocker, BlockerKind
 
 MOST_PRIORITY = 100
+BUDGETS = frozenset({BlockerKind.BUDGET, BlockerKind.USER_BUDGET})
+LIMITS = frozenset(BlockerKind) - {BlockerKind.FREE_GPUS, BlockerKind.PLACEMENT, BlockerKind.BORROWING}
 MOST_PAUSES = 2  # jobs of the same tenant that are tried, one at a time
 
 
@@ -39,6 +41,7 @@ class ActionKind(StrEnum):
     MORE_USER_RUNNING_JOBS = "more_user_running_jobs"
     LARGER_BUDGET = "larger_budget"
     LARGER_USER_BUDGET = "larger_user_budget"
+    SEVERAL_LIMITS = "several_limits"
     PAUSE_JOB = "pause_job"
 
 
@@ -58,7 +61,8 @@ class Action:
     """Describes one change. job: the one that is changed or paused, or ""; tenant: whose quota is changed, or "".
 
     user: whose limit within the tenant is changed, or "". changes: fields of JobSnapshot, TenantSnapshot or UserLimit
-    with their new values. part: the tenant where it has no rules yet: these are its first.
+    with their new values. part: the tenant where it has no rules yet: these are its first. together: limits that bind
+    at once, each raised as far as this needs; the action itself changes nothing else then.
     """
 
     kind: ActionKind
@@ -67,10 +71,15 @@ class Action:
     user: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
     part: TenantPart | None = None
+    together: tuple[Action, ...] = ()
 
 
 def applied(action: Action, snapshot: ClusterSnapshot) -> ClusterSnapshot:
     """Returns the snapshot as it would be after the action, at the same instant."""
+    for one in action.together:
+        snapshot = applied(one, snapshot)
+    if action.together:
+        return snapshot
     if (part := action.part) is not None:
         jobs = tuple(replace(job, tenant=part.tenant.id) if job.id in part.jobs else job for job in snapshot.jobs)
         return replace(snapshot, jobs=jobs, tenants=(*snapshot.tenants, _with_rules(part.tenant, action)))
@@ -111,6 +120,7 @@ def candidate_actions(
         *_priorities(snapshot, plan, job),
         *_pauses(snapshot, job),
         *_quotas(snapshot, job, need, blockers),
+        *_several_limits(snapshot, job, need, blockers),
         *_guarantees_of_part(snapshot, need, blockers, part),
     )
 
@@ -166,14 +176,38 @@ def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
 def _quotas(snapshot: ClusterSnapshot, job: JobSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
     """Each limit that is too low, as high as it would have to be."""
     for blocker in blockers:
-        if not blocker.is_blocking:
-            continue
-        if blocker.user:
-            kind, limits = _raised_user_limit(snapshot, job, blocker)
-            yield Action(kind, tenant=blocker.tenant, user=job.user, changes=limits)
-        elif (found := _raised_limit(snapshot, need, blocker)) is not None:
-            kind, limits = found
-            yield Action(kind, tenant=blocker.tenant, changes=limits)
+        if blocker.is_blocking and (action := _raised(snapshot, job, need, blocker)) is not None:
+            yield action
+
+
+def _several_limits(
+    snapshot: ClusterSnapshot, job: JobSnapshot, need: int, blockers: Sequence[Blocker]
+) -> Iterator[Action]:
+    """Where several limits bind at once none helps alone: all budgets, then all other limits, then guarantees."""
+    kinds = (BUDGETS, LIMITS, {*LIMITS, BlockerKind.BORROWING})
+    tried = 1
+    for among in kinds:
+        changed, raised = snapshot, list[Action]()
+        for blocker in blockers:
+            if not blocker.is_blocking or blocker.kind not in among:
+                continue
+            # of the snapshot as the limits before leave it: two budgets may be of the same owner
+            action = _raised(changed, job, need, blocker)
+            if action is not None:
+                changed = applied(action, changed)
+                raised.append(action)
+        if len(raised) > tried:
+            tried = len(raised)
+            yield Action(ActionKind.SEVERAL_LIMITS, together=tuple(raised))
+
+
+def _raised(snapshot: ClusterSnapshot, job: JobSnapshot, need: int, blocker: Blocker) -> Action | None:
+    """Returns what raises the blocker's limit; None for a blocker that is no limit."""
+    if blocker.user:
+        kind, limits = _raised_user_limit(snapshot, job, blocker)
+        return Action(kind, tenant=blocker.tenant, user=job.user, changes=limits)
+    found = _raised_limit(snapshot, need, blocker)
+    return None if found is None else Action(found[0], tenant=blocker.tenant, changes=found[1])
 
 
 def _raised_limit(snapshot: ClusterSnapshot, need: int, blocker: Blocker) -> tuple[ActionKind, dict[str, Any]] | None:

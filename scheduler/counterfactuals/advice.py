@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -88,10 +88,14 @@ def advise(
     blockers = blockers_of(snapshot, job, need=need, memory=memory, run_s=run_s) if waits else ()
     ahead = jobs_ahead(snapshot, plan, job_id, policy=policy, cache=cache)
     candidates = candidate_actions(snapshot, plan, job, need=need, blockers=blockers, part=part)
-    found, n_tried = [], 0
+    found: list[Advice] = []
+    n_tried = 0
     for action in candidates:  # 1
         if is_over():
             break
+        if action.together and _is_limit_enough(found):
+            n_tried += 1  # one limit alone is less to ask for
+            continue
         changed = decide(applied(action, snapshot), policy=policy, memory=memory, cache=cache)
         n_tried += 1
         advice = advice_of(action, job, plan, changed, now_s=snapshot.now_s)
@@ -99,10 +103,24 @@ def advise(
             found.append(advice)
     if found and waits:  # 2
         play = partial(roll_out, job_id=job_id, policy=policy, memory=memory, cache=cache, is_over=is_over)
-        found = _confirmed(found, snapshot, play)
+        confirmed = _confirmed(found, snapshot, play)
+        found = [advice for advice in confirmed if not advice.action.together or _needs_all(advice, confirmed)]
     play_round = partial(decide, policy=policy, memory=memory, cache=cache, explain=False)
     awaited = None if is_over() else _awaited(snapshot, plan, job, play_round)
     return Counsel(plan, need, blockers, ahead, in_order(found, job), n_tried, len(candidates), awaited)
+
+
+def _is_limit_enough(found: Sequence[Advice]) -> bool:
+    """Whether the job starts in the next round with fewer limits raised."""
+    return any(one.starts_now and (one.action.tenant or one.action.together) for one in found)
+
+
+def _needs_all(advice: Advice, found: Sequence[Advice]) -> bool:
+    """Whether the job starts noticeably earlier than with fewer limits raised."""
+    n_limits, start_s = len(advice.action.together), advice.prediction.start_p50_s
+    of_limits = (one for one in found if one.action.tenant or one.action.together)
+    others_s = [one.prediction.start_p50_s for one in of_limits if len(one.action.together) < n_limits]
+    return all(start_s is not None and (s is None or start_s <= s - LEAST_GAIN_S) for s in others_s)
 
 
 def _awaited(

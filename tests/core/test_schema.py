@@ -30,6 +30,19 @@ def test_every_operation_and_every_parameter_has_a_description():
     assert bare == []
 
 
+def test_no_description_is_that_of_a_base_class():
+    """A docstring of a base class says what the base is for, and would be repeated wherever it is derived from."""
+    said: dict[str, set[str]] = {}
+    for name, component in schema()["components"]["schemas"].items():
+        if "enum" not in component and component.get("description"):
+            # a schema and its request are one serializer
+            own = name.removeprefix("Patched").removesuffix("Request")
+            said.setdefault(component["description"], set()).add(own)
+    assert {text: names for text, names in said.items() if len(names) > 1} == {}
+    bases = ("The base of", "Only rows that the caller may see", "A view whose")
+    assert [name for name, found in operations().items() if found["description"].startswith(bases)] == []
+
+
 def test_each_body_has_exactly_one_media_type():
     known = {"application/json", "multipart/form-data", "application/octet-stream"}
     declared = {name: [*found.get("requestBody", {}).get("content", {})] for name, found in operations().items()}

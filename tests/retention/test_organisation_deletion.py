@@ -16,8 +16,8 @@ from mlhub.jobs.models import DeletedJob, Job
 from mlhub.metrics.models import DetachedRows
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention import erasure, tasks
+from mlhub.retention.deletion_contents import n_things
 from mlhub.retention.models import OrganisationDeletion
-from mlhub.retention.organisation_deletions import n_things
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import blob_store
@@ -183,7 +183,7 @@ def test_what_a_killed_process_removed_and_did_not_count_is_counted_by_the_next_
             tasks.erase_organisations()
     assert "marks" in done
     before = cast.client(cast.root).get(f"/api/v1/organisation-deletions/{begun['id']}").json()["n_removed"]
-    n_left = n_things(Organisation.objects.get(pk=cast.a.pk))
+    n_left = n_things(OrganisationDeletion.objects.get(organisation_id=cast.a.pk))
     with monkeypatch.context() as patch:
         patch.setattr(erasure, "STEPS", {})
         patch.setattr(erasure, "_end", lambda _: None)  # looked at before anything more is removed

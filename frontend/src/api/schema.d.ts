@@ -603,7 +603,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One version of a dataset, with its files, its columns and what its inspection found. */
         get: operations["dataset_versions_retrieve"];
         put?: never;
         post?: never;
@@ -756,7 +756,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description Datasets of projects that the caller sees, each with its latest version. */
         get: operations["datasets_list"];
         put?: never;
         /** @description Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request. */
@@ -774,7 +774,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One dataset, with its latest version. */
         get: operations["datasets_retrieve"];
         put?: never;
         post?: never;
@@ -809,7 +809,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description All versions of a dataset. */
         get: operations["datasets_versions_list"];
         put?: never;
         /** @description Uploads another version, which is then inspected. */
@@ -878,7 +878,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One environment: the packages of code, and how far their build is. */
         get: operations["environments_retrieve"];
         put?: never;
         post?: never;
@@ -1183,11 +1183,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
-         *
-         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
-         */
+        /** @description One job, with what it was asked for, its state and the reason for that. */
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
@@ -1845,7 +1841,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One version of a model, uploaded or trained. */
         get: operations["model_versions_retrieve"];
         put?: never;
         post?: never;
@@ -1915,7 +1911,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description Models of projects that the caller sees, each with its latest version. */
         get: operations["models_list"];
         put?: never;
         /** @description Uploads a model's code; its first version is then validated. */
@@ -1933,7 +1929,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One model, with its latest version. */
         get: operations["models_retrieve"];
         put?: never;
         post?: never;
@@ -1986,7 +1982,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A view whose multipart files are StagedFiles. */
+        /** @description All versions of a model. */
         get: operations["models_versions_list"];
         put?: never;
         /** @description Uploads another version of the code, which is then validated. */
@@ -2097,7 +2093,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Organisations that the caller belongs to; administrators of the platform see all. */
         get: operations["organisations_list"];
         put?: never;
         /** @description A new organisation with an empty quota; for administrators of the platform. */
@@ -2115,7 +2111,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One organisation, with the caller's role in it. */
         get: operations["organisations_retrieve"];
         put?: never;
         post?: never;
@@ -2437,6 +2433,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/project-deletions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Deletions of projects with their data that one has asked for; administrators of the platform see all. */
+        get: operations["project_deletions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/project-deletions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How far a deletion is, also when the project is gone. */
+        get: operations["project_deletions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects": {
         parameters: {
             query?: never;
@@ -2444,10 +2474,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Projects that the caller sees. */
         get: operations["projects_list"];
         put?: never;
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Makes a project, directly below the organisation or in a team, by its members. */
         post: operations["projects_create"];
         delete?: never;
         options?: never;
@@ -2462,7 +2492,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One project, with its team. */
         get: operations["projects_retrieve"];
         put?: never;
         post?: never;
@@ -2475,6 +2505,27 @@ export interface paths {
          *     one takes no uploads and jobs.
          */
         patch: operations["projects_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What deleting the project with all its data would remove, and what forbids it; for its admins. */
+        get: operations["projects_deletion_retrieve"];
+        put?: never;
+        /**
+         * @description Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+         *     opened again. For its admins. 409 while jobs or studies have not ended.
+         */
+        post: operations["projects_deletion_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/projects/{id}/permissions": {
@@ -2672,8 +2723,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
-         *     team. Who has a role here alone is not shown the organisation's other people.
+         * @description Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a role
+         *     here alone is not shown the organisation's other people.
          */
         get: operations["projects_roles_list"];
         put?: never;
@@ -2938,7 +2989,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One run; its parameters, tags, metrics and files have addresses of their own. */
         get: operations["runs_retrieve"];
         put?: never;
         post?: never;
@@ -3366,11 +3417,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * @description Of rows that are shown with many others: first which rows, from their own table, then all that is shown of them.
-         *
-         *     In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves out.
-         */
+        /** @description One study, with its search space and how far it is. */
         get: operations["studies_retrieve"];
         put?: never;
         post?: never;
@@ -3507,7 +3554,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description Teams that the caller sees, those below other teams too. */
         get: operations["teams_list"];
         put?: never;
         /** @description A new team, directly below its organisation or below another team; for admins. */
@@ -3525,7 +3572,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description One team, with the team that it is in. */
         get: operations["teams_retrieve"];
         put?: never;
         post?: never;
@@ -3697,8 +3744,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
-         *     team. Who has a role here alone is not shown the organisation's other people.
+         * @description Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role here
+         *     alone is not shown the organisation's other people.
          */
         get: operations["teams_roles_list"];
         put?: never;
@@ -3717,7 +3764,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description The caller's API tokens that are not revoked, without their secrets. */
         get: operations["tokens_list"];
         put?: never;
         /** @description A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it. */
@@ -3769,7 +3816,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Checks the version, and puts the protocol's headers into every answer. */
+        /** @description One resumable upload, and how much of it has arrived (tus 1.0.0). */
         get: operations["uploads_retrieve"];
         put?: never;
         post?: never;
@@ -3877,7 +3924,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What views that only platform administrators reach have in common. */
+        /** @description One account; for administrators of the platform. */
         get: operations["users_retrieve"];
         put?: never;
         post?: never;
@@ -3984,7 +4031,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One webhook, of an organisation of which the caller is an admin. */
+        /** @description One webhook, without its secret; for admins of its organisation. */
         get: operations["webhooks_retrieve"];
         put?: never;
         post?: never;
@@ -4054,11 +4101,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         AcceptLinkRequest: {
             /** @description What follows the # of the link. */
             secret: string;
@@ -4097,11 +4139,14 @@ export interface components {
              *     * `more_user_running_jobs` - more_user_running_jobs
              *     * `larger_budget` - larger_budget
              *     * `larger_user_budget` - larger_user_budget
+             *     * `several_limits` - several_limits
              *     * `pause_job` - pause_job
              */
             kind: components["schemas"]["ActionKindEnum"];
             /** @description The same in words. */
             sentence: string;
+            /** @description Limits that would all be raised, as fewer of them do not help; empty: it is one change. */
+            together: components["schemas"]["ActionChange"][];
             /**
              * @description Who may do it.
              *
@@ -4116,7 +4161,7 @@ export interface components {
             job: string | null;
             /** @description Whose quota would be changed; empty for jobs. */
             tenant: string;
-            /** @description Fields with their new values; empty for a pause. */
+            /** @description Fields with their new values; empty for a pause, and for several limits. */
             changes: components["schemas"]["ActionChanges"];
             /** @description Whether the job would start in the next round. */
             starts_now: boolean;
@@ -4161,6 +4206,41 @@ export interface components {
          * @enum {string}
          */
         ActionByEnum: "member" | "administrator";
+        /** @description One of several limits that are raised together. */
+        ActionChange: {
+            /**
+             * @description What would be done.
+             *
+             *     * `fewer_workers` - fewer_workers
+             *     * `more_workers` - more_workers
+             *     * `any_gpu_type` - any_gpu_type
+             *     * `higher_priority` - higher_priority
+             *     * `larger_quota` - larger_quota
+             *     * `larger_quota_of_type` - larger_quota_of_type
+             *     * `larger_guarantee` - larger_guarantee
+             *     * `larger_borrow_limit` - larger_borrow_limit
+             *     * `larger_borrow_limit_of_type` - larger_borrow_limit_of_type
+             *     * `larger_quota_of_cpus` - larger_quota_of_cpus
+             *     * `larger_quota_of_memory` - larger_quota_of_memory
+             *     * `more_running_jobs` - more_running_jobs
+             *     * `larger_user_limit` - larger_user_limit
+             *     * `larger_user_limit_of_type` - larger_user_limit_of_type
+             *     * `larger_user_limit_of_cpus` - larger_user_limit_of_cpus
+             *     * `larger_user_limit_of_memory` - larger_user_limit_of_memory
+             *     * `more_user_running_jobs` - more_user_running_jobs
+             *     * `larger_budget` - larger_budget
+             *     * `larger_user_budget` - larger_user_budget
+             *     * `several_limits` - several_limits
+             *     * `pause_job` - pause_job
+             */
+            kind: components["schemas"]["ActionKindEnum"];
+            /** @description The same in words. */
+            sentence: string;
+            /** @description Whose quota would be changed. */
+            tenant: string;
+            /** @description Fields with their new values, after the changes before it. */
+            changes: components["schemas"]["ActionChanges"];
+        };
         /** @description Only what the action changes is there. */
         ActionChanges: {
             /** @description The job's new priority. */
@@ -4216,10 +4296,11 @@ export interface components {
          *     * `more_user_running_jobs` - more_user_running_jobs
          *     * `larger_budget` - larger_budget
          *     * `larger_user_budget` - larger_user_budget
+         *     * `several_limits` - several_limits
          *     * `pause_job` - pause_job
          * @enum {string}
          */
-        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "larger_budget" | "larger_user_budget" | "pause_job";
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "larger_quota_of_type" | "larger_guarantee" | "larger_borrow_limit" | "larger_borrow_limit_of_type" | "larger_quota_of_cpus" | "larger_quota_of_memory" | "more_running_jobs" | "larger_user_limit" | "larger_user_limit_of_type" | "larger_user_limit_of_cpus" | "larger_user_limit_of_memory" | "more_user_running_jobs" | "larger_budget" | "larger_user_budget" | "several_limits" | "pause_job";
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -4277,11 +4358,6 @@ export interface components {
              */
             readonly set_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         AliasTargetRequest: {
             /** @description The number of the version. */
             version: number;
@@ -4566,11 +4642,6 @@ export interface components {
             /** @description Why the scheduler changed it; empty where it did not. */
             reason: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         BeginSingleSignOnRequest: {
             /**
              * @description The address of the dashboard to go to afterwards.
@@ -4776,11 +4847,6 @@ export interface components {
          * @enum {string}
          */
         BulkRequestActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         BulkRequestRequest: {
             /**
              * @description What is done to each of the jobs.
@@ -4864,7 +4930,6 @@ export interface components {
              */
             exhausted_at: string | null;
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -4893,7 +4958,6 @@ export interface components {
             /** @description The code of the reason for which the jobs waited when the forecast was made; empty: they started. */
             cause: string;
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationMoment: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -4927,7 +4991,6 @@ export interface components {
              */
             moment: components["schemas"]["MomentEnum"];
         };
-        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationOrganisation: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -4991,11 +5054,6 @@ export interface components {
              */
             at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         CheckpointDeletionRequest: {
             /** @description The ids of the checkpoints to delete. */
             checkpoints: number[];
@@ -5016,11 +5074,6 @@ export interface components {
             /** @description The same in the other version. */
             after: number | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ClosingRequest: {
             /** @description Why, for people who look at the cluster. */
             reason?: string;
@@ -5062,11 +5115,6 @@ export interface components {
             /** @description Why code was not compared; empty when it was. */
             note: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         CodeRequest: {
             /** @description The code that the authenticator app shows now. */
             code: string;
@@ -5160,11 +5208,6 @@ export interface components {
             /** @description Those that vary, the largest share first. */
             parameters: components["schemas"]["ComparedParameter"][];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ComparedJobsRequest: {
             /** @description The ids of the jobs; those that the caller may not see are left out. */
             jobs: string[];
@@ -5265,7 +5308,6 @@ export interface components {
             /** @description Ids for which no room was left: ask for these next. */
             left: string[];
         };
-        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         ComparisonRequest: {
             /**
              * @description Of a curve; times the curves at most 8000.
@@ -5386,7 +5428,6 @@ export interface components {
             /** @description The dataset's name. */
             name: string;
         };
-        /** @description How the file of a new version is to be read, wherever it comes from. */
         DatasetReferenceRequest: {
             /** @description The dataset's name, unique within its project. */
             name: string;
@@ -5453,7 +5494,6 @@ export interface components {
             /** @description Where the file is. */
             source: components["schemas"]["SourceRequestRequest"];
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         DatasetUploadRequest: {
             /** @description The dataset's name, unique within its project. */
             name: string;
@@ -5528,7 +5568,6 @@ export interface components {
              */
             documents?: components["schemas"]["DocumentsEnum"];
         };
-        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
             /**
              * Format: uuid
@@ -5676,7 +5715,6 @@ export interface components {
          * @enum {string}
          */
         DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
-        /** @description The password and, where there is one, the second factor; or a passkey alone. */
         DeleteOrganisationRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -5691,6 +5729,10 @@ export interface components {
              */
             password: string;
             /** @description The organisation's name, to confirm. */
+            name: string;
+        };
+        DeleteProjectRequest: {
+            /** @description The project's name, to confirm. */
             name: string;
         };
         /** @description What deleting a job means. */
@@ -5741,6 +5783,8 @@ export interface components {
              *     * `quota.request_refused` - A request for quota was refused.
              *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
              *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+             *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+             *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
              *     * `webhook.test` - A test, sent on request.
              */
             readonly topic: components["schemas"]["DeliveryTopic"];
@@ -5798,10 +5842,12 @@ export interface components {
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "usage.weekly" | "usage.monthly" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6242,11 +6288,6 @@ export interface components {
             /** @description Why the diff is absent or not whole; empty otherwise. */
             note: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ForgottenPasswordRequest: {
             /** @description The user name, or the account's e-mail address. */
             account: string;
@@ -6525,20 +6566,10 @@ export interface components {
             /** @description Whether the mail server took the link for the address; false: hand it over; null: no address. */
             readonly is_mailed: boolean | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         InvitationLinkRequest: {
             /** @description What follows the # of the link. */
             secret: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         InvitationWriteRequest: {
             /**
              * @description The user name to invite, which need not exist; left out: a link is made.
@@ -7646,7 +7677,6 @@ export interface components {
             /** @description With `search`: how many lines match; else null. */
             n_found: number | null;
         };
-        /** @description One of the two, for accounts with a second factor. */
         LoginRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -7668,11 +7698,6 @@ export interface components {
             /** @description Whether the platform can send e-mail (MLHUB_EMAIL_URL). */
             has_mail_server: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         MailNoticesWriteRequest: {
             /** @description What to be notified of; empty: nothing. */
             topics: components["schemas"]["MailTopic"][];
@@ -7687,9 +7712,11 @@ export interface components {
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "user_budget.reached" | "budget.reached" | "usage.weekly" | "usage.monthly";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -7779,11 +7806,6 @@ export interface components {
             /** @description Whether it follows from the member's groups at the provider of single sign-on. */
             from_groups?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         MembershipWriteRequest: {
             /** @description The user name of the new member. */
             username: string;
@@ -7889,7 +7911,6 @@ export interface components {
             /** @description Its size in bytes. */
             readonly size_bytes: number;
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         ModelUploadRequest: {
             /**
              * Format: binary
@@ -7918,7 +7939,6 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
-        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         ModelVersion: {
             /**
              * Format: uuid
@@ -8104,7 +8124,6 @@ export interface components {
             /** @description Why trained weights cannot leave as a folder that predicts; null where they can, and for code. */
             readonly not_exportable: components["schemas"]["Refusal"] | null;
         };
-        /** @description A file in the request itself, or one that arrived before it. */
         ModelVersionUploadRequest: {
             /**
              * Format: binary
@@ -8187,11 +8206,6 @@ export interface components {
              */
             readonly role: components["schemas"]["Role"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         NameRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -8205,11 +8219,6 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         NewNodesRequest: {
             /**
              * @description The number of nodes.
@@ -8803,6 +8812,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["PersonRoles"][];
         };
+        PaginatedProjectDeletionList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["ProjectDeletion"][];
+        };
         PaginatedProjectList: {
             /**
              * Format: uri
@@ -9105,11 +9128,6 @@ export interface components {
              */
             last_used_at?: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasskeyAddRequest: {
             /** @description What to call it; at most 100 characters. */
             name: string;
@@ -9147,16 +9165,10 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasskeySignInRequest: {
             /** @description The passkey's answer. */
             passkey: components["schemas"]["AssertionRequest"];
         };
-        /** @description One of the two, for accounts with a second factor. */
         PasswordByLinkRequest: {
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
@@ -9170,11 +9182,6 @@ export interface components {
             /** @description The new password. */
             password: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PasswordChangeRequest: {
             /** @description The present password. */
             current_password: string;
@@ -9190,11 +9197,6 @@ export interface components {
              */
             expires_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedCheckpointPinRequest: {
             /** @description Whether the checkpoint shall stay until a person deletes it. */
             is_pinned?: boolean;
@@ -9220,22 +9222,12 @@ export interface components {
             /** @description What is to be remembered about the job, as text. */
             notes?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedModelVersionChangeRequest: {
             /** @description The version's tags, in place of those it has. */
             tags?: string[];
             /** @description What is to be known about the version, in Markdown. */
             notes?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedOrganisationChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9244,7 +9236,6 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["OrganisationSeenRequest"];
         };
-        /** @description Bounds and defaults by kind; kinds that are left out stay as they are. */
         PatchedOrganisationRetentionChangeRequest: {
             /** @description Lines of attempts, from the attempt's end on. */
             logs?: components["schemas"]["OrganisationRuleChangeRequest"];
@@ -9261,20 +9252,10 @@ export interface components {
             /** @description The version that the caller saw; 409 with both versions when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedPasskeyRenameRequest: {
             /** @description Another name; at most 100 characters. */
             name?: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedProjectChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9357,7 +9338,6 @@ export interface components {
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
-        /** @description Days by kind; what is left out stays as it is. */
         PatchedRetentionChangeRequest: {
             /**
              * Format: double
@@ -9392,11 +9372,6 @@ export interface components {
             /** @description The version that the caller saw; 409 with both versions when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedRoleBindingChangeRequest: {
             /**
              * @description The new role.
@@ -9408,11 +9383,6 @@ export interface components {
              */
             role?: components["schemas"]["BoundRole"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedRoleRequest: {
             /**
              * @description The member's new role.
@@ -9456,11 +9426,6 @@ export interface components {
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedServiceAccountChangeRequest: {
             /**
              * @description member, submitter, viewer or outsider; left out: as it is.
@@ -9477,11 +9442,6 @@ export interface components {
             /** @description Whether its tokens are accepted; left out: as it is. */
             is_active?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedTeamChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -9493,11 +9453,6 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["TeamSeenRequest"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedUserChangeRequest: {
             /** @description Another address; left out: the same. */
             email?: string;
@@ -9537,11 +9492,6 @@ export interface components {
             /** @description The version that the caller saw, 0: there were none; 409 when it is stale. */
             version?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedWebhookChangeRequest: {
             /** @description A new address. */
             url?: string;
@@ -9904,7 +9854,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description Completion times in seconds, from submission to the end. */
         PolicyFigures: {
             /** @description The number of jobs. */
             n_jobs: number;
@@ -10241,6 +10190,22 @@ export interface components {
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
         };
+        ProjectContents: {
+            /** @description What would be deleted, by kind. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description Bytes that it stores, without checkpoints. */
+            n_bytes: number;
+            /** @description Those of them that others store, too, which stay. */
+            shared_bytes: number;
+            /** @description Why it may not be deleted now; empty: it may. */
+            refusals: components["schemas"]["DeletionRefusal"][];
+            /** @description Bytes of its jobs' checkpoints, which go, too. */
+            checkpoint_bytes: number;
+            /** @description The deletion under way; null: there is none. */
+            deletion: components["schemas"]["ProjectDeletion"] | null;
+        };
         ProjectDays: {
             /**
              * Format: double
@@ -10276,6 +10241,53 @@ export interface components {
              */
             kind: components["schemas"]["KeptKind"];
         };
+        ProjectDeletion: {
+            /**
+             * Format: uuid
+             * @description The deletion's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
+            readonly organisation_id: string;
+            /** @description The project's name. */
+            readonly name: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly requested_at: string;
+            /** @description What there was at the beginning, by kind. */
+            readonly counts: {
+                [key: string]: number;
+            };
+            /** @description How many things there were at the beginning, blobs among them. */
+            readonly n_total: number;
+            /** @description How many of them are gone. */
+            readonly n_removed: number;
+            /** @description What is being removed; empty: nothing yet, or it has ended. */
+            readonly step: string;
+            /** @description Why it does not go on, in words; empty: it does. It is tried again every 30 seconds. */
+            readonly problem: string;
+            /** @description Bytes that are gone from the store. */
+            readonly bytes_removed: number;
+            /** @description Blobs that others hold, too, which stay. */
+            readonly shared_blobs: number;
+            /** @description Blobs that the next collections remove: somebody stored the same bytes within an hour. */
+            readonly later_blobs: number;
+            /**
+             * Format: date-time
+             * @description When nothing was left of it; null: it goes on.
+             */
+            readonly ended_at: string | null;
+            /**
+             * Format: uuid
+             * @description The project's id.
+             */
+            readonly project_id: string;
+        };
         /** @description A role of the user in a project, besides that in its organisation. */
         ProjectRole: {
             /**
@@ -10308,11 +10320,6 @@ export interface components {
             /** @description Whether it was archived. */
             is_archived?: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ProjectWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -11041,11 +11048,6 @@ export interface components {
             /** @description Bytes stored now, where max_storage_bytes is set; else null. */
             storage_bytes: number | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         QuotaRefusalRequest: {
             /** @description Why, to who asked. */
             note: string;
@@ -11358,11 +11360,6 @@ export interface components {
             /** @description The figures; null until it succeeded. */
             readonly result: components["schemas"]["ReplayResult"] | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ReplayPolicy: {
             /** @description The policy's name. */
             name: string;
@@ -11371,11 +11368,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ReplayPolicyRequest: {
             /** @description The policy's name. */
             name: string;
@@ -11910,11 +11902,6 @@ export interface components {
              */
             readonly created_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RoleBindingWriteRequest: {
             /** @description The user name of a member of the organisation. */
             username: string;
@@ -12023,11 +12010,6 @@ export interface components {
             /** @description The last error; for platform administrators. */
             message: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RowsRequest: {
             /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or {"text": string}. */
             rows: unknown[];
@@ -12084,7 +12066,6 @@ export interface components {
          * @enum {string}
          */
         RunAxis: "step" | "wall";
-        /** @description One metric, and the jobs or runs whose curves are to be compared. */
         RunComparisonRequest: {
             /**
              * @description Of a curve; times the curves at most 8000.
@@ -12120,7 +12101,6 @@ export interface components {
             /** @description What distinguishes its contents, as the client gave it. */
             digest: string;
         };
-        /** @description A run that a program logged by the MLflow protocol. */
         RunDetail: {
             /**
              * Format: uuid
@@ -12218,20 +12198,10 @@ export interface components {
          * @enum {string}
          */
         RunStatus: "RUNNING" | "SCHEDULED" | "FINISHED" | "FAILED" | "KILLED";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         RunsToCompareRequest: {
             /** @description The ids of the runs; jobs are compared by addresses of their own. */
             runs: string[];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SandboxOutcomeRequest: {
             /** @description The version of this message. */
             version: number;
@@ -12437,11 +12407,6 @@ export interface components {
              */
             readonly updated_at: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SecretValueRequest: {
             /** @description The value; it is encrypted and never shown again. */
             value: string;
@@ -12497,11 +12462,6 @@ export interface components {
              */
             readonly last_used_at: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ServiceAccountWriteRequest: {
             /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
             name: string;
@@ -12519,11 +12479,6 @@ export interface components {
              */
             role: components["schemas"]["Role"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         ServiceTokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -12574,11 +12529,6 @@ export interface components {
             /** @description The value of the other job; null: it does not have it. */
             after: unknown | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         SetupRequest: {
             /** @description The one-time code that `make up` prints. */
             code: string;
@@ -12625,10 +12575,6 @@ export interface components {
             /** @description Why the shadow policy failed; empty when it did not. */
             readonly error: string;
         };
-        /**
-         * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
-         *     policy's.
-         */
         ShadowDetail: {
             /** @description The shadow policy. */
             readonly policy: string;
@@ -13510,11 +13456,6 @@ export interface components {
              */
             parent?: string | null;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TeamWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -13749,11 +13690,6 @@ export interface components {
             /** @description The secret; shown this once. */
             readonly token: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
@@ -13792,11 +13728,6 @@ export interface components {
             /** @description Jobs that wait. */
             queued_jobs: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         TraceRequest: {
             /**
              * @description The file's name, for messages.
@@ -14339,11 +14270,6 @@ export interface components {
             /** @description The user's budgets of GPU-hours, and what of them is used. */
             budgets: components["schemas"]["BudgetUse"][];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         UserWriteRequest: {
             /** @description The name to sign in with. */
             username: string;
@@ -14418,7 +14344,6 @@ export interface components {
             /** @description The size in bytes. */
             size_bytes: number;
         };
-        /** @description How the file of a new version is to be read, wherever it comes from. */
         VersionReferenceRequest: {
             /**
              * @description Guessed from the name in the address when absent.
@@ -14488,7 +14413,6 @@ export interface components {
          * @enum {string}
          */
         VersionState: "fetching" | "inspecting" | "needs_columns" | "ready" | "refused";
-        /** @description A file in the request itself, or one that arrived before it. */
         VersionUploadRequest: {
             /**
              * Format: binary
@@ -14654,14 +14578,11 @@ export interface components {
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
+         *     * `usage.weekly` - A week is over in which the organisation used GPUs: what it used.
+         *     * `usage.monthly` - A month is over in which the organisation used GPUs: what it used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "usage.weekly" | "usage.monthly";
         WebhookWriteRequest: {
             /** @description A public address that begins with https://, or one that MLHUB_WEBHOOK_ALLOW allows. */
             url: string;
@@ -14711,11 +14632,6 @@ export interface components {
             /** @description The most workers. */
             max_workers?: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         WhatIfPolicyRequest: {
             /** @description The policy's name. */
             name: string;
@@ -21484,6 +21400,70 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    project_deletions_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedProjectDeletionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    project_deletions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the project deletions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_list: {
         parameters: {
             query?: {
@@ -21661,6 +21641,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_deletion_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Where the address has a name: of which organisation, by id or name. */
+                organisation?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the projects, or its name behind `name:`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectContents"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_deletion_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteProjectRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDeletion"];
                 };
             };
             400: components["responses"]["BadRequest"];

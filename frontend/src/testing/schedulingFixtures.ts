@@ -192,6 +192,7 @@ export function advisedAction(over: Partial<AdvisedAction> = {}): AdvisedAction 
     gain_s: 600,
     n_delayed: 0,
     n_delayed_others: 0,
+    together: [],
     delayed_s: 0,
     ...over,
   };

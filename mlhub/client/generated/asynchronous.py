@@ -535,7 +535,7 @@ class AsyncDatasetVersionsOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.DatasetVersion:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a dataset, with its files, its columns and what its inspection found.
 
         GET /dataset-versions/{id}
         """
@@ -666,7 +666,7 @@ class AsyncDatasetsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Dataset]:
-        """A view whose multipart files are StagedFiles.
+        """Datasets of projects that the caller sees, each with its latest version.
 
         GET /datasets
 
@@ -757,7 +757,7 @@ class AsyncDatasetsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Dataset:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One dataset, with its latest version.
 
         GET /datasets/{id}
 
@@ -844,7 +844,7 @@ class AsyncDatasetsOperations:
     def list_versions(
         self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, page_size: int = PAGE_SIZE
     ) -> AsyncPages[r.DatasetVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a dataset.
 
         GET /datasets/{id}/versions
 
@@ -1041,7 +1041,7 @@ class AsyncEnvironmentsOperations:
         )
 
     async def get(self, id: Ref, /) -> r.Environment:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One environment: the packages of code, and how far their build is.
 
         GET /environments/{id}
         """
@@ -1508,11 +1508,7 @@ class AsyncJobsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One job, with what it was asked for, its state and the reason for that.
 
         GET /jobs/{id}
 
@@ -2645,7 +2641,7 @@ class AsyncModelVersionsOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.ModelVersionDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a model, uploaded or trained.
 
         GET /model-versions/{id}
         """
@@ -2721,7 +2717,7 @@ class AsyncModelsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Model]:
-        """A view whose multipart files are StagedFiles.
+        """Models of projects that the caller sees, each with its latest version.
 
         GET /models
 
@@ -2790,7 +2786,7 @@ class AsyncModelsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Model:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One model, with its latest version.
 
         GET /models/{id}
 
@@ -2861,7 +2857,7 @@ class AsyncModelsOperations:
         source: Literal["logged", "training", "upload"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.ModelVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a model.
 
         GET /models/{id}/versions
 
@@ -3022,7 +3018,7 @@ class AsyncOrganisationsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Organisation]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Organisations that the caller belongs to; administrators of the platform see all.
 
         GET /organisations
 
@@ -3051,7 +3047,7 @@ class AsyncOrganisationsOperations:
         return await self._transport.record(r.Organisation, "POST", path_of("/organisations"), body={"name": name})
 
     async def get(self, id: Ref, /) -> r.OrganisationDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One organisation, with the caller's role in it.
 
         GET /organisations/{id}
         """
@@ -3642,6 +3638,29 @@ class AsyncOrganisationsOperations:
         )
 
 
+class AsyncProjectDeletionsOperations:
+    """The operations under /project-deletions."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.ProjectDeletion]:
+        """Deletions of projects with their data that one has asked for; administrators of the platform see all.
+
+        GET /project-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.ProjectDeletion, path_of("/project-deletions"), size=page_size)
+
+    async def get(self, id: Ref, /) -> r.ProjectDeletion:
+        """How far a deletion is, also when the project is gone.
+
+        GET /project-deletions/{id}
+        """
+        return await self._transport.record(r.ProjectDeletion, "GET", path_of("/project-deletions/{id}", id=id))
+
+
 class AsyncProjectsOperations:
     """The operations under /projects."""
 
@@ -3660,7 +3679,7 @@ class AsyncProjectsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Project]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Projects that the caller sees.
 
         GET /projects
 
@@ -3691,7 +3710,7 @@ class AsyncProjectsOperations:
         )
 
     async def create(self, *, name: str, organisation: str, team: str | Unset | None = UNSET) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Makes a project, directly below the organisation or in a team, by its members.
 
         POST /projects
 
@@ -3704,7 +3723,7 @@ class AsyncProjectsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One project, with its team.
 
         GET /projects/{id}
 
@@ -3751,6 +3770,29 @@ class AsyncProjectsOperations:
         DELETE /projects/{id}
         """
         await self._transport.content("DELETE", path_of("/projects/{id}", id=id))
+
+    async def deletion(self, id: Ref, /, *, organisation: str | None = None) -> r.ProjectContents:
+        """What deleting the project with all its data would remove, and what forbids it; for its admins.
+
+        GET /projects/{id}/deletion
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        """
+        return await self._transport.record(
+            r.ProjectContents, "GET", path_of("/projects/{id}/deletion", id=id), query={"organisation": organisation}
+        )
+
+    async def create_deletion(self, id: Ref, /, *, name: str) -> r.ProjectDeletion:
+        """Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+        opened again. For its admins. 409 while jobs or studies have not ended.
+
+        POST /projects/{id}/deletion
+
+        name: The project's name, to confirm.
+        """
+        return await self._transport.record(
+            r.ProjectDeletion, "POST", path_of("/projects/{id}/deletion", id=id), body={"name": name}
+        )
 
     async def permissions(
         self, id: Ref, /, *, organisation: str | None = None, username: str | None = None
@@ -4173,9 +4215,9 @@ class AsyncProjectsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a
+        role
+        here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
@@ -4498,7 +4540,7 @@ class AsyncRunsOperations:
         )
 
     async def get(self, id: Ref, /) -> r.RunDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One run; its parameters, tags, metrics and files have addresses of their own.
 
         GET /runs/{id}
         """
@@ -5007,11 +5049,7 @@ class AsyncStudiesOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One study, with its search space and how far it is.
 
         GET /studies/{id}
 
@@ -5226,7 +5264,7 @@ class AsyncTeamsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Teams that the caller sees, those below other teams too.
 
         GET /teams
 
@@ -5268,7 +5306,7 @@ class AsyncTeamsOperations:
         )
 
     async def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Team:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One team, with the team that it is in.
 
         GET /teams/{id}
 
@@ -5637,9 +5675,9 @@ class AsyncTeamsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role
+        here
+        alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
@@ -5684,7 +5722,7 @@ class AsyncTokensOperations:
         self._transport = transport
 
     def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Token]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """The caller's API tokens that are not revoked, without their secrets.
 
         GET /tokens
 
@@ -5748,7 +5786,7 @@ class AsyncUploadsOperations:
         return AsyncPages(self._transport, r.ResumableUpload, path_of("/uploads"), size=page_size)
 
     async def get(self, id: Ref, /) -> r.ResumableUpload:
-        """Checks the version, and puts the protocol's headers into every answer.
+        """One resumable upload, and how much of it has arrived (tus 1.0.0).
 
         GET /uploads/{id}
         """
@@ -5929,7 +5967,7 @@ class AsyncUsersOperations:
         )
 
     async def get(self, id: Ref, /) -> r.User:
-        """What views that only platform administrators reach have in common.
+        """One account; for administrators of the platform.
 
         GET /users/{id}
         """
@@ -6006,7 +6044,7 @@ class AsyncWebhooksOperations:
         self._transport = transport
 
     async def get(self, id: Ref, /) -> r.Webhook:
-        """One webhook, of an organisation of which the caller is an admin.
+        """One webhook, without its secret; for admins of its organisation.
 
         GET /webhooks/{id}
         """
@@ -6132,6 +6170,7 @@ class AsyncOperations:
         self.models = AsyncModelsOperations(transport)
         self.organisation_deletions = AsyncOrganisationDeletionsOperations(transport)
         self.organisations = AsyncOrganisationsOperations(transport)
+        self.project_deletions = AsyncProjectDeletionsOperations(transport)
         self.projects = AsyncProjectsOperations(transport)
         self.queue = AsyncQueueOperations(transport)
         self.quota_boosts = AsyncQuotaBoostsOperations(transport)

@@ -72,10 +72,7 @@ class LimitsRequest(TypedDict):
 
 
 class NewNodesRequest(TypedDict):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
+    """NewNodesRequest of a request."""
 
     nodes: NotRequired[int]
     gpus: int
@@ -106,10 +103,7 @@ class ProjectSeenRequest(TypedDict):
 
 
 class ReplayPolicyRequest(TypedDict):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
+    """ReplayPolicyRequest of a request."""
 
     name: str
     parameters: NotRequired[Mapping[str, Any]]
@@ -163,10 +157,7 @@ class TeamSeenRequest(TypedDict):
 
 
 class TraceRequest(TypedDict):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
+    """TraceRequest of a request."""
 
     name: NotRequired[str]
     text: str
@@ -216,10 +207,7 @@ class WhatIfJobRequest(TypedDict):
 
 
 class WhatIfPolicyRequest(TypedDict):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
+    """WhatIfPolicyRequest of a request."""
 
     name: str
     parameters: NotRequired[Mapping[str, Any]]

@@ -16,6 +16,7 @@ class Action(ApiRecord):
 
     kind: v.ActionKindEnum
     sentence: str
+    together: list[ActionChange]
     by: v.ActionByEnum
     job: str | None
     tenant: str
@@ -29,6 +30,15 @@ class Action(ApiRecord):
     n_delayed: int
     n_delayed_others: int
     delayed_s: float
+
+
+class ActionChange(ApiRecord):
+    """One of several limits that are raised together."""
+
+    kind: v.ActionKindEnum
+    sentence: str
+    tenant: str
+    changes: ActionChanges
 
 
 class ActionChanges(ApiRecord):
@@ -248,7 +258,7 @@ class BurnDown(ApiRecord):
 
 
 class CalibrationCause(ApiRecord):
-    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+    """CalibrationCause of an answer."""
 
     n: int
     within_p90: float | None
@@ -260,7 +270,7 @@ class CalibrationCause(ApiRecord):
 
 
 class CalibrationMoment(ApiRecord):
-    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+    """CalibrationMoment of an answer."""
 
     n: int
     within_p90: float | None
@@ -272,7 +282,7 @@ class CalibrationMoment(ApiRecord):
 
 
 class CalibrationOrganisation(ApiRecord):
-    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+    """CalibrationOrganisation of an answer."""
 
     n: int
     within_p90: float | None
@@ -498,7 +508,7 @@ class DatasetBrief(ApiRecord):
 
 
 class DatasetVersion(ApiRecord):
-    """Of versions that are inspected: `queue`, in answers about a single one."""
+    """DatasetVersion of an answer."""
 
     id: str
     dataset: DatasetBrief
@@ -1268,7 +1278,7 @@ class ModelFile(ApiRecord):
 
 
 class ModelVersion(ApiRecord):
-    """Of versions that are inspected: `queue`, in answers about a single one."""
+    """ModelVersion of an answer."""
 
     id: str
     model: ModelBrief
@@ -1631,7 +1641,7 @@ class Policy(ApiRecord):
 
 
 class PolicyFigures(ApiRecord):
-    """Completion times in seconds, from submission to the end."""
+    """PolicyFigures of an answer."""
 
     n_jobs: int
     mean_jct_s: float
@@ -1763,6 +1773,17 @@ class ProjectBrief(ApiRecord):
     organisation: OrganisationBrief
 
 
+class ProjectContents(ApiRecord):
+    """ProjectContents of an answer."""
+
+    counts: dict[str, int]
+    n_bytes: int
+    shared_bytes: int
+    refusals: list[DeletionRefusal]
+    checkpoint_bytes: int
+    deletion: ProjectDeletion | None
+
+
 class ProjectDays(ApiRecord):
     """ProjectDays of an answer."""
 
@@ -1772,6 +1793,25 @@ class ProjectDays(ApiRecord):
     clamped_by: RetentionBound | None
     project: NamedRow
     kind: v.KeptKind
+
+
+class ProjectDeletion(ApiRecord):
+    """ProjectDeletion of an answer."""
+
+    id: str
+    organisation_id: str
+    name: str
+    requested_at: datetime
+    counts: dict[str, int]
+    n_total: int
+    n_removed: int
+    step: str
+    problem: str
+    bytes_removed: int
+    shared_blobs: int
+    later_blobs: int
+    ended_at: datetime | None
+    project_id: str
 
 
 class ProjectRole(ApiRecord):
@@ -2162,10 +2202,7 @@ class ReplayDetail(ApiRecord):
 
 
 class ReplayPolicy(ApiRecord):
-    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-
-    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-    """
+    """ReplayPolicy of an answer."""
 
     name: str
     parameters: dict[str, Any] | None
@@ -2426,7 +2463,7 @@ class RunDataset(ApiRecord):
 
 
 class RunDetail(ApiRecord):
-    """A run that a program logged by the MLflow protocol."""
+    """RunDetail of an answer."""
 
     id: str
     name: str
@@ -2621,9 +2658,7 @@ class ShadowBrief(ApiRecord):
 
 
 class ShadowDetail(ApiRecord):
-    """What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
-    policy's.
-    """
+    """ShadowDetail of an answer."""
 
     policy: str
     decide_ms: float

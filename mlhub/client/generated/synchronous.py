@@ -525,7 +525,7 @@ class DatasetVersionsOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.DatasetVersion:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a dataset, with its files, its columns and what its inspection found.
 
         GET /dataset-versions/{id}
         """
@@ -650,7 +650,7 @@ class DatasetsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Dataset]:
-        """A view whose multipart files are StagedFiles.
+        """Datasets of projects that the caller sees, each with its latest version.
 
         GET /datasets
 
@@ -741,7 +741,7 @@ class DatasetsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Dataset:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One dataset, with its latest version.
 
         GET /datasets/{id}
 
@@ -828,7 +828,7 @@ class DatasetsOperations:
     def list_versions(
         self, id: Ref, /, *, organisation: str | None = None, project: str | None = None, page_size: int = PAGE_SIZE
     ) -> Pages[r.DatasetVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a dataset.
 
         GET /datasets/{id}/versions
 
@@ -1025,7 +1025,7 @@ class EnvironmentsOperations:
         )
 
     def get(self, id: Ref, /) -> r.Environment:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One environment: the packages of code, and how far their build is.
 
         GET /environments/{id}
         """
@@ -1490,11 +1490,7 @@ class JobsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.JobDetail:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One job, with what it was asked for, its state and the reason for that.
 
         GET /jobs/{id}
 
@@ -2623,7 +2619,7 @@ class ModelVersionsOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.ModelVersionDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One version of a model, uploaded or trained.
 
         GET /model-versions/{id}
         """
@@ -2695,7 +2691,7 @@ class ModelsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Model]:
-        """A view whose multipart files are StagedFiles.
+        """Models of projects that the caller sees, each with its latest version.
 
         GET /models
 
@@ -2764,7 +2760,7 @@ class ModelsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Model:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One model, with its latest version.
 
         GET /models/{id}
 
@@ -2835,7 +2831,7 @@ class ModelsOperations:
         source: Literal["logged", "training", "upload"] | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.ModelVersion]:
-        """A view whose multipart files are StagedFiles.
+        """All versions of a model.
 
         GET /models/{id}/versions
 
@@ -2994,7 +2990,7 @@ class OrganisationsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Organisation]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Organisations that the caller belongs to; administrators of the platform see all.
 
         GET /organisations
 
@@ -3023,7 +3019,7 @@ class OrganisationsOperations:
         return self._transport.record(r.Organisation, "POST", path_of("/organisations"), body={"name": name})
 
     def get(self, id: Ref, /) -> r.OrganisationDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One organisation, with the caller's role in it.
 
         GET /organisations/{id}
         """
@@ -3610,6 +3606,29 @@ class OrganisationsOperations:
         )
 
 
+class ProjectDeletionsOperations:
+    """The operations under /project-deletions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.ProjectDeletion]:
+        """Deletions of projects with their data that one has asked for; administrators of the platform see all.
+
+        GET /project-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.ProjectDeletion, path_of("/project-deletions"), size=page_size)
+
+    def get(self, id: Ref, /) -> r.ProjectDeletion:
+        """How far a deletion is, also when the project is gone.
+
+        GET /project-deletions/{id}
+        """
+        return self._transport.record(r.ProjectDeletion, "GET", path_of("/project-deletions/{id}", id=id))
+
+
 class ProjectsOperations:
     """The operations under /projects."""
 
@@ -3628,7 +3647,7 @@ class ProjectsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Project]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Projects that the caller sees.
 
         GET /projects
 
@@ -3659,7 +3678,7 @@ class ProjectsOperations:
         )
 
     def create(self, *, name: str, organisation: str, team: str | Unset | None = UNSET) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Makes a project, directly below the organisation or in a team, by its members.
 
         POST /projects
 
@@ -3672,7 +3691,7 @@ class ProjectsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Project:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One project, with its team.
 
         GET /projects/{id}
 
@@ -3719,6 +3738,29 @@ class ProjectsOperations:
         DELETE /projects/{id}
         """
         self._transport.content("DELETE", path_of("/projects/{id}", id=id))
+
+    def deletion(self, id: Ref, /, *, organisation: str | None = None) -> r.ProjectContents:
+        """What deleting the project with all its data would remove, and what forbids it; for its admins.
+
+        GET /projects/{id}/deletion
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        """
+        return self._transport.record(
+            r.ProjectContents, "GET", path_of("/projects/{id}/deletion", id=id), query={"organisation": organisation}
+        )
+
+    def create_deletion(self, id: Ref, /, *, name: str) -> r.ProjectDeletion:
+        """Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+        opened again. For its admins. 409 while jobs or studies have not ended.
+
+        POST /projects/{id}/deletion
+
+        name: The project's name, to confirm.
+        """
+        return self._transport.record(
+            r.ProjectDeletion, "POST", path_of("/projects/{id}/deletion", id=id), body={"name": name}
+        )
 
     def permissions(self, id: Ref, /, *, organisation: str | None = None, username: str | None = None) -> r.Permissions:
         """Where one's role comes from, what it allows, and who gives the role that other actions need.
@@ -4139,9 +4181,9 @@ class ProjectsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a
+        role
+        here alone is not shown the organisation's other people.
 
         GET /projects/{id}/roles
 
@@ -4464,7 +4506,7 @@ class RunsOperations:
         )
 
     def get(self, id: Ref, /) -> r.RunDetail:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One run; its parameters, tags, metrics and files have addresses of their own.
 
         GET /runs/{id}
         """
@@ -4963,11 +5005,7 @@ class StudiesOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None, project: str | None = None) -> r.Study:
-        """Of rows that are shown with many others: first which rows, from their own table, then all that is shown of
-        them.
-
-        In one query PostgreSQL plans the order of ten joins for longer than it reads, and joins what it then leaves
-        out.
+        """One study, with its search space and how far it is.
 
         GET /studies/{id}
 
@@ -5180,7 +5218,7 @@ class TeamsOperations:
         within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.Team]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """Teams that the caller sees, those below other teams too.
 
         GET /teams
 
@@ -5222,7 +5260,7 @@ class TeamsOperations:
         )
 
     def get(self, id: Ref, /, *, organisation: str | None = None) -> r.Team:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """One team, with the team that it is in.
 
         GET /teams/{id}
 
@@ -5589,9 +5627,9 @@ class TeamsOperations:
         search: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Pages[r.PersonRoles]:
-        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
-        the
-        team. Who has a role here alone is not shown the organisation's other people.
+        """Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role
+        here
+        alone is not shown the organisation's other people.
 
         GET /teams/{id}/roles
 
@@ -5636,7 +5674,7 @@ class TokensOperations:
         self._transport = transport
 
     def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Token]:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+        """The caller's API tokens that are not revoked, without their secrets.
 
         GET /tokens
 
@@ -5700,7 +5738,7 @@ class UploadsOperations:
         return Pages(self._transport, r.ResumableUpload, path_of("/uploads"), size=page_size)
 
     def get(self, id: Ref, /) -> r.ResumableUpload:
-        """Checks the version, and puts the protocol's headers into every answer.
+        """One resumable upload, and how much of it has arrived (tus 1.0.0).
 
         GET /uploads/{id}
         """
@@ -5881,7 +5919,7 @@ class UsersOperations:
         )
 
     def get(self, id: Ref, /) -> r.User:
-        """What views that only platform administrators reach have in common.
+        """One account; for administrators of the platform.
 
         GET /users/{id}
         """
@@ -5958,7 +5996,7 @@ class WebhooksOperations:
         self._transport = transport
 
     def get(self, id: Ref, /) -> r.Webhook:
-        """One webhook, of an organisation of which the caller is an admin.
+        """One webhook, without its secret; for admins of its organisation.
 
         GET /webhooks/{id}
         """
@@ -6084,6 +6122,7 @@ class Operations:
         self.models = ModelsOperations(transport)
         self.organisation_deletions = OrganisationDeletionsOperations(transport)
         self.organisations = OrganisationsOperations(transport)
+        self.project_deletions = ProjectDeletionsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)
         self.quota_boosts = QuotaBoostsOperations(transport)

@@ -27,6 +27,7 @@ ActionKindEnum = Literal[
     "more_user_running_jobs",
     "larger_budget",
     "larger_user_budget",
+    "several_limits",
     "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
@@ -72,6 +73,8 @@ DeliveryTopic = Literal[
     "quota.request_refused",
     "budget.reached",
     "user_budget.reached",
+    "usage.weekly",
+    "usage.monthly",
     "webhook.test",
 ]
 Direction = Literal["maximize", "minimize"]
@@ -132,6 +135,8 @@ MailTopic = Literal[
     "job.waiting_long",
     "user_budget.reached",
     "budget.reached",
+    "usage.weekly",
+    "usage.monthly",
 ]
 MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
@@ -248,4 +253,6 @@ WebhookTopic = Literal[
     "quota.request_refused",
     "budget.reached",
     "user_budget.reached",
+    "usage.weekly",
+    "usage.monthly",
 ]

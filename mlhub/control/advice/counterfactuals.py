@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from mlhub.control.advice.preview import present_snapshot
-from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, PERIODS, budget_in_words, closed_in_words
+from mlhub.control.advice.sentences import (
+    ACTIONS,
+    BLOCKERS,
+    FIRST_GUARANTEE,
+    PERIODS,
+    SEVERAL,
+    budget_in_words,
+    closed_in_words,
+)
 from mlhub.control.advice.whatif import LIMIT_S, answers_to
 from mlhub.control.deciding.deciders import DecisionError
 from mlhub.control.deciding.decision_process import DecisionRequest
@@ -27,7 +35,7 @@ from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.snapshot import RULES_BY_TYPE, TenantSnapshot
-from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Counsel, TenantPart
+from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Counsel, TenantPart, applied
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
 VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
@@ -48,6 +56,7 @@ BY_ADMINISTRATOR = frozenset(
         ActionKind.MORE_USER_RUNNING_JOBS,
         ActionKind.LARGER_BUDGET,
         ActionKind.LARGER_USER_BUDGET,
+        ActionKind.SEVERAL_LIMITS,
     }
 )
 GIB = 1 << 30
@@ -119,7 +128,7 @@ class _Reader:
         self._job_id, self._project, self._user = str(job.id), job.project, user
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
-        self._rules = {tenant.id: tenant for tenant in snapshot.tenants}
+        self._snapshot = snapshot
         self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
         self._tenants.setdefault(str(job.project_id), job.project.name)
         owners = owners_above(job.project)
@@ -202,19 +211,51 @@ class _Reader:
             return True
         return action.kind in BY_ADMINISTRATOR
 
-    def _raised_budget(self, action: Action) -> str:
+    def _raised_budget(self, action: Action, before: ClusterSnapshot) -> str:
         """The budget that the action raises, as it would be then; "" if it raises none."""
         present: set[GpuHourBudget] = set()
-        if (rules := self._rules.get(action.tenant)) is not None:
+        rules = next((tenant for tenant in before.tenants if tenant.id == action.tenant), None)
+        if rules is not None:
             owners = (limit for limit in rules.user_limits if limit.user == action.user) if action.user else (rules,)
             present = {budget for owner in owners for budget in owner.budgets}
         return next((budget_in_words(one) for one in action.changes.get("budgets", ()) if one not in present), "")
 
     def _action(self, advice: Advice, need: int) -> dict[str, Any] | None:
         action, prediction = advice.action, advice.prediction
-        is_pause = action.kind is ActionKind.PAUSE_JOB
-        if is_pause and action.job not in self._names:
+        if action.kind is ActionKind.PAUSE_JOB and action.job not in self._names:
             return None
+        together = self._together(action, need)
+        change = self._change(action, need, self._snapshot)
+        if together:
+            change["sentence"] = f"{said(SEVERAL, {})} {' '.join(one['sentence'] for one in together)}"
+        own = [job_id for job_id in advice.delays_s if job_id in self._names]
+        return {
+            **change,
+            "together": together,
+            "by": "administrator" if self._is_for_administrators(action) else "member",
+            "job": action.job or None,
+            "starts_now": advice.starts_now,
+            "start_at": moment(prediction.start_p50_s),
+            "start_p90_at": moment(prediction.start_p90_s),
+            "finish_at": moment(prediction.finish_p50_s),
+            "finish_p90_at": moment(prediction.finish_p90_s),
+            "gain_s": advice.gain_s,
+            "n_delayed": len(advice.delays_s),
+            "n_delayed_others": len(advice.delays_s) - len(own),
+            "delayed_s": sum(advice.delays_s.values()),
+        }
+
+    def _together(self, action: Action, need: int) -> list[dict[str, Any]]:
+        """The limits that the action raises at once, each as the ones before leave the rules."""
+        found, before = [], self._snapshot
+        for one in action.together:
+            found.append(self._change(one, need, before))
+            before = applied(one, before)
+        return found
+
+    def _change(self, action: Action, need: int, before: ClusterSnapshot) -> dict[str, Any]:
+        """What the action changes of the snapshot, in words and in fields."""
+        is_pause = action.kind is ActionKind.PAUSE_JOB
         changes = {} if is_pause else {FIELDS.get(field, field): value for field, value in action.changes.items()}
         tenant = self._tenants.get(action.tenant, "")
         by_type = dict(next((changes[name] for name in RULES_BY_TYPE if name in changes), ()))
@@ -228,26 +269,14 @@ class _Reader:
             "of_types": " and ".join(f"{n} GPUs of type {gpu_type}" for gpu_type, n in by_type.items()),
             "memory_gib": changes.get("max_memory_bytes", 0) / GIB,
             "above": self._tenants.get(action.part.tenant.parent or "", "") if action.part is not None else "",
-            "budget": self._raised_budget(action),
+            "budget": self._raised_budget(action, before),
         }
         sentence = ACTIONS[action.kind] if action.part is None else FIRST_GUARANTEE
-        own = [job_id for job_id in advice.delays_s if job_id in self._names]
         return {
             "kind": action.kind.value,
             "sentence": said(sentence, facts),
-            "by": "administrator" if self._is_for_administrators(action) else "member",
-            "job": action.job or None,
             "tenant": tenant,
             "changes": {name: _written(name, value) for name, value in changes.items()},
-            "starts_now": advice.starts_now,
-            "start_at": moment(prediction.start_p50_s),
-            "start_p90_at": moment(prediction.start_p90_s),
-            "finish_at": moment(prediction.finish_p50_s),
-            "finish_p90_at": moment(prediction.finish_p90_s),
-            "gain_s": advice.gain_s,
-            "n_delayed": len(advice.delays_s),
-            "n_delayed_others": len(advice.delays_s) - len(own),
-            "delayed_s": sum(advice.delays_s.values()),
         }
 
 

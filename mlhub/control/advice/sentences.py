@@ -56,8 +56,10 @@ ACTIONS: Mapping[ActionKind, str] = {
     ActionKind.MORE_USER_RUNNING_JOBS: "Let {user} run {max_running_jobs} jobs at once in {tenant}; {raised_by} can.",
     ActionKind.LARGER_BUDGET: "Raise the budget of {tenant} to {budget}; {raised_by} can.",
     ActionKind.LARGER_USER_BUDGET: "Raise the budget of {user} in {tenant} to {budget}; {raised_by} can.",
+    ActionKind.SEVERAL_LIMITS: "Raise several limits.",  # the sentences of the limits follow
     ActionKind.PAUSE_JOB: "Pause {job}.",
 }
+SEVERAL = "All of this, as nothing less helps:"
 FIRST_GUARANTEE = "Guarantee {tenant} {guarantee} of the GPUs of {above}; {raised_by} can."
 PERIODS = {
     BudgetPeriod.DAY: " of today",

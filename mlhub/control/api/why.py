@@ -25,6 +25,8 @@ from scheduler.counterfactuals import ActionKind, BlockerKind
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+ACTION_KINDS = [kind.value for kind in ActionKind]
+
 
 class WhyQuerySerializer(StrictSerializer):
     analysis = serializers.BooleanField(
@@ -97,15 +99,29 @@ class ActionChangesSerializer(serializers.Serializer[Any]):
     budgets = BudgetSerializer(required=False, many=True, help_text="All budgets of GPU-hours, the raised one in them.")
 
 
+class ActionChangeSerializer(serializers.Serializer[Any]):
+    """One of several limits that are raised together."""
+
+    kind = serializers.ChoiceField(choices=ACTION_KINDS, help_text="What would be done.")
+    sentence = serializers.CharField(help_text="The same in words.")
+    tenant = serializers.CharField(help_text="Whose quota would be changed.")
+    changes = ActionChangesSerializer(help_text="Fields with their new values, after the changes before it.")
+
+
 class ActionSerializer(serializers.Serializer[Any]):
     """An action that the policy itself confirmed: it decided on the cluster as it would be then."""
 
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActionKind], help_text="What would be done.")
+    kind = serializers.ChoiceField(choices=ACTION_KINDS, help_text="What would be done.")
     sentence = serializers.CharField(help_text="The same in words.")
+    together = ActionChangeSerializer(
+        many=True, help_text="Limits that would all be raised, as fewer of them do not help; empty: it is one change."
+    )
     by = serializers.ChoiceField(choices=["member", "administrator"], help_text="Who may do it.")
     job = serializers.UUIDField(allow_null=True, help_text="The job that is changed or paused; null for quotas.")
     tenant = serializers.CharField(allow_blank=True, help_text="Whose quota would be changed; empty for jobs.")
-    changes = ActionChangesSerializer(help_text="Fields with their new values; empty for a pause.")
+    changes = ActionChangesSerializer(
+        help_text="Fields with their new values; empty for a pause, and for several limits."
+    )
     starts_now = serializers.BooleanField(help_text="Whether the job would start in the next round.")
     start_at = serializers.DateTimeField(allow_null=True, help_text="When it would start (median); null: it runs.")
     start_p90_at = serializers.DateTimeField(

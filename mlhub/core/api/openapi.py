@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from inspect import cleandoc
 from typing import Any
 
+from drf_spectacular.drainage import has_override
 from drf_spectacular.openapi import AutoSchema
 
 from mlhub.core.api.names import MARK, PATTERN, collection_of
@@ -96,7 +98,19 @@ class StrictAutoSchema(AutoSchema):
         schema = super()._map_serializer(serializer, direction, bypass_extensions)
         if direction == "request" and isinstance(serializer, StrictSerializer):
             schema["additionalProperties"] = False
+        if not _has_own_description(serializer):
+            schema.pop("description", None)
         return schema
+
+    def get_description(self) -> str:  # type: ignore[override]
+        """Of the method, or of its own view: what a base class is for says nothing about the operation."""
+        view, method = type(self.view), getattr(self.view, self.method.lower(), None)
+        return cleandoc(getattr(method, "__doc__", None) or vars(view).get("__doc__") or "")
+
+
+def _has_own_description(serializer: Any) -> bool:
+    """Whether what is said of its class is said of it: a docstring of a base class is not."""
+    return bool(vars(type(serializer)).get("__doc__")) or has_override(serializer, "description")
 
 
 def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class DatasetFilter(django_filters.FilterSet):
 
 
 class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
+    """Datasets of projects that the caller sees, each with its latest version."""
+
     queryset = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=False)
     serializer_class = s.DatasetSerializer
     filterset_class = DatasetFilter
@@ -65,6 +67,8 @@ class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
 
 
 class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
+    """One dataset, with its latest version."""
+
     queryset = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=True)
     serializer_class = s.DatasetSerializer
 
@@ -79,6 +83,8 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
 
 
 class DatasetVersionsView(UploadMixin, AddressedView, generics.ListAPIView[DatasetVersion]):
+    """All versions of a dataset."""
+
     queryset = DatasetVersion.objects.select_related("dataset").defer("preview", "statistics")
     serializer_class = s.DatasetVersionSerializer
 
@@ -105,6 +111,8 @@ class DatasetVersionsView(UploadMixin, AddressedView, generics.ListAPIView[Datas
 
 
 class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion]):
+    """One version of a dataset, with its files, its columns and what its inspection found."""
+
     queryset = DatasetVersion.objects.select_related("dataset__project__organisation")
     serializer_class = s.DatasetVersionSerializer
 

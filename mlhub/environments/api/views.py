@@ -41,6 +41,8 @@ class EnvironmentsView(VisibleMixin, generics.ListAPIView[PythonEnvironment]):
 
 
 class EnvironmentView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):
+    """One environment: the packages of code, and how far their build is."""
+
     queryset = PythonEnvironment.objects.with_users()
     serializer_class = s.EnvironmentSerializer
 

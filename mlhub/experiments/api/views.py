@@ -78,6 +78,8 @@ class StudiesView(DeferredJoinMixin, generics.ListAPIView[Study]):
 
 
 class StudyView(DeferredJoinMixin, generics.RetrieveAPIView[Study]):
+    """One study, with its search space and how far it is."""
+
     queryset = Study.objects.with_what_is_shown()
     serializer_class = s.StudySerializer
 

@@ -114,6 +114,8 @@ class JobsView(DeferredJoinMixin, generics.ListAPIView[Job]):
 
 
 class JobView(DeferredJoinMixin, generics.RetrieveAPIView[Job]):
+    """One job, with what it was asked for, its state and the reason for that."""
+
     queryset = Job.objects.with_what_is_shown().select_related("validation")
     serializer_class = s.JobDetailSerializer
 

@@ -69,6 +69,8 @@ class ModelVersionFilter(django_filters.FilterSet):
 
 
 class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
+    """Models of projects that the caller sees, each with its latest version."""
+
     queryset = Model.objects.select_related("project__organisation", "created_by")
     serializer_class = s.ModelSerializer
     filterset_class = ModelFilter
@@ -91,6 +93,8 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
 
 
 class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
+    """One model, with its latest version."""
+
     queryset = Model.objects.select_related("project__organisation", "created_by")
     serializer_class = s.ModelSerializer
 
@@ -108,6 +112,8 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
 
 
 class ModelVersionsView(UploadMixin, AddressedView, generics.ListAPIView[ModelVersion]):
+    """All versions of a model."""
+
     queryset = ModelVersion.objects.select_related("model", *LINEAGE).prefetch_related("aliases")
     serializer_class = s.ModelVersionSerializer
     filterset_class = ModelVersionFilter
@@ -135,6 +141,8 @@ class ModelVersionsView(UploadMixin, AddressedView, generics.ListAPIView[ModelVe
 
 
 class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
+    """One version of a model, uploaded or trained."""
+
     queryset = ModelVersion.objects.select_related("model__project__organisation", *LINEAGE)
     serializer_class = s.ModelVersionDetailSerializer
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deleting an organisation with all its data: a preview, the act itself with a proof of who asks, and its progress."""
+"""Deleting an organisation or a project with all its data: a preview, the act itself, and its progress. For an
+organisation with a proof of who asks.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,17 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 
 from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
-from mlhub.retention.models import OrganisationDeletion
+from mlhub.retention.deletion_contents import DeletedContents
+from mlhub.retention.models import OrganisationDeletion, ProjectDeletion
 from mlhub.retention.organisation_deletions import begin_deletion, contents_to_delete
+from mlhub.retention.project_deletions import begin_project_deletion, contents_of_project
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.sign_in.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
-from mlhub.tenants.models import Organisation
+from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_in.authentication import caller
 
@@ -33,6 +38,25 @@ class DeletionRefusalSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField(help_text="What to do about it.")
 
 
+FIELDS = [
+    "id", "organisation_id", "name", "requested_at", "counts", "n_total", "n_removed", "step", "problem",
+    "bytes_removed", "shared_blobs", "later_blobs", "ended_at",
+]  # fmt: skip
+DESCRIBED = {
+    "id": "The deletion's id.",
+    "organisation_id": "The organisation's id.",
+    "requested_at": "When it began.",
+    "n_total": "How many things there were at the beginning, blobs among them.",
+    "n_removed": "How many of them are gone.",
+    "step": "What is being removed; empty: nothing yet, or it has ended.",
+    "problem": "Why it does not go on, in words; empty: it does. It is tried again every 30 seconds.",
+    "bytes_removed": "Bytes that are gone from the store.",
+    "shared_blobs": "Blobs that others hold, too, which stay.",
+    "later_blobs": "Blobs that the next collections remove: somebody stored the same bytes within an hour.",
+    "ended_at": "When nothing was left of it; null: it goes on.",
+}
+
+
 class OrganisationDeletionSerializer(serializers.ModelSerializer[OrganisationDeletion]):
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text="What there was at the beginning, by kind."
@@ -40,33 +64,41 @@ class OrganisationDeletionSerializer(serializers.ModelSerializer[OrganisationDel
 
     class Meta:
         model = OrganisationDeletion
-        fields = [
-            "id", "organisation_id", "name", "requested_at", "counts", "n_total", "n_removed", "step", "problem",
-            "bytes_removed", "shared_blobs", "later_blobs", "ended_at",
-        ]  # fmt: skip
+        fields = FIELDS
         read_only_fields = fields
-        extra_kwargs = described(
-            id="The deletion's id.",
-            organisation_id="The organisation's id.",
-            name="The organisation's name.",
-            requested_at="When it began.",
-            n_total="How many things there were at the beginning, blobs among them.",
-            n_removed="How many of them are gone.",
-            step="What is being removed; empty: nothing yet, or it has ended.",
-            problem="Why it does not go on, in words; empty: it does. It is tried again every 30 seconds.",
-            bytes_removed="Bytes that are gone from the store.",
-            shared_blobs="Blobs that others hold, too, which stay.",
-            later_blobs="Blobs that the next collections remove: somebody stored the same bytes within an hour.",
-            ended_at="When nothing was left of it; null: it goes on.",
-        )
+        extra_kwargs = described(**DESCRIBED, name="The organisation's name.")
 
 
-class OrganisationContentsSerializer(serializers.Serializer[Any]):
+class ProjectDeletionSerializer(serializers.ModelSerializer[ProjectDeletion]):
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text="What there was at the beginning, by kind."
+    )
+
+    class Meta:
+        model = ProjectDeletion
+        fields = [*FIELDS, "project_id"]
+        read_only_fields = fields
+        extra_kwargs = described(**DESCRIBED, name="The project's name.", project_id="The project's id.")
+
+
+class DeletedContentsSerializer(serializers.Serializer[Any]):
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="What would be deleted, by kind.")
     n_bytes = serializers.IntegerField(help_text="Bytes that it stores, without checkpoints.")
     shared_bytes = serializers.IntegerField(help_text="Those of them that others store, too, which stay.")
     refusals = DeletionRefusalSerializer(many=True, help_text="Why it may not be deleted now; empty: it may.")
+
+
+class OrganisationContentsSerializer(DeletedContentsSerializer):
     deletion = OrganisationDeletionSerializer(allow_null=True, help_text="The deletion under way; null: there is none.")
+
+
+class ProjectContentsSerializer(DeletedContentsSerializer):
+    checkpoint_bytes = serializers.IntegerField(help_text="Bytes of its jobs' checkpoints, which go, too.")
+    deletion = ProjectDeletionSerializer(allow_null=True, help_text="The deletion under way; null: there is none.")
+
+
+class DeleteProjectSerializer(StrictSerializer):
+    name = serializers.CharField(max_length=100, help_text="The project's name, to confirm.")
 
 
 class DeleteOrganisationSerializer(OwnerProofSerializer):
@@ -82,13 +114,7 @@ class OrganisationDataView(AddressedView):
         organisation: Organisation = Organisation.objects.get_visible(request.user, id)
         found = contents_to_delete(organisation, actor=caller(request))
         running = OrganisationDeletion.objects.running().filter(organisation_id=organisation.pk).first()
-        shown = {
-            "counts": found.counts,
-            "n_bytes": found.n_bytes,
-            "shared_bytes": found.shared_bytes,
-            "refusals": [{"code": r.code, "message": r.message, "remedy": r.remedy} for r in found.refusals],
-            "deletion": running,
-        }
+        shown = {**_shown(found), "deletion": running}
         return Response(OrganisationContentsSerializer(shown).data)
 
     @extend_schema(request=DeleteOrganisationSerializer, responses={202: OrganisationDeletionSerializer})
@@ -117,3 +143,48 @@ class OrganisationDeletionView(VisibleMixin, generics.RetrieveAPIView[Organisati
 
     queryset = OrganisationDeletion.objects.all()
     serializer_class = OrganisationDeletionSerializer
+
+
+class ProjectDataView(AddressedView):
+    takes_ids_alone = ("POST",)
+
+    @extend_schema(responses=ProjectContentsSerializer)
+    def get(self, request: Request, id: UUID) -> Response:
+        """What deleting the project with all its data would remove, and what forbids it; for its admins."""
+        project: Project = Project.objects.select_related("organisation").get_visible(request.user, id)
+        found = contents_of_project(project, actor=caller(request))
+        running = ProjectDeletion.objects.running().filter(project_id=project.pk).first()
+        shown = {**_shown(found), "checkpoint_bytes": found.checkpoint_bytes, "deletion": running}
+        return Response(ProjectContentsSerializer(shown).data)
+
+    @extend_schema(request=DeleteProjectSerializer, responses={202: ProjectDeletionSerializer})
+    def post(self, request: Request, id: UUID) -> Response:
+        """Deletes a project with all its data, in the background, for good. It is archived at once, and cannot be
+        opened again. For its admins. 409 while jobs or studies have not ended."""
+        body = read_body(DeleteProjectSerializer, request)
+        project: Project = Project.objects.select_related("organisation").get_visible(request.user, id)
+        begun = begin_project_deletion(project, name=body["name"], actor=caller(request))
+        return Response(ProjectDeletionSerializer(begun).data, status=status.HTTP_202_ACCEPTED)
+
+
+class ProjectDeletionsView(VisibleMixin, generics.ListAPIView[ProjectDeletion]):
+    """Deletions of projects with their data that one has asked for; administrators of the platform see all."""
+
+    queryset = ProjectDeletion.objects.all()
+    serializer_class = ProjectDeletionSerializer
+
+
+class ProjectDeletionView(VisibleMixin, generics.RetrieveAPIView[ProjectDeletion]):
+    """How far a deletion is, also when the project is gone."""
+
+    queryset = ProjectDeletion.objects.all()
+    serializer_class = ProjectDeletionSerializer
+
+
+def _shown(found: DeletedContents) -> dict[str, Any]:
+    return {
+        "counts": found.counts,
+        "n_bytes": found.n_bytes,
+        "shared_bytes": found.shared_bytes,
+        "refusals": [{"code": r.code, "message": r.message, "remedy": r.remedy} for r in found.refusals],
+    }

@@ -11,6 +11,9 @@ urlpatterns = [
     path("organisation-deletions/<uuid:id>", deletions.OrganisationDeletionView.as_view()),
     path("organisations/<named:id>/retention", organisations.OrganisationRetentionView.as_view()),
     path("organisations/<named:id>/retention/preview", organisations.OrganisationRetentionPreviewView.as_view()),
+    path("projects/<named:id>/deletion", deletions.ProjectDataView.as_view()),
+    path("project-deletions", deletions.ProjectDeletionsView.as_view()),
+    path("project-deletions/<uuid:id>", deletions.ProjectDeletionView.as_view()),
     path("projects/<named:id>/retention", views.RetentionView.as_view()),
     path("projects/<named:id>/retention/preview", views.RetentionPreviewView.as_view()),
 ]

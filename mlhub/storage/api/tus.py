@@ -143,6 +143,8 @@ class UploadsView(TusView, generics.ListAPIView[ResumableUpload]):
 
 
 class UploadView(TusView, generics.RetrieveAPIView[ResumableUpload]):
+    """One resumable upload, and how much of it has arrived (tus 1.0.0)."""
+
     @extend_schema(exclude=True)
     def head(self, request: Request, **_: Any) -> HttpResponse:  # noqa: ARG002 (Django's signature)
         """Where the upload goes on."""

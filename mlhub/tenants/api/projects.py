@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
+    """One project, with its team."""
+
     queryset = Project.objects.select_related("organisation", "team")
     serializer_class = s.ProjectSerializer
 
@@ -53,6 +55,8 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
 
 
 class TeamView(VisibleMixin, generics.RetrieveAPIView[Team]):
+    """One team, with the team that it is in."""
+
     queryset = Team.objects.select_related("organisation", "parent")
     serializer_class = s.TeamSerializer
 

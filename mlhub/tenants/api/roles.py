@@ -175,10 +175,18 @@ class RolesView(AddressedView, generics.ListAPIView[Membership]):
 
 
 class TeamRolesView(RolesView):
+    """Who has a role in the team, and from where: the organisation, a team above it, or given here. Who has a role here
+    alone is not shown the organisation's other people.
+    """
+
     model = Team
 
 
 class ProjectRolesView(RolesView):
+    """Who has a role in the project, and from where: the organisation, a team above it, or given here. Who has a role
+    here alone is not shown the organisation's other people.
+    """
+
     model = Project
 
 

@@ -85,6 +85,8 @@ class UsersView(UserGenericView, generics.ListAPIView[User]):
 
 
 class UserView(UserGenericView, generics.RetrieveAPIView[User]):
+    """One account; for administrators of the platform."""
+
     @extend_schema(request=s.UserChangeSerializer, responses=s.UserSerializer)
     def patch(self, request: Request, id: UUID) -> Response:
         """Deactivates or reactivates, makes an administrator or unmakes one; 409 for the last administrator."""

@@ -132,6 +132,8 @@ class OrganisationFilter(django_filters.FilterSet):
 
 
 class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
+    """Organisations that the caller belongs to; administrators of the platform see all."""
+
     queryset = Organisation.objects.all()
     serializer_class = s.OrganisationSerializer
     filterset_class = OrganisationFilter
@@ -151,6 +153,8 @@ class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
 
 
 class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
+    """One organisation, with the caller's role in it."""
+
     queryset = Organisation.objects.select_related("quota")
     serializer_class = s.OrganisationDetailSerializer
 
@@ -228,6 +232,8 @@ class MembershipView(VisibleMixin, generics.GenericAPIView[Membership]):
 
 
 class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
+    """Teams that the caller sees, those below other teams too."""
+
     queryset = Team.objects.select_related("organisation", "parent")
     serializer_class = s.TeamSerializer
     filterset_class = TeamFilter
@@ -243,12 +249,15 @@ class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
 
 
 class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
+    """Projects that the caller sees."""
+
     queryset = Project.objects.select_related("organisation", "team")
     serializer_class = s.ProjectSerializer
     filterset_class = ProjectFilter
 
     @extend_schema(request=s.ProjectWriteSerializer, responses={201: s.ProjectSerializer})
     def post(self, request: Request) -> Response:
+        """Makes a project, directly below the organisation or in a team, by its members."""
         body = read_body(s.ProjectWriteSerializer, request)
         user = caller(request)
         team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
@@ -261,6 +270,8 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
 
 
 class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
+    """The caller's API tokens that are not revoked, without their secrets."""
+
     queryset = ApiToken.objects.filter(revoked_at=None).select_related("organisation", "project__organisation")
     serializer_class = s.TokenSerializer
 

@@ -68,6 +68,8 @@ class RunsView(VisibleMixin, generics.ListAPIView[Run]):
 
 
 class RunView(VisibleMixin, generics.RetrieveDestroyAPIView[Run]):
+    """One run; its parameters, tags, metrics and files have addresses of their own."""
+
     queryset = Run.objects.external().select_related(*RELATED)
     serializer_class = s.RunDetailSerializer
 

@@ -66,6 +66,8 @@ class AdminsWebhook(VisibleMixin, generics.GenericAPIView[Webhook]):
 
 
 class WebhookView(AdminsWebhook):
+    """One webhook, without its secret; for admins of its organisation."""
+
     def get(self, request: Request, **_: Any) -> Response:  # noqa: ARG002
         return Response(s.WebhookSerializer(self.get_object()).data)
 

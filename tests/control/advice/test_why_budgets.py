@@ -71,6 +71,68 @@ def test_a_budget_that_is_used_up_is_advised_as_large_as_the_job_needs(
     assert state(waiting) == "running"
 
 
+@pytest.mark.parametrize("place", ["above", "same", "user"])
+def test_two_budgets_that_bind_at_once_are_advised_together_and_the_advice_comes_true(world: World, place: str) -> None:
+    cast = world.cast
+    users = f"/api/v1/organisations/{cast.a.pk}/quota/users"
+
+    def set_second(budgets: list[dict[str, Any]]) -> None:
+        if place == "user":
+            user_limits(world, users, budgets=budgets)
+        else:
+            set_quota(cast.project_a, budgets=budgets, actor=cast.alice)
+
+    if place == "same":
+        daily = {"gpu_hours": 0.0, "period": "day", "on_exhausted": "stop_new", "gpu_type": ""}
+        set_quota(cast.a, budgets=[budget()[1], daily], actor=cast.root)
+        named = [
+            ("A", "once", "an administrator of the platform can"),
+            ("A", "day", "an administrator of the platform can"),
+        ]
+    else:
+        set_quota(cast.a, budgets=budget(), actor=cast.root)
+        set_second(budget("week"))
+        who = "bob in A" if place == "user" else "vision"
+        named = [("A", "once", "an administrator of the platform can"), (who, "week", "an admin of A can")]
+    waiting, _, analysis = blocked(world, runs=0)
+    assert not [one for one in analysis["actions"] if one["kind"] in ("larger_budget", "larger_user_budget")]
+    several = advised(analysis, "several_limits")
+    assert (several["by"], several["starts_now"], several["changes"]) == ("administrator", True, {})
+    sentences = set()
+    for who, period, raised_by in named:
+        amount = "2 GPU-hours" + ("" if period == "once" else f" a {period}")
+        sentences.add(f"Raise the budget of {who} to {amount}; {raised_by}.")
+    assert {one["sentence"] for one in several["together"]} == sentences
+    assert several["sentence"].startswith("All of this, as nothing less helps: Raise the budget of ")
+    for one in several["together"]:
+        if one["kind"] == "larger_user_budget" or one["tenant"] == "vision":
+            set_second(one["changes"]["budgets"])
+        else:
+            set_quota(cast.a, **one["changes"], actor=cast.root)
+        world.rounds(2)
+        assert (state(waiting) == "running") is (one is several["together"][-1])
+
+
+def test_a_budget_and_a_limit_of_gpus_that_bind_at_once_are_advised_together(world: World) -> None:
+    cast = world.cast
+    set_quota(cast.a, budgets=budget(), actor=cast.root)
+    set_quota(cast.project_a, max_gpus=2, actor=cast.alice)
+    other = Project.objects.create(organisation=cast.a, name="other")
+    assert other.pk
+    waiting, _, analysis = blocked(world, runs=0, needs=2)
+    assert advised(analysis, "larger_budget")["starts_now"]  # two GPUs are within the limit: one change is enough
+    assert not [one for one in analysis["actions"] if one["kind"] == "several_limits"]
+    set_quota(cast.project_a, max_gpus=1, actor=cast.alice)
+    world.rounds(1)
+    several = advised(why(world, waiting)["analysis"], "several_limits")
+    assert {one["kind"] for one in several["together"]} == {"larger_budget", "larger_quota"}
+    changes = {one["tenant"]: one["changes"] for one in several["together"]}
+    set_quota(cast.a, **changes["A"], actor=cast.root)
+    set_quota(cast.project_a, **changes["vision"], actor=cast.alice)
+    world.rounds(2)
+    assert state(waiting) == "running"
+
+
 def test_a_project_without_a_quota_is_advised_a_guarantee_out_of_what_holds_for_it(world: World) -> None:
     cast = world.cast
     set_quota(cast.a, guarantee=3, actor=cast.root)

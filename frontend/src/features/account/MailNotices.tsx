@@ -12,7 +12,9 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 const BUDGET = "budget.reached";
 const OWN_BUDGET = "user_budget.reached";
 
-const JOBS: Record<Exclude<MailTopic, typeof BUDGET | typeof OWN_BUDGET>, string> = {
+const REPORTS = { "usage.weekly": t`of each week`, "usage.monthly": t`of each month` } satisfies Partial<Record<MailTopic, string>>;
+
+const JOBS: Record<Exclude<MailTopic, typeof BUDGET | typeof OWN_BUDGET | keyof typeof REPORTS>, string> = {
   "job.running": t`runs`,
   "job.succeeded": t`succeeded`,
   "job.failed": t`failed`,
@@ -68,6 +70,14 @@ function Topics({ notices }: { notices: Notices }) {
           {t`As an admin or owner, notify me when`}
         </Text>
         <Checkbox value={BUDGET} label={t`80 or 100 % of a budget is used`} disabled={notices.email === ""} />
+        <Text size="sm" fw={500} mt="sm" mb={6}>
+          {t`As an admin, owner or auditor, send me the GPU-hours of my organisation`}
+        </Text>
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} verticalSpacing="xs" maw={640}>
+          {Object.entries(REPORTS).map(([topic, label]) => (
+            <Checkbox key={topic} value={topic} label={label} disabled={notices.email === ""} />
+          ))}
+        </SimpleGrid>
       </Checkbox.Group>
       <ProblemAlert error={choose.error} />
     </Stack>

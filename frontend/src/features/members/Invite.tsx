@@ -9,16 +9,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { Role } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-
-const ROLES: { value: Role; label: string }[] = [
-  { value: "outsider", label: t`Outsider: sees only the projects and teams where a role is given` },
-  { value: "viewer", label: t`Viewer: sees everything` },
-  { value: "auditor", label: t`Auditor: sees everything, also from where things were done` },
-  { value: "submitter", label: t`Submitter: runs jobs of the data and models that are there` },
-  { value: "member", label: t`Member: uploads, and runs jobs` },
-  { value: "admin", label: t`Admin: manages members and all jobs` },
-  { value: "owner", label: t`Owner: may do everything` },
-];
+import { rolesGivenBy } from "@/domain/role";
 
 function mailText({ email = "", is_mailed: isMailed }: { email?: string; is_mailed: boolean | null }): string {
   if (isMailed) return t`It was sent to ${email}.`;
@@ -92,7 +83,7 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               description={t`It can be changed later.`}
               value={role}
               onChange={(event) => setRole(event.currentTarget.value as Role)}
-              data={ROLES.filter(({ value }) => isOwner || value !== "owner")}
+              data={rolesGivenBy({ isOwner })}
               error={problem?.of("role")}
               miw={220}
             />

@@ -8,8 +8,7 @@ import { api, unwrap } from "@/api/client";
 import { useMe } from "@/api/session";
 import type { Membership, Role } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-
-const ROLES: readonly Role[] = ["outsider", "viewer", "auditor", "submitter", "member", "admin", "owner"];
+import { rolesGivenBy } from "@/domain/role";
 
 /** mine: the reader's own role in the organisation. */
 export function MemberRole({ member, mine }: { member: Membership; mine: Role }) {
@@ -38,7 +37,7 @@ export function MemberRole({ member, mine }: { member: Membership; mine: Role })
         value={change.isPending ? change.variables : member.role}
         disabled={change.isPending}
         onChange={(event) => change.mutate(event.currentTarget.value as Role)}
-        data={ROLES.filter((role) => role !== "owner" || mine === "owner")}
+        data={rolesGivenBy({ isOwner: mine === "owner" }).map(({ value }) => value)}
       />
       <ProblemAlert error={change.error} />
     </>

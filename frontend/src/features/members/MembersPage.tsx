@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Group, Stack, Table, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
@@ -24,6 +25,7 @@ import { NewOrganisation } from "@/features/members/NewOrganisation";
 import { OrganisationHead } from "@/features/members/OrganisationHead";
 import { Projects } from "@/features/members/Projects";
 import { Teams } from "@/features/members/Teams";
+import { DeleteOrganisation } from "@/features/members/deletion/DeleteOrganisation";
 import { ServiceAccounts } from "@/features/members/serviceAccounts/ServiceAccounts";
 import { invitationsKey, membersKey, readInvitations, readMembers } from "@/features/members/queries";
 
@@ -31,6 +33,7 @@ export function MembersPage() {
   const me = useMe();
   const [parameters, setParameters] = useSearchParams();
   const { chosen, items: organisations = [] } = useChosenOrFirst(organisationChoices(), parameters.get("organisation") ?? "");
+  const [deleted, setDeleted] = useState<Organisation | null>(null);
   return (
     <Page title={t`Members`} subtitle={t`Who belongs to your organisations. People are invited, and accept.`}>
       <MyInvitations />
@@ -43,7 +46,8 @@ export function MembersPage() {
       {organisations.length > 1 && (
         <OrganisationSelect maw={360} value={chosen?.id ?? ""} onChange={(organisation) => setParameters({ organisation })} />
       )}
-      {chosen && <Members key={chosen.id} organisation={chosen} />}
+      {chosen && <Members key={chosen.id} organisation={chosen} onDelete={setDeleted} />}
+      <DeleteOrganisation organisation={deleted} onClose={() => setDeleted(null)} />
       {me.memberships
         .filter(({ role }) => role === "outsider")
         .map(({ id, organisation }) => (
@@ -71,11 +75,11 @@ function OfOutsider({ membershipId, organisation }: { membershipId: string; orga
   );
 }
 
-function Members({ organisation }: { organisation: Organisation }) {
+function Members({ organisation, onDelete }: { organisation: Organisation; onDelete: (organisation: Organisation) => void }) {
   const isAdmin = organisation.role === "admin" || organisation.role === "owner";
   return (
     <Stack maw={860}>
-      <OrganisationHead organisation={organisation} />
+      <OrganisationHead organisation={organisation} onDelete={onDelete} />
       <Section title={t`People`} order={3}>
         <SearchedTable
           name="member"

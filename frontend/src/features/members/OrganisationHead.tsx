@@ -11,7 +11,6 @@ import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { DeleteOrganisation } from "@/features/members/DeleteOrganisation";
 
 interface Change {
   name?: string;
@@ -20,7 +19,13 @@ interface Change {
   seen: { name?: string; is_archived?: boolean };
 }
 
-export function OrganisationHead({ organisation }: { organisation: Organisation }) {
+interface Props {
+  organisation: Organisation;
+  /** Asks for the deletion with all that it holds. */
+  onDelete: (organisation: Organisation) => void;
+}
+
+export function OrganisationHead({ organisation, onDelete }: Props) {
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
   const [began, setBegan] = useState(organisation.name);
@@ -83,7 +88,9 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
                 />
               )}
               {isArchived ? (
-                <DeleteOrganisation organisation={organisation} />
+                <Button variant="default" c="var(--mantine-color-error)" size="xs" onClick={() => onDelete(organisation)}>
+                  {t`Delete with all its data`}
+                </Button>
               ) : (
                 <ConfirmButton
                   label={t`Delete organisation`}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects: admins archive, open, rename and delete them, and see why one is not deleted.
+// An organisation's projects: admins archive, open and rename them; who made one sees why it is not deleted.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
@@ -80,8 +80,8 @@ it("shows both names when another admin was first, and saves one's own over thei
   ]);
 });
 
-it("says what a project holds that cannot be deleted", async () => {
-  const { user } = shown("admin");
+it("says to who made a project what it holds that cannot be deleted", async () => {
+  const { user } = shown("member", true);
   server.use(
     http.delete("/api/v1/projects/:id", () =>
       problem(409, { code: "not_empty", detail: `${NAME} holds 3 jobs, 1 dataset.`, remedy: "Delete those first." }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects; their admins rename, move, archive, open and delete them, who made one renames and deletes it.
+// An organisation's projects; their admins rename, move, archive, open and delete them with all that they hold; who made one renames and deletes it.
 import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -18,6 +18,7 @@ import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { Section } from "@/components/layout/Section";
 import { RenameCells } from "@/components/table/RenameCells";
 import { SearchedTable } from "@/components/table/SearchedTable";
+import { DeleteProject } from "@/features/members/deletion/DeleteProject";
 
 interface Change {
   name?: string;
@@ -31,8 +32,10 @@ interface Change {
 export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
   const me = useMe();
   const teams = useQuery(choicesQuery(teamChoices(organisation.id))).data?.results ?? [];
+  const [deleted, setDeleted] = useState<Project | null>(null);
   return (
     <Section title={t`Projects`} order={3}>
+      <DeleteProject project={deleted} onClose={() => setDeleted(null)} />
       <SearchedTable
         name="project"
         searchedBy={t`Name of a project or team`}
@@ -42,7 +45,7 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
         queryKey={projectsOfKey(organisation.id)}
         read={(query) => readProjects(organisation.id, query)}
         empty={<Text size="sm" c="dimmed">{t`No projects yet.`}</Text>}
-        row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />}
+        row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} onDelete={setDeleted} />}
       />
     </Section>
   );
@@ -53,9 +56,11 @@ interface RowProps {
   /** Those that the page knows: the first ones. */
   teams: readonly NamedTeam[];
   isAdmin: boolean;
+  /** Asks for the deletion with all that it holds. */
+  onDelete: (project: Project) => void;
 }
 
-function ProjectRow({ project, teams, isAdmin }: RowProps) {
+function ProjectRow({ project, teams, isAdmin, onDelete }: RowProps) {
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
   const [began, setBegan] = useState(project.name);
@@ -152,7 +157,8 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
             onRename={edit}
             onArchive={() => change.mutateAsync({ is_archived: true })}
             onOpen={() => change.mutate({ is_archived: false })}
-            onDelete={remove}
+            onDelete={() => onDelete(project)}
+            onDeleteEmpty={remove}
           />
         </Table.Td>
       </Table.Tr>
@@ -168,11 +174,12 @@ interface ActionsProps {
   onRename: () => void;
   onArchive: () => Promise<unknown>;
   onOpen: () => void;
-  onDelete: () => Promise<void>;
+  onDelete: () => void;
+  onDeleteEmpty: () => Promise<void>;
 }
 
 /** Where its roles, secrets and retention are; and, for its admins and who made it, what can be done with it. */
-function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpen, onDelete }: ActionsProps) {
+function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpen, onDelete, onDeleteEmpty }: ActionsProps) {
   return (
     <Group gap="xs" justify="flex-end" wrap="nowrap">
       <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/roles`} aria-label={t`Roles in ${project.name}`}>
@@ -210,14 +217,19 @@ function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpe
             action={onArchive}
           />
         ))}
-      {(isAdmin || project.is_own) && (
+      {isAdmin && (
+        <Button size="xs" variant="default" c="var(--mantine-color-error)" aria-label={t`Delete ${project.name}`} onClick={onDelete}>
+          {t`Delete`}
+        </Button>
+      )}
+      {!isAdmin && project.is_own && (
         <ConfirmButton
           label={t`Delete`}
           ariaLabel={t`Delete ${project.name}`}
           size="xs"
           title={t`Delete ${project.name}?`}
           text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
-          action={onDelete}
+          action={onDeleteEmpty}
         />
       )}
     </Group>

@@ -42,6 +42,24 @@ export function deletionQuery(id: string) {
   });
 }
 
+/** What a deletion of the project with all its data would remove, and the one under way. */
+export function projectContentsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["project contents", id],
+    queryFn: () => unwrap(api.GET("/api/v1/projects/{id}/deletion", { params: { path: { id } } })),
+    staleTime: 0,
+  });
+}
+
+/** As deletionQuery, of a project. */
+export function projectDeletionQuery(id: string) {
+  return queryOptions({
+    queryKey: ["project deletion", id],
+    queryFn: () => unwrap(api.GET("/api/v1/project-deletions/{id}", { params: { path: { id } } })),
+    refetchInterval: ({ state }) => (state.data?.ended_at ? false : ASKED_EVERY_MS),
+  });
+}
+
 export const myInvitationsQuery = queryOptions({
   queryKey: ["invitations"],
   queryFn: () => everyPage((query) => unwrap(api.GET("/api/v1/invitations", { params: { query } }))),

@@ -10,8 +10,7 @@ import type { Role } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
-
-const ROLES: Role[] = ["viewer", "submitter", "member", "admin", "owner"];
+import { rolesGivenBy } from "@/domain/role";
 
 export function NewUser() {
   const queries = useQueryClient();
@@ -79,8 +78,9 @@ export function NewUser() {
               disabled={organisation === ""}
               value={role}
               onChange={(event) => setRole(event.currentTarget.value as Role)}
-              data={ROLES}
-              miw={120}
+              data={rolesGivenBy({ isOwner: true })}
+              error={problem?.of("role")}
+              miw={220}
             />
           </Group>
           <Checkbox

@@ -61,6 +61,13 @@ it("makes an account and shows the link once", async () => {
   expect(screen.queryByText("http://mlhub/set-password#s3cret")).not.toBeInTheDocument();
 });
 
+it("offers every role of an organisation, as invitations do", async () => {
+  shown();
+  const roles = within(await screen.findByLabelText("Role")).getAllByRole("option");
+  const values = roles.map((option) => (option as HTMLOptionElement).value);
+  expect(values).toEqual(["outsider", "viewer", "auditor", "submitter", "member", "admin", "owner"]);
+});
+
 it("searches accounts by name and e-mail address at the API, and keeps the search in the address", async () => {
   server.use(
     answers("/api/v1/auth/me", me({ is_staff: true })),

@@ -19,6 +19,8 @@ export const TOPICS: Record<WebhookTopic, string> = {
   "quota.request_refused": t`A request for quota was refused`,
   "budget.reached": t`80 or 100 % of a budget is used`,
   "user_budget.reached": t`80 or 100 % of a user's GPU-hours are used`,
+  "usage.weekly": t`What was used in a week`,
+  "usage.monthly": t`What was used in a month`,
 };
 
 export const USUAL: WebhookTopic[] = ["job.succeeded", "job.failed"];

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.project_contents import MOST_NAMED, contents_of, delete_all, in_words
+from mlhub.cli.commands.tenancy.project_deletion import contents_of, delete_with_data, in_words
 from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
-from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import found, organisation_named
 from mlhub.cli.session import session_of
 from mlhub.cli.short_ids import short_id
@@ -101,19 +100,15 @@ def remove_project(
     """Delete a project for good, an empty one or with all that it holds; for admins, an empty one for its maker."""
     session = session_of(context)
     row = found(session.api, "projects", name)
-    contents = contents_of(session, row) if with_data else {}
-    goes_with_it = f" with {in_words(contents)}" if with_data else ""
-    require_yes(f"Delete the project {row['name']} of {row['organisation']['name']}{goes_with_it} for good?", yes=yes)
-    if refused := delete_all(session, contents):
-        for why in refused[:MOST_NAMED]:
-            session.output.note(why)
-        raise CommandError(
-            f"{len(refused)} of what {row['name']} holds cannot be deleted, so it stays.",
-            remedy="Do what is said above, and give the same command again.",
-            code=CommandStatus.REFUSED,
-        )
+    question = f"Delete the project {row['name']} of {row['organisation']['name']}"
+    if with_data:
+        contents = contents_of(session, row)
+        require_yes(f"{question} with {in_words(contents)} for good?", yes=yes)
+        delete_with_data(session, row, contents)
+        return
+    require_yes(f"{question} for good?", yes=yes)
     session.api.delete(f"/projects/{row['id']}")
-    session.output.note(f"Deleted: {row['name']}{goes_with_it}.")
+    session.output.note(f"Deleted: {row['name']}.")
 
 
 def _change(context: typer.Context, name: str, done: str, changes: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: Use
     _require_right(owner, actor)
     archived_at = timezone.now() if is_archived else None
     with transaction.atomic():
-        for check in () if is_archived or isinstance(owner, Project) else OPENING_CHECKS:
+        for check in () if is_archived else OPENING_CHECKS:
             check(owner)
         others = type(owner)._default_manager.filter(pk=owner.pk, archived_at__isnull=is_archived)
         if others.update(archived_at=archived_at):

@@ -23,9 +23,12 @@ const DELETION: OrganisationDeletion = {
   n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, ended_at: null,
 };
 
+let listed = [ACME];
+
 function serve(contents: OrganisationContents) {
+  listed = [ACME];
   server.use(
-    answers("/api/v1/organisations", page([ACME])),
+    answers("/api/v1/organisations", () => page(listed)),
     answers("/api/v1/organisations/{id}/members", page([])),
     answers("/api/v1/organisations/{id}/invitations", page([])),
     answers("/api/v1/organisations/{id}/deletion", contents),
@@ -39,6 +42,7 @@ it("counts what goes, asks for name and password, and shows the progress to the 
   server.use(
     http.post("/api/v1/organisations/:id/deletion", async ({ request }) => {
       sent.push(await request.json());
+      listed = []; // the page has nothing to show of it any more, and the end is shown all the same
       return HttpResponse.json(DELETION, { status: 202 });
     }),
     http.get("/api/v1/organisation-deletions/:id", () => {
@@ -47,7 +51,7 @@ it("counts what goes, asks for name and password, and shows the progress to the 
       return HttpResponse.json(now);
     }),
   );
-  const { user } = renderPage("/members");
+  const { user, queries } = renderPage("/members");
   await user.click(await screen.findByRole("button", { name: "Delete with all its data" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(await dialog.findByRole("row", { name: /Jobs 1,200/ })).toBeVisible();
@@ -58,6 +62,8 @@ it("counts what goes, asks for name and password, and shows the progress to the 
   await user.click(dialog.getByRole("button", { name: "Delete it for good" }));
   expect(await dialog.findByText(/300 of 1,300 things are deleted/)).toBeVisible();
   expect(sent).toEqual([{ name: ACME.name, password: "right", code: "" }]);
+  await queries.invalidateQueries(); // as the event of the end does
+  await expect.poll(() => screen.queryByRole("heading", { name: ACME.name, hidden: true })).toBeNull();
   expect(await dialog.findByText(/is deleted: 1,300 things/, undefined, { timeout: 10_000 })).toBeVisible();
 }, 20_000);
 
