@@ -45,7 +45,7 @@ def world(cast):
         "tokens": found.id, "invitations": found.id,
         "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,
-        "organisation-deletions": found.id,
+        "organisation-deletions": found.id, "project-deletions": found.id,
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
