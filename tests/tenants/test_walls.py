@@ -57,12 +57,14 @@ PERSONAL = {
     "auth/second-factor", "auth/second-factor/confirm", "auth/second-factor/remove", "auth/setup", "auth/invitation",
     "auth/invitation/accept", "auth/methods", "auth/identities", "auth/single-sign-on", "auth/single-sign-on/code",
     "auth/passkeys", "auth/passkeys/options", "auth/passkey-challenge", "auth/passkey-login", "auth/forgotten-password",
+    "auth/impersonation/end",
 }  # fmt: skip
 FOR_ADMINISTRATORS = {
     "users": [("get", None), ("post", {"username": "eve"})],
     "users/<uuid:id>": [("get", None), ("patch", {"is_staff": True}), ("delete", None)],
     "users/<uuid:id>/deletion": [("get", None)],
     "users/<uuid:id>/password-link": [("post", None)],
+    "users/<uuid:id>/impersonation": [("post", None)],
     "users/<uuid:id>/second-factor": [("delete", None)],
     "users/<uuid:id>/sessions": [("delete", None)],
 }

@@ -20,7 +20,9 @@ SECRET = "aurora"  # the name of everything that charlie may not see
 OTHERS = {
     "checkpoint": "1", "profile": "01900000-0000-7000-8000-000000000000", "rank": "0", "name": "x", "version": "1",
 }  # fmt: skip
-DELETE_BY_POST = {"/api/v1/organisations/{id}/deletion", "/api/v1/jobs/{id}/checkpoints/delete"}
+DELETE_BY_POST = {
+    "/api/v1/organisations/{id}/deletion", "/api/v1/projects/{id}/deletion", "/api/v1/jobs/{id}/checkpoints/delete",
+}  # fmt: skip
 
 
 def named_operations() -> list[tuple[str, str]]:
