@@ -247,7 +247,7 @@ function ClusterNow() {
               </div>
               <Text size="sm" c="dimmed">
                 <Trans>
-                  {number(inUse)} in use{unavailable > 0 && t` · ${number(unavailable)} not to be had`} ·{" "}
+                  {number(inUse)} in use{unavailable > 0 && t` · ${number(unavailable)} unavailable`} ·{" "}
                   {plural(racks.reduce((sum, rack) => sum + rack.nodes.length, 0), { one: "# node", other: "# nodes" })}
                 </Trans>
               </Text>
