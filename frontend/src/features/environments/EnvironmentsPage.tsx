@@ -110,7 +110,7 @@ function Row({ environment, isShown, onShow }: RowProps) {
         <RelativeTime at={created_at} />
       </Table.Td>
       <Table.Td>
-        <Button variant="subtle" size="compact-xs" aria-expanded={isShown} onClick={onShow}>
+        <Button variant="subtle" size="compact-sm" aria-expanded={isShown} onClick={onShow}>
           {isShown ? t`Hide` : t`Show`}
         </Button>
       </Table.Td>
