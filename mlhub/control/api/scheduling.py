@@ -90,7 +90,7 @@ class QueuedJobSerializer(JobSerializer):
     )
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "place"]
+        fields = [*JobSerializer.Meta.always, "place"]
         read_only_fields = fields
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
