@@ -22463,6 +22463,8 @@ export interface operations {
                 after?: number;
                 /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
                 fields?: string;
+                /** @description Only jobs that may use GPUs of this type; places stay those of the whole queue. */
+                gpu_type?: string;
                 /** @description At most 200. */
                 limit?: number;
                 /** @description Only jobs of this organisation. */

@@ -110,6 +110,11 @@ class QueueQuerySerializer(StrictSerializer):
     owner = serializers.CharField(
         max_length=150, required=False, help_text="Only jobs that the person of this user name submitted."
     )
+    gpu_type = serializers.CharField(
+        max_length=100,
+        required=False,
+        help_text="Only jobs that may use GPUs of this type; places stay those of the whole queue.",
+    )
 
 
 class RoundsQuerySerializer(StrictSerializer):

@@ -45,8 +45,8 @@ class LiveMembersSerializer(serializers.Serializer[Any]):
         source="live.slowdown",
         default=_absent,
         allow_null=True,
-        help_text="What other jobs on its hardware cost it; null: it does not run, or it is not measured. Only in lists "
-        "whose `fields` names it.",
+        help_text="What other jobs on its hardware cost it; null: it does not run, or it is not measured. Only in "
+        "lists whose `fields` names it.",
     )
     network = NetworkRateSerializer(
         source="live.network",

@@ -2,11 +2,12 @@
 // The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators. One at a time.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import { Link } from "react-router";
 
+import { clusterQuery } from "@/api/cluster";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { canChangeJob, isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
@@ -31,7 +32,7 @@ const WhatIfForm = lazyComponent(async () => (await import("./WhatIfForm")).What
 
 const MoveForm = lazyComponent(async () => (await import("./moves/MoveForm")).MoveForm);
 
-const NAMES = ["view", "owner"] as const;
+const NAMES = ["view", "owner", "gpu_type"] as const;
 
 export function QueuePage() {
   const me = useMe();
@@ -70,25 +71,27 @@ function StatusLine({ status }: { status: SchedulerStatus }) {
 function PendingJobs() {
   const me = useMe();
   const { filters, filter, turn } = useFilters(NAMES);
-  const { owner = "" } = filters;
+  const { owner = "", gpu_type: gpuType = "" } = filters;
   const after = Number(filters.cursor) || 0;
-  const queue = useQuery(queueQuery(after, owner));
+  const queue = useQuery(queueQuery(after, owner, gpuType));
   const [move, setMove] = useState<Move | null>(null);
   const [moved, setMoved] = useState<Moved | null>(null);
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
-      <SegmentedControl
-        size="xs"
-        aria-label={t`Whose jobs`}
-        value={owner}
-        onChange={(value) => filter("owner", value)}
-        data={[
-          { value: "", label: t`All` },
-          { value: me.username, label: t`Mine` },
-          ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
-        ]}
-        style={{ alignSelf: "start" }}
-      />
+      <Group gap="xs">
+        <SegmentedControl
+          size="xs"
+          aria-label={t`Whose jobs`}
+          value={owner}
+          onChange={(value) => filter("owner", value)}
+          data={[
+            { value: "", label: t`All` },
+            { value: me.username, label: t`Mine` },
+            ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
+          ]}
+        />
+        <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
+      </Group>
       {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
         {move !== null && (
@@ -106,7 +109,7 @@ function PendingJobs() {
         {({ results, next }) =>
           results.length === 0 && after === 0 ? (
             <EmptyState
-              title={t`No pending jobs`}
+              title={gpuType === "" ? t`No pending jobs` : t`No pending job may use ${gpuType}`}
               text={t`Jobs that you may see and that are pending appear here, the next one first.`}
               action={
                 <Button component={Link} to="/jobs/new">
@@ -139,6 +142,24 @@ function PendingJobs() {
         }
       </QueryResult>
     </Stack>
+  );
+}
+
+/** Of the types that the cluster has, where it has several; and that of a link. */
+function GpuTypeFilter({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const cluster = useQuery(clusterQuery);
+  const nodes = cluster.data?.racks.flatMap((rack) => rack.nodes) ?? [];
+  const types = [...new Set([...nodes.map(({ gpu_type }) => gpu_type), value])].filter((type) => type !== "").sort();
+  if (types.length < 2 && value === "") return null;
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label={t`GPU type`}
+      title={t`Jobs that may use GPUs of this type`}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data={[{ value: "", label: t`All GPU types` }, ...types]}
+    />
   );
 }
 
