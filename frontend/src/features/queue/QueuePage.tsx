@@ -2,12 +2,11 @@
 // The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators. One at a time.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import { Link } from "react-router";
 
-import { clusterQuery } from "@/api/cluster";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { canChangeJob, isStaff, useMe } from "@/api/session";
 import type { SchedulerStatus } from "@/api/types";
@@ -27,6 +26,8 @@ import { Rounds } from "./Rounds";
 import { type Moved, MovedBar } from "./moves/MovedBar";
 import type { Move } from "./moves/move";
 import { queueQuery } from "./queries";
+
+const GpuTypeFilter = lazyComponent(async () => (await import("./GpuTypeFilter")).GpuTypeFilter);
 
 const WhatIfForm = lazyComponent(async () => (await import("./WhatIfForm")).WhatIfForm);
 
@@ -90,7 +91,9 @@ function PendingJobs() {
             ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
           ]}
         />
-        <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
+        <Suspense fallback={null}>
+          <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
+        </Suspense>
       </Group>
       {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
@@ -142,24 +145,6 @@ function PendingJobs() {
         }
       </QueryResult>
     </Stack>
-  );
-}
-
-/** Of the types that the cluster has, where it has several; and that of a link. */
-function GpuTypeFilter({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const cluster = useQuery(clusterQuery);
-  const nodes = cluster.data?.racks.flatMap((rack) => rack.nodes) ?? [];
-  const types = [...new Set([...nodes.map(({ gpu_type }) => gpu_type), value])].filter((type) => type !== "").sort();
-  if (types.length < 2 && value === "") return null;
-  return (
-    <NativeSelect
-      size="xs"
-      aria-label={t`GPU type`}
-      title={t`Jobs that may use GPUs of this type`}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      data={[{ value: "", label: t`All GPU types` }, ...types]}
-    />
   );
 }
 
