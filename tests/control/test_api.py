@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from mlhub.backends.fake import FakeBackend
-from mlhub.control.models import SchedulerSettings
+from mlhub.clusters.models import Node, Rack
+from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.rounds.loop import Loop
 from mlhub.events.models import Event
 from tests.cast import Cast, make_cast
@@ -130,6 +132,37 @@ def test_an_administrator_sets_parameters_budget_and_shadow_and_the_wrong_one_is
 
 def queue(cast: Cast, user: Any, **query: Any) -> Any:
     return cast.client(user).get("/api/v1/queue", query).json()
+
+
+def test_the_queue_of_a_gpu_type_has_the_jobs_that_may_use_it_with_their_places_among_all(cast: Cast) -> None:
+    types = {"any": None, "both": ["V100", "A100"], "old": ["V100"], "new": ["A100"], "gone": ["K80"]}
+    made = {
+        name: job(cast.project_a, cast.bob, name=name, resources={"gpu_types": named} if named else {})
+        for name, named in types.items()
+    }
+    job(cast.project_b, cast.charlie, name="hers", resources={"gpu_types": ["P100"]})
+    SchedulerState.objects.update_or_create(pk=1, defaults={"order": [str(one.pk) for one in made.values()]})
+    for name, gpu_type in (("n0", "V100"), ("n1", "A100")):
+        Node.objects.create(
+            name=name, rack=Rack.objects.get_or_create(name="r0", defaults={"uplink_bps": 1e9})[0], gpu_type=gpu_type,
+            n_slots=4, cpus=8, memory_bytes=2**36, nic_bps=1e9, is_ready=True, is_schedulable=True,
+            observed_at=timezone.now(),
+        )  # fmt: skip
+    places = {
+        gpu_type: {row["name"]: row["place"] for row in queue(cast, cast.bob, gpu_type=gpu_type)["results"]}
+        for gpu_type in ("V100", "A100", "K80")
+    }
+    assert places == {
+        "V100": {"any": 1, "both": 2, "old": 3}, "A100": {"any": 1, "both": 2, "new": 4}, "K80": {"gone": 5},
+    }  # fmt: skip
+    client = cast.client(cast.bob)
+    first = queue(cast, cast.bob, gpu_type="A100", limit=2)
+    assert [row["name"] for row in client.get(first["next"]).json()["results"]] == ["new"]  # the filter goes along
+    for wrong in ("v100", "P100"):  # a typo, and what only another tenant's job names
+        refused = client.get("/api/v1/queue", {"gpu_type": wrong})
+        (error,) = refused.json()["errors"]
+        assert (refused.status_code, error["field"]) == (400, "gpu_type")
+        assert "A100, V100" in error["remedy"]
 
 
 @pytest.mark.slow

@@ -6824,6 +6824,10 @@ export interface components {
              * @description GPU-hours that its ended attempts held; a GPU that was shared counts whole.
              */
             readonly gpu_hours: number;
+            /** @description What other jobs on its hardware cost it; null: it does not run, or it is not measured. Only in lists whose `fields` names it. */
+            slowdown?: components["schemas"]["JobSlowdown"] | null;
+            /** @description What one of its workers receives and sends; null: it does not run, or it is not measured. Only in lists whose `fields` names it. */
+            network?: components["schemas"]["NetworkRate"] | null;
         };
         /** @description What shall be different from the job that is cloned. */
         JobCloneRequest: {
@@ -8218,6 +8222,19 @@ export interface components {
             id: string;
             /** @description Its name. */
             name: string;
+        };
+        /** @description What one worker of a running job receives and sends, as its pods count it. */
+        NetworkRate: {
+            /**
+             * Format: double
+             * @description Bytes a second; null: not measured.
+             */
+            received_bytes_per_s: number | null;
+            /**
+             * Format: double
+             * @description Bytes a second; null: not measured.
+             */
+            sent_bytes_per_s: number | null;
         };
         NewNodesRequest: {
             /**
@@ -22446,6 +22463,8 @@ export interface operations {
                 after?: number;
                 /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
                 fields?: string;
+                /** @description Only jobs that may use GPUs of this type; places stay those of the whole queue. */
+                gpu_type?: string;
                 /** @description At most 200. */
                 limit?: number;
                 /** @description Only jobs of this organisation. */

@@ -84,10 +84,14 @@ def uncordon(context: typer.Context, name: NodeName) -> None:
     _set_schedulable(context, name, "uncordon")
 
 
-def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 50) -> None:
+def queue(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 50,
+    gpu_type: Annotated[str, typer.Option(help="Only jobs that may use GPUs of this type.")] = "",
+) -> None:
     """Jobs that wait, in the order in which they are served."""
     session = session_of(context)
-    rows = session.api.get("/queue", limit=limit)["results"]
+    rows = session.api.get("/queue", limit=limit, **({"gpu_type": gpu_type} if gpu_type else {}))["results"]
     columns: dict[str, Any] = {"PLACE": lambda job: job["place"]}
     columns |= {name: COLUMNS[name] for name in ("ID", "NAME", "BY", "PROJECT")}
     columns |= {"STARTS": lambda job: predicted(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}

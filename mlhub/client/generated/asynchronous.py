@@ -4308,6 +4308,7 @@ class AsyncQueueOperations:
         *,
         after: int | None = None,
         fields: str | None = None,
+        gpu_type: str | None = None,
         limit: int | None = None,
         organisation: str | None = None,
         owner: str | None = None,
@@ -4318,6 +4319,7 @@ class AsyncQueueOperations:
 
         after: Only jobs behind that place.
         fields: Only these members of each row, separated by commas, such as id,name,state; all when absent.
+        gpu_type: Only jobs that may use GPUs of this type; places stay those of the whole queue.
         limit: At most 200.
         organisation: Only jobs of this organisation.
         owner: Only jobs that the person of this user name submitted.
@@ -4326,7 +4328,14 @@ class AsyncQueueOperations:
             r.Queue,
             "GET",
             path_of("/queue"),
-            query={"after": after, "fields": fields, "limit": limit, "organisation": organisation, "owner": owner},
+            query={
+                "after": after,
+                "fields": fields,
+                "gpu_type": gpu_type,
+                "limit": limit,
+                "organisation": organisation,
+                "owner": owner,
+            },
         )
 
     async def moves(self, *, job: str, before: str | Unset = UNSET, after: str | Unset = UNSET) -> r.SimulatedMove:

@@ -957,6 +957,8 @@ class Job(ApiRecord):
     current_attempt: Attempt | None
     tags: list[str]
     gpu_hours: float
+    slowdown: JobSlowdown | None
+    network: NetworkRate | None
 
 
 class JobDetail(ApiRecord):
@@ -1364,6 +1366,13 @@ class NamedRow(ApiRecord):
 
     id: str
     name: str
+
+
+class NetworkRate(ApiRecord):
+    """What one worker of a running job receives and sends, as its pods count it."""
+
+    received_bytes_per_s: float | None
+    sent_bytes_per_s: float | None
 
 
 class Next(ApiRecord):

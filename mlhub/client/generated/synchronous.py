@@ -4274,6 +4274,7 @@ class QueueOperations:
         *,
         after: int | None = None,
         fields: str | None = None,
+        gpu_type: str | None = None,
         limit: int | None = None,
         organisation: str | None = None,
         owner: str | None = None,
@@ -4284,6 +4285,7 @@ class QueueOperations:
 
         after: Only jobs behind that place.
         fields: Only these members of each row, separated by commas, such as id,name,state; all when absent.
+        gpu_type: Only jobs that may use GPUs of this type; places stay those of the whole queue.
         limit: At most 200.
         organisation: Only jobs of this organisation.
         owner: Only jobs that the person of this user name submitted.
@@ -4292,7 +4294,14 @@ class QueueOperations:
             r.Queue,
             "GET",
             path_of("/queue"),
-            query={"after": after, "fields": fields, "limit": limit, "organisation": organisation, "owner": owner},
+            query={
+                "after": after,
+                "fields": fields,
+                "gpu_type": gpu_type,
+                "limit": limit,
+                "organisation": organisation,
+                "owner": owner,
+            },
         )
 
     def moves(self, *, job: str, before: str | Unset = UNSET, after: str | Unset = UNSET) -> r.SimulatedMove:

@@ -90,7 +90,7 @@ class QueuedJobSerializer(JobSerializer):
     )
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "place"]
+        fields = [*JobSerializer.Meta.always, "place"]
         read_only_fields = fields
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
@@ -109,6 +109,11 @@ class QueueQuerySerializer(StrictSerializer):
     organisation = serializers.UUIDField(required=False, help_text="Only jobs of this organisation.")
     owner = serializers.CharField(
         max_length=150, required=False, help_text="Only jobs that the person of this user name submitted."
+    )
+    gpu_type = serializers.CharField(
+        max_length=100,
+        required=False,
+        help_text="Only jobs that may use GPUs of this type; places stay those of the whole queue.",
     )
 
 

@@ -54,6 +54,8 @@ class QueueView(APIView):
             waiting = waiting.filter(project__organisation=organisation)
         if owner := query.get("owner"):
             waiting = waiting.filter(created_by__username=owner)
+        if (gpu_type := query.get("gpu_type")) is not None:
+            waiting = status.that_may_use(gpu_type, waiting)
         ids = sorted(waiting.values_list("id", flat=True), key=lambda id: (places.get(str(id), UNSEEN), str(id)))
         ids = [id for id in ids if places.get(str(id), UNSEEN) > after]
         rank = Case(*(When(pk=id, then=Value(i)) for i, id in enumerate(ids[:limit])), output_field=IntegerField())

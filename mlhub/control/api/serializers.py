@@ -9,28 +9,14 @@ from rest_framework import serializers
 
 from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
-from mlhub.control.monitoring.slowdowns import SlowdownBasis
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.jobs.api.live_members import JobSlowdownSerializer
 from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
 
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**63 - 1
 MAX_HALF_LIFE_S = 366 * 86400
-
-
-class JobSlowdownSerializer(serializers.Serializer[Any]):
-    """How much slower a running job trains because of others on the same hardware."""
-
-    ratio = serializers.FloatField(help_text="The time of a step next to the others, divided by that without.")
-    basis = serializers.ChoiceField(
-        choices=[str(basis) for basis in SlowdownBasis],
-        help_text="measured: by its own pods; predicted: as jobs like it measured it next to such a job; alone: no "
-        "other job uses its GPUs, nodes or links.",
-    )
-    resource = serializers.CharField(
-        allow_blank=True, help_text="What they share: gpu, nic, node or uplink; empty where it is alone."
-    )
 
 
 class SlotJobSerializer(serializers.Serializer[Any]):

@@ -91,10 +91,16 @@ def capacities() -> dict[LinkName, float]:
     return found | {(LinkKind.UPLINK, name): bps for name, bps in Rack.objects.values_list("name", "uplink_bps")}
 
 
+def worker_step_s(attempt: Attempt, measured_at: datetime) -> float | None:
+    """Returns the time of one worker's step now, which moves the bytes that it counts; None: not measured lately."""
+    step_s = (attempt.measured_step_s or 0.0) * steps_at_once(attempt)
+    return step_s if step_s > 0 and timezone.now() - measured_at <= RECENT else None
+
+
 def _traffic(attempt: Attempt, parts: Sequence[Allocation], rack_of: Mapping[str, str]) -> GangTraffic | None:
     sample: SpeedSample | None = getattr(attempt, "speed_sample", None)
-    step_s = (attempt.measured_step_s or 0.0) * steps_at_once(attempt)
-    if sample is None or step_s <= 0 or timezone.now() - sample.updated_at > RECENT:
+    step_s = None if sample is None else worker_step_s(attempt, sample.updated_at)
+    if sample is None or step_s is None:
         return None
     counted = max(sample.measured.get("bytes_sent", 0.0), sample.measured.get("bytes_received", 0.0))
     layout, nodes, racks = _layout(parts, rack_of)

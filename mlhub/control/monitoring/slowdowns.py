@@ -5,31 +5,13 @@ jobs of its family measured it next to such a job."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from enum import StrEnum
 from uuid import UUID
 
 from mlhub.control.learning.learned_pairs import LEAST_REPORTS, learned_slowdowns
+from mlhub.jobs.live import JobSlowdown, SlowdownBasis
 from mlhub.metrics.measurements.colocation import ColocatedAttempts, colocations
 from mlhub.metrics.measurements.pairs import LEAST_STEPS
 from mlhub.metrics.models import PairSample, SpeedSample
-
-
-class SlowdownBasis(StrEnum):
-    """What a slow-down rests on. ALONE: no other job uses its GPUs, nodes or links, so there is none."""
-
-    MEASURED = "measured"
-    PREDICTED = "predicted"
-    ALONE = "alone"
-
-
-@dataclass(frozen=True)
-class JobSlowdown:
-    """ratio: the time of a step next to the others, divided by that without. resource: "" where it is alone."""
-
-    ratio: float
-    basis: SlowdownBasis
-    resource: str = ""
 
 
 def slowdowns_of(attempts: Collection[UUID]) -> dict[UUID, JobSlowdown]:

@@ -7,15 +7,20 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from mlhub.control.deciding.policy_selection import FALLBACK_POLICY
 from mlhub.control.learning.restart_costs import costs_of
 from mlhub.control.models import JobDecision, Round, SchedulerSettings, SchedulerState, ShadowDecision
 from mlhub.control.monitoring.round_health import round_health
+from mlhub.core.api.strict import shown
+from mlhub.core.errors import InvalidQueryError
 from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.core.languages.reasons import sentence_of
+from mlhub.jobs.limits.capacity import usable_types
 from mlhub.jobs.models import Job, JobKind
+from mlhub.jobs.querysets import JobQuerySet
 from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission import notebooks
 from mlhub.jobs.submission.notebooks import reclaimed_after_s
@@ -68,6 +73,22 @@ def places() -> dict[str, int]:
     """By job: its place among all that wait, from 1, as the newest round had it."""
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     return {job_id: place for place, job_id in enumerate(state.order, start=1)}
+
+
+def that_may_use(gpu_type: str, waiting: JobQuerySet) -> JobQuerySet:
+    """Returns those of these jobs that may use GPUs of the type. Raises InvalidQueryError for one that there is not."""
+    naming = Q(resources__gpu_types__contains=[gpu_type])
+    known = sorted(usable_types(()))
+    if gpu_type in known:
+        return waiting.filter(naming | Q(resources__gpu_types__isnull=True))
+    named = waiting.filter(naming)
+    if not named.exists():  # else they wait for a type that has left the cluster
+        raise InvalidQueryError(
+            f"The cluster has no GPUs of type {shown(gpu_type)}.",
+            field="gpu_type",
+            remedy=f"Name one of {', '.join(known)}." if known else "Wait until the cluster was observed.",
+        )
+    return named
 
 
 def why(job: Job) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.jobs.api.attempt_serializers import CAUSES, AttemptSerializer, attempt_json
 from mlhub.jobs.api.further_datasets import FurtherDatasetSerializer
+from mlhub.jobs.api.live_members import ON_REQUEST, LiveMembersSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.execution.inputs import code_of
 from mlhub.jobs.limits.ingest_limits import IngestLimit, dropped_reports
@@ -109,7 +110,7 @@ class ModelVersionBriefSerializer(serializers.ModelSerializer[ModelVersion]):
         )
 
 
-class JobSerializer(serializers.ModelSerializer[Job]):
+class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
     """As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end."""
 
     project = ProjectBriefSerializer(read_only=True, help_text="The project that it belongs to.")
@@ -175,7 +176,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     class Meta:
         model = Job
-        fields = [
+        always = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "datasets",
             "model_version", "epochs", "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy",
             "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
@@ -187,7 +188,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
             "first_predicted_finish_at", "current_attempt", "tags", "gpu_hours",
         ]  # fmt: skip
-        read_only_fields = fields
+        fields = [*always, *ON_REQUEST]
+        read_only_fields = always
         extra_kwargs = described(
             id="The job's id.",
             name="The job's name.",
@@ -313,7 +315,7 @@ class JobDetailSerializer(JobSerializer):
 
     class Meta(JobSerializer.Meta):
         fields = [
-            *JobSerializer.Meta.fields,
+            *JobSerializer.Meta.always,
             "notes",
             "prediction",
             "result_file",

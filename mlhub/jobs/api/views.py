@@ -30,6 +30,7 @@ from mlhub.jobs.api.requests import JobChangeSerializer, JobCloneSerializer, Job
 from mlhub.jobs.api.strategy_serializers import StrategySerializer
 from mlhub.jobs.api.version_names import version_named
 from mlhub.jobs.cursor import cursor_of
+from mlhub.jobs.live import note_live_members
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.retention.deletion import delete_job, deletion_of
 from mlhub.jobs.states import predicate
@@ -75,8 +76,9 @@ class JobsView(DeferredJoinMixin, generics.ListAPIView[Job]):
     def get(self, request: Request, **_: Any) -> Response:
         """The jobs that the caller may see, the newest first, or sorted and filtered as the query says."""
         members = named_fields(request.query_params.get("fields"))
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(s.jobs_json(page or [], members))
+        page = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
+        note_live_members(page, members)
+        return self.get_paginated_response(s.jobs_json(page, members))
 
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:

@@ -6,6 +6,7 @@ import { Alert, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from "@ma
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
+import { clusterQuery } from "@/api/cluster";
 import type { Cluster, Rack } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
@@ -22,7 +23,6 @@ import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
 import { type Capacity, capacityOf } from "@/domain/scheduling/capacity";
 import { bandwidth } from "@/features/cluster/format";
-import { clusterQuery } from "@/features/cluster/queries";
 import { number } from "@/lib/quantities";
 
 export function ClusterPage() {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page of the cluster reads, and what it asks for.
-import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-
-export const clusterQuery = queryOptions({
-  queryKey: ["cluster"],
-  queryFn: () => unwrap(api.GET("/api/v1/cluster")),
-});
+import { clusterQuery } from "@/api/cluster";
 
 export interface NodeAction {
   verb: "cordon" | "drain" | "uncordon";

@@ -6,6 +6,7 @@ import { Alert, Button, Group, RingProgress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
+import { clusterQuery } from "@/api/cluster";
 import { seenOrganisations, useMe } from "@/api/session";
 import type { Cluster, OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
@@ -24,7 +25,7 @@ import { duration } from "@/lib/time";
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
 import classes from "./HomePage.module.css";
-import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery, waitsQuery } from "./queries";
+import { invitationsQuery, myLimitsQuery, quotaQuery, waitsQuery } from "./queries";
 
 const MOST_TYPES = 6;
 const MOST_QUOTAS = 4;

@@ -48,11 +48,6 @@ export const myLimitsQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/api/v1/user-quotas/mine")),
 });
 
-export const clusterQuery = queryOptions({
-  queryKey: ["cluster"],
-  queryFn: () => unwrap(api.GET("/api/v1/cluster")),
-});
-
 /** How long jobs waited for their first step, of the last 24 hours. */
 export const waitsQuery = queryOptions({
   queryKey: ["queue", "waits"],

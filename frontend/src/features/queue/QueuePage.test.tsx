@@ -4,10 +4,10 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
-import type { Effect, WhatIf, WhatIfAnswer } from "@/api/types";
+import type { Cluster, Effect, WhatIf, WhatIfAnswer } from "@/api/types";
 import { job, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { queuedJob, schedulerStatus, whatIfAnswer } from "@/testing/schedulingFixtures";
+import { cluster, queuedJob, schedulerStatus, whatIfAnswer } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
 
 const SECOND = "00000000-0000-7000-8000-0000000000f2";
@@ -64,6 +64,27 @@ describe("The queue's page", () => {
     await router.navigate("/queue?owner=grace");
     expect(await screen.findByRole("radio", { name: "grace" })).toBeChecked();
     expect(asked.at(-1)).toBe("grace");
+  });
+
+  it("shows the jobs that may use a type of GPU, with their places in the whole queue, and says so in the address", async () => {
+    const asked: (string | null)[] = [];
+    const ofTypes = (node: Cluster["racks"][number]["nodes"][number]) => ["A100", "V100"].map((gpu_type) => ({ ...node, name: gpu_type, gpu_type }));
+    const racks = cluster().racks.map((rack) => ({ ...rack, nodes: rack.nodes.slice(0, 1).flatMap(ofTypes) }));
+    server.use(
+      answers("/api/v1/cluster", cluster({ racks })),
+      http.get("/api/v1/queue", ({ request }) => {
+        asked.push(new URL(request.url).searchParams.get("gpu_type"));
+        return HttpResponse.json(page([queuedJob({ name: "first", place: 7 })]));
+      }),
+    );
+    const { user, router } = renderPage("/queue");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "GPU type" }), "V100");
+    await expect.poll(() => asked.at(-1)).toBe("V100");
+    expect(router.state.location.search).toBe("?gpu_type=V100");
+    expect(await screen.findByRole("row", { name: /^7\s*first/ })).toBeInTheDocument();
+    await router.navigate("/queue?gpu_type=H9");
+    expect(await screen.findByRole("option", { name: "H9" })).toBeInTheDocument();
+    await expect.poll(() => asked.at(-1)).toBe("H9");
   });
 
   it("asks the scheduler what a cancellation would change", async () => {

@@ -27,11 +27,13 @@ import { type Moved, MovedBar } from "./moves/MovedBar";
 import type { Move } from "./moves/move";
 import { queueQuery } from "./queries";
 
+const GpuTypeFilter = lazyComponent(async () => (await import("./GpuTypeFilter")).GpuTypeFilter);
+
 const WhatIfForm = lazyComponent(async () => (await import("./WhatIfForm")).WhatIfForm);
 
 const MoveForm = lazyComponent(async () => (await import("./moves/MoveForm")).MoveForm);
 
-const NAMES = ["view", "owner"] as const;
+const NAMES = ["view", "owner", "gpu_type"] as const;
 
 export function QueuePage() {
   const me = useMe();
@@ -70,25 +72,29 @@ function StatusLine({ status }: { status: SchedulerStatus }) {
 function PendingJobs() {
   const me = useMe();
   const { filters, filter, turn } = useFilters(NAMES);
-  const { owner = "" } = filters;
+  const { owner = "", gpu_type: gpuType = "" } = filters;
   const after = Number(filters.cursor) || 0;
-  const queue = useQuery(queueQuery(after, owner));
+  const queue = useQuery(queueQuery(after, owner, gpuType));
   const [move, setMove] = useState<Move | null>(null);
   const [moved, setMoved] = useState<Moved | null>(null);
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
-      <SegmentedControl
-        size="xs"
-        aria-label={t`Whose jobs`}
-        value={owner}
-        onChange={(value) => filter("owner", value)}
-        data={[
-          { value: "", label: t`All` },
-          { value: me.username, label: t`Mine` },
-          ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
-        ]}
-        style={{ alignSelf: "start" }}
-      />
+      <Group gap="xs">
+        <SegmentedControl
+          size="xs"
+          aria-label={t`Whose jobs`}
+          value={owner}
+          onChange={(value) => filter("owner", value)}
+          data={[
+            { value: "", label: t`All` },
+            { value: me.username, label: t`Mine` },
+            ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
+          ]}
+        />
+        <Suspense fallback={null}>
+          <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
+        </Suspense>
+      </Group>
       {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
         {move !== null && (
@@ -106,7 +112,7 @@ function PendingJobs() {
         {({ results, next }) =>
           results.length === 0 && after === 0 ? (
             <EmptyState
-              title={t`No pending jobs`}
+              title={gpuType === "" ? t`No pending jobs` : t`No pending job may use ${gpuType}`}
               text={t`Jobs that you may see and that are pending appear here, the next one first.`}
               action={
                 <Button component={Link} to="/jobs/new">

@@ -8,11 +8,14 @@ import { type Move, requestOf } from "./moves/move";
 
 const PER_PAGE = 25;
 
-/** owner: a user name; without one, everybody's. */
-export const queueQuery = (after: number, owner?: string) =>
+/** owner: a user name; without one, everybody's. gpuType: of jobs that may use it; without one, all. */
+export const queueQuery = (after: number, owner?: string, gpuType?: string) =>
   queryOptions({
-    queryKey: ["queue", after, owner],
-    queryFn: () => unwrap(api.GET("/api/v1/queue", { params: { query: { after, limit: PER_PAGE, ...(owner && { owner }) } } })),
+    queryKey: ["queue", after, owner, gpuType],
+    queryFn: () => {
+      const query = { after, limit: PER_PAGE, ...(owner && { owner }), ...(gpuType && { gpu_type: gpuType }) };
+      return unwrap(api.GET("/api/v1/queue", { params: { query } }));
+    },
     placeholderData: (previous) => previous,
   });
 

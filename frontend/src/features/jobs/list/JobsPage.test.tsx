@@ -73,6 +73,34 @@ it("asks the API for what is searched, filtered and sorted, and remembers that i
   expect((await table()).getByRole("columnheader", { name: /GPU-hours/ })).toHaveAttribute("aria-sort", "descending");
 });
 
+it("asks for slow-downs and traffic while their columns are shown, and tells what is not measured from zero", async () => {
+  const slowdown = { ratio: 1.5, basis: "measured" as const, resource: "gpu" };
+  const alone = { ratio: 1, basis: "alone" as const, resource: "" };
+  const asked = jobs(() => [
+    job({ id: "a", name: "slowed", slowdown, network: { received_bytes_per_s: 2 * 1024 ** 2, sent_bytes_per_s: 1024 ** 2 } }),
+    job({ id: "b", name: "alone", slowdown: alone, network: { received_bytes_per_s: null, sent_bytes_per_s: 0 } }),
+    job({ id: "c", name: "unknown", slowdown: null, network: null }),
+    job({ id: "d", name: "waiting", state: "queued", slowdown: null, network: null }),
+  ]);
+  const { user, router } = renderPage("/jobs");
+  await table();
+  expect(asked.at(-1)?.get("fields")?.split(",")).not.toContain("network");
+  expect((await table()).queryByRole("columnheader", { name: "Slow-down" })).not.toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Columns" }));
+  await user.click(await screen.findByRole("checkbox", { name: "Slow-down" }));
+  await user.click(await screen.findByRole("checkbox", { name: "Network" }));
+  await expect.poll(() => asked.at(-1)?.get("fields")?.split(",").slice(-2)).toEqual(["slowdown", "network"]);
+  expect(router.state.location.search).toContain("slowdown%2Cnetwork");
+  const cells = async (name: RegExp) => within(await jobRow(name)).getAllByRole("cell").slice(-2);
+  const [slow, traffic] = await cells(/slowed.*Running/);
+  expect(slow).toHaveTextContent("50 % slower");
+  expect(slow).toHaveAttribute("title", "the same GPU, measured");
+  expect(traffic).toHaveTextContent("↓ 2 MiB/s ↑ 1 MiB/s");
+  expect((await cells(/alone/)).map(({ textContent }) => textContent)).toEqual(["not slowed", "↓ not measured ↑ 0 B/s"]);
+  expect((await cells(/unknown/)).map(({ textContent }) => textContent)).toEqual(["not measured", "not measured"]);
+  expect((await cells(/waiting/)).map(({ textContent }) => textContent)).toEqual(["–", "–"]);
+});
+
 it("finds the owner of a job among the people and service accounts of one's organisations", async () => {
   const asked = jobs(() => [job()]);
   server.use(

@@ -28,10 +28,10 @@ export function JobsPage() {
   const { filters, filter } = useFilters(NAMES);
   const view: TableView = Object.fromEntries(Object.entries(filters).filter(([name]) => name !== "columns" && name !== "cursor"));
   const [saved, setSaved] = useLocalStorage({ key: "mlhub-job-columns", defaultValue: USUAL_COLUMNS.join(",") });
-  const table = useJobTable(view);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const shownColumns = filters.columns ?? saved;
   const columns = useMemo(() => columnsOf(shownColumns), [shownColumns]);
+  const table = useJobTable(view, columns);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { fetchNextPage, isFetchingNextPage } = table.query;
   const onNearEnd = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage();

@@ -10,9 +10,10 @@ import { Link } from "react-router";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { SHARED_RESOURCES, SLOWDOWN_BASES, type SharedResource, slowerBy } from "@/domain/scheduling/sharedResource";
 import { isOver } from "@/domain/states/jobState";
 import { headlineMetric, shapeOf } from "@/features/jobs/format";
-import { number, percent, significant } from "@/lib/quantities";
+import { bytes, number, percent, significant } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 import type { JobRow } from "./tableRows";
@@ -33,7 +34,7 @@ export interface Column {
 
 export type ColumnName =
   | "name" | "state" | "progress" | "outcome" | "created" | "owner" | "tags" | "gpu_hours" | "workers" | "model" | "dataset"
-  | "project" | "times" | "priority";
+  | "project" | "times" | "priority" | "slowdown" | "network";
 
 export const COLUMNS: Record<ColumnName, Column> = {
   name: {
@@ -67,6 +68,8 @@ export const COLUMNS: Record<ColumnName, Column> = {
   project: { label: t`Project`, width: "minmax(110px, 1fr)", cell: projectOf, title: projectOf },
   times: { label: t`Pending / training`, width: "150px", cell: (job) => `${duration(job.waited_s)} / ${duration(job.trained_s)}` },
   priority: { label: t`Priority`, width: "76px", isNumber: true, cell: ({ priority }) => number(priority) },
+  slowdown: { label: t`Slow-down`, width: "minmax(116px, 0.8fr)", cell: slowdownOf, title: slowdownTitle },
+  network: { label: t`Network`, width: "minmax(190px, 1fr)", cell: networkOf, title: networkTitle },
 };
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[];
@@ -154,6 +157,34 @@ function gpuHours(job: JobRow): string {
 
 function gpuHoursTitle(job: JobRow): string {
   return isOver(job) ? t`Held by all its attempts` : t`Held by its ended attempts; what it holds now comes on top`;
+}
+
+/** Of a job that does not run there is nothing to measure; one that runs may train as if alone, which is a measurement. */
+function slowdownOf({ state, slowdown }: JobRow): string {
+  if (state !== "running") return "–";
+  return slowdown ? slowerBy(slowdown.ratio) : t`not measured`;
+}
+
+function slowdownTitle({ state, slowdown }: JobRow): string {
+  if (state !== "running") return t`Of running jobs`;
+  if (!slowdown) return t`What the jobs on its hardware cost it was not measured yet, or several are there at once`;
+  const basis = SLOWDOWN_BASES[slowdown.basis];
+  return slowdown.basis === "alone" ? basis : `${SHARED_RESOURCES[slowdown.resource as SharedResource]}, ${basis}`;
+}
+
+function networkOf({ state, network }: JobRow): string {
+  if (state !== "running") return "–";
+  return network ? `↓ ${rate(network.received_bytes_per_s)} ↑ ${rate(network.sent_bytes_per_s)}` : t`not measured`;
+}
+
+function networkTitle({ state, network }: JobRow): string {
+  if (state !== "running") return t`Of running jobs`;
+  if (!network) return t`Its pods did not report what they send in the last 10 minutes`;
+  return t`One worker receives ${rate(network.received_bytes_per_s)} and sends ${rate(network.sent_bytes_per_s)}`;
+}
+
+function rate(bytes_per_s: number | null): string {
+  return bytes_per_s === null ? t`not measured` : t`${bytes(bytes_per_s)}/s`;
 }
 
 function projectOf({ project }: JobRow): string {

@@ -20,7 +20,10 @@ const ROW_FIELDS = [
   "current_attempt", "submitted_at", "finished_at", "waited_s", "trained_s", "predicted_finish_at", "tags", "gpu_hours",
 ] as const satisfies readonly (keyof Job)[];
 
-export type JobRow = Pick<Job, (typeof ROW_FIELDS)[number]>;
+/** What takes the API queries of its own: asked for while a column shows it. */
+const ON_REQUEST = ["slowdown", "network"] as const satisfies readonly (keyof Job)[];
+
+export type JobRow = Pick<Job, (typeof ROW_FIELDS)[number] | (typeof ON_REQUEST)[number]>;
 
 /** What the address says of the table: each part is "" or absent where it says nothing. */
 export interface TableView {
@@ -32,23 +35,30 @@ export interface TableView {
   sort?: string;
 }
 
+/** The members that rows have: those of every table, and what its columns show beyond. */
+type Members = readonly (keyof JobRow)[];
+
+function membersOf(columns: readonly string[]): Members {
+  return [...ROW_FIELDS, ...ON_REQUEST.filter((name) => columns.includes(name))];
+}
+
 type Rows = InfiniteData<Page<JobRow>, string | undefined>;
 
 /** The address may hold any word for a state or an order; the API names those there are. */
-function asked({ state, sort, ...filters }: TableView) {
+function asked({ state, sort, ...filters }: TableView, members: Members) {
   return {
     ...filters,
     ...(state ? { state: [state as JobState] } : {}),
     ...(sort ? { sort: sort as "name" } : {}),
-    fields: ROW_FIELDS.join(","),
+    fields: members.join(","),
   };
 }
 
-const tableQuery = (view: TableView) =>
+const tableQuery = (view: TableView, members: Members) =>
   infiniteQueryOptions({
-    queryKey: ["job-table", view],
+    queryKey: ["job-table", view, members],
     queryFn: async ({ pageParam }): Promise<Page<JobRow>> => {
-      const query = { ...asked(view), ...pageAt(pageParam), limit: PAGE_SIZE };
+      const query = { ...asked(view, members), ...pageAt(pageParam), limit: PAGE_SIZE };
       return unwrap(api.GET("/api/v1/jobs", { params: { query } }));
     },
     initialPageParam: undefined as string | undefined,
@@ -58,9 +68,11 @@ const tableQuery = (view: TableView) =>
     staleTime: KEPT_MS,
   });
 
-export function useJobTable(view: TableView) {
+/** columns: names of those that the table shows. */
+export function useJobTable(view: TableView, columns: readonly string[]) {
   const client = useQueryClient();
-  const options = tableQuery(view);
+  const members = membersOf(columns);
+  const options = tableQuery(view, members);
   const query = useInfiniteQuery(options);
   const key = JSON.stringify(view);
   const [news, setNews] = useState({ key, ids: [] as string[] });
@@ -69,7 +81,7 @@ export function useJobTable(view: TableView) {
     const part = ids.slice(0, MAX_IDS);
     if (part.length === 0) return;
     const results = await everyPage<JobRow>((page) => {
-      const params = { query: { ...asked(view), id: [...part], ...page } };
+      const params = { query: { ...asked(view, members), id: [...part], ...page } };
       return unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }));
     });
     const known = client.getQueryData<Rows>(options.queryKey);
