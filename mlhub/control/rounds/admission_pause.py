@@ -12,7 +12,6 @@ from django.db import transaction
 
 from mlhub.control.deciding.memory import MemoryOwner, load_memory
 from mlhub.control.models import AdmissionPause
-from mlhub.core.errors import InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -33,20 +32,13 @@ class AdmissionHold:
 
 
 def pause_admission(*, actor: User, reason: str, until: datetime | None = None, now: datetime) -> AdmissionPause:
-    """From the next round on no waiting job is started. A pause that is there gets this reason and this end.
-
-    Raises InvalidInputError for an empty reason, and for an end that is not to come.
-    """
-    if not reason.strip():
-        raise InvalidInputError("There is no reason.", field="reason", remedy="Say why, for those whose jobs wait.")
-    if until is not None and until <= now:
-        raise InvalidInputError("This is in the past.", field="until", remedy="Give a time that is to come.")
+    """From the next round on no waiting job is started. A pause that is there gets this reason and this end."""
     end_due_pause(now=now)
     with transaction.atomic():
-        new = {"reason": reason.strip(), "until": until, "paused_by": actor, "since": now}
+        new = {"reason": reason, "until": until, "paused_by": actor, "since": now}
         pause, is_new = AdmissionPause.objects.select_for_update().get_or_create(pk=1, defaults=new)
         before = None if is_new else _facts(pause)
-        pause.reason, pause.until = reason.strip(), until
+        pause.reason, pause.until = reason, until
         if not is_new and _facts(pause) == before:
             return pause
         pause.paused_by = actor

@@ -75,7 +75,7 @@ def test_a_job_that_was_preempted_waits_for_the_end_of_the_pause(world: World) -
 def test_a_job_that_is_being_resized_resumes(world: World) -> None:
     world.backend = FakeBackend([node("n0")])
     world.__post_init__()
-    grows, other = world.job(name="grows", max_workers=2), world.job(name="other", max_workers=1)
+    grows, other = world.job(name="grows", max_workers=2, steps_total=10**7), world.job(name="other", max_workers=1)
     world.rounds(3)
     before = grows.attempts.get(ended_at=None)
     assert before.n_workers == 1

@@ -111,7 +111,7 @@ function PauseForm({ pause, close }: { pause: (body: AdmissionPause) => Promise<
         <ProblemAlert error={act.error} atFields={SHOWN_HERE} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={close}>
-            {t`Keep it running`}
+            {t`Leave it as it is`}
           </Button>
           <Button type="submit" color="orange" loading={act.isPending}>
             {t`Pause admission`}
