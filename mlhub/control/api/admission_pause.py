@@ -40,7 +40,10 @@ class AdmissionSerializer(serializers.Serializer[Any]):
 class AdmissionPauseSerializer(StrictSerializer):
     reason = serializers.CharField(
         max_length=200,
-        error_messages={"blank": "Say why, for those whose jobs wait.", "required": "Say why, for those whose jobs wait."},
+        error_messages={
+            "blank": "Say why, for those whose jobs wait.",
+            "required": "Say why, for those whose jobs wait.",
+        },
         help_text="Why admission is paused; everybody whose jobs wait reads it.",
     )
     until = serializers.DateTimeField(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pausing admission: no waiting job is started until an administrator resumes it, or until a time; running jobs go on."""
+"""Pausing admission: no waiting job is started until it is resumed, by an administrator or at a time."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -188,9 +189,8 @@ def _hold(job: Job, now: datetime, admission: AdmissionHold | None) -> tuple[str
     if job.preflight == Preflight.PENDING:
         return Reason.PREFLIGHT, not_before_s
     waits_s = not_before_s if not_before_s is not None and not_before_s > now.timestamp() else None
-    if admission is not None and admission.applies_to(job):
-        if waits_s is None or admission.until_s is None or admission.until_s >= waits_s:
-            return Reason.ADMISSION_PAUSED, admission.until_s
+    if admission is not None and admission.applies_to(job) and (admission.until_s or math.inf) >= (waits_s or 0.0):
+        return Reason.ADMISSION_PAUSED, admission.until_s
     return (None if waits_s is None else Reason.BACKOFF), not_before_s
 
 

@@ -180,7 +180,9 @@ def test_the_hold_names_its_end_and_is_not_on_jobs_that_were_promised_gpus(world
     pause(world.cast, until=until.isoformat())
     promised, waits = world.job(name="promised"), world.job(name="waits")
     allocation = {"mode": "all_reduce", "n_workers": 1, "n_servers": 0, "shares": []}
-    SchedulerMemory.objects.create(owner="policy", version=3, value={"version": 3, "resizing": {str(promised.id): allocation}})
+    SchedulerMemory.objects.create(
+        owner="policy", version=3, value={"version": 3, "resizing": {str(promised.id): allocation}}
+    )
     found = {job.id: job for job in take_snapshot(world.backend.inventory(), now=world.now, round_number=1).jobs}
     assert found[str(promised.id)].hold is None
     assert (found[str(waits.id)].hold, found[str(waits.id)].hold_until_s) == ("admission_paused", until.timestamp())

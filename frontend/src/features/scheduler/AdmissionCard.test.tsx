@@ -8,14 +8,21 @@ import type { Admission, AdmissionPause } from "@/api/types";
 import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { schedulerStatus } from "@/testing/schedulingFixtures";
-import { answers, problem, server } from "@/testing/server";
+import { answers, page, problem, server } from "@/testing/server";
 
 const OPEN: Admission = { is_paused: false, reason: "", since: null, until: null, paused_by: "" };
 const PAUSED: Admission = { ...OPEN, is_paused: true, reason: "The file server is repaired.", since: "2026-03-02T09:00:00Z", paused_by: "root" };
 const PATH = "*/api/v1/scheduler/admission-pause";
 
 describe("Admission on the scheduler's page", () => {
-  beforeEach(() => server.use(answers("/api/v1/auth/me", me({ is_staff: true }))));
+  beforeEach(() => {
+    const refused = () => problem(503, { detail: "Not now." }); // the rest of the page stands apart
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      http.get("/api/v1/scheduler/settings", refused),
+      http.get("/api/v1/scheduler/insight", refused),
+    );
+  });
 
   it("is paused with a reason and an end after a dialogue, and then says so", async () => {
     let sent: AdmissionPause | undefined;
@@ -69,6 +76,7 @@ describe("While admission is paused", () => {
   it.each(["/queue", "/", "/jobs"])("%s says so to everyone, with the reason", async (path) => {
     server.use(
       answers("/api/v1/auth/me", me()),
+      answers("/api/v1/queue", page([])),
       answers("/api/v1/scheduler/status", schedulerStatus({ admission: { ...PAUSED, paused_by: "" } })),
     );
     renderPage(path);
