@@ -59,6 +59,16 @@ class SchedulerState(models.Model):
     stopped_since = models.DateTimeField(null=True)
 
 
+class AdmissionPause(models.Model):
+    """One row while admission of jobs is paused, none otherwise. until: None = until an administrator resumes it."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    reason = models.CharField(max_length=200)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    paused_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+
+
 ITEM_KINDS = [(kind.value, kind.value) for kind in ItemKind]
 
 

@@ -189,6 +189,14 @@ CREATE TABLE public.clusters_sandboxreport (
     protections jsonb NOT NULL,
     error text NOT NULL
 );
+CREATE TABLE public.control_admissionpause (
+    id smallint NOT NULL,
+    reason character varying(200) NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone,
+    paused_by_id uuid,
+    CONSTRAINT control_admissionpause_id_check CHECK ((id >= 0))
+);
 CREATE TABLE public.control_forecast (
     id bigint NOT NULL,
     moment character varying(10) NOT NULL,
@@ -1945,70 +1953,71 @@ INSERT INTO public.django_migrations VALUES (117, 'control', '0009_policy_replay
 INSERT INTO public.django_migrations VALUES (118, 'control', '0010_user_budget_alerts', now());
 INSERT INTO public.django_migrations VALUES (119, 'control', '0011_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (120, 'control', '0012_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (121, 'core', '0001_installation', now());
-INSERT INTO public.django_migrations VALUES (122, 'datasets', '0006_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (123, 'datasets', '0007_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (124, 'environments', '0002_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (125, 'events', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (126, 'events', '0002_initial', now());
-INSERT INTO public.django_migrations VALUES (127, 'events', '0003_hash_chain', now());
-INSERT INTO public.django_migrations VALUES (128, 'events', '0004_append_only', now());
-INSERT INTO public.django_migrations VALUES (129, 'events', '0005_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (130, 'experiments', '0001_studies', now());
-INSERT INTO public.django_migrations VALUES (131, 'experiments', '0002_script_studies', now());
-INSERT INTO public.django_migrations VALUES (132, 'experiments', '0003_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (133, 'jobs', '0026_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (134, 'jobs', '0027_jobs_by_start', now());
-INSERT INTO public.django_migrations VALUES (135, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (136, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (137, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (138, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (139, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (140, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (141, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (142, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (143, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (144, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (145, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (146, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (147, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (148, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (149, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (150, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (151, 'metrics', '0017_profiles_of_servers', now());
-INSERT INTO public.django_migrations VALUES (152, 'metrics', '0018_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (153, 'metrics', '0019_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (154, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (155, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (156, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (157, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (158, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (159, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (160, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (161, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (162, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (163, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (164, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (165, 'registry', '0009_layers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (166, 'registry', '0010_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (167, 'registry', '0011_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (168, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (169, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (170, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (171, 'tenants', '0032_makers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (172, 'tenants', '0033_makers_by_the_audit', now());
-INSERT INTO public.django_migrations VALUES (173, 'tenants', '0034_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (174, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (175, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (176, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (177, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (178, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (179, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (180, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (181, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (182, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (121, 'control', '0013_admission_pause', now());
+INSERT INTO public.django_migrations VALUES (122, 'core', '0001_installation', now());
+INSERT INTO public.django_migrations VALUES (123, 'datasets', '0006_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (124, 'datasets', '0007_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (125, 'environments', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (126, 'events', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (127, 'events', '0002_initial', now());
+INSERT INTO public.django_migrations VALUES (128, 'events', '0003_hash_chain', now());
+INSERT INTO public.django_migrations VALUES (129, 'events', '0004_append_only', now());
+INSERT INTO public.django_migrations VALUES (130, 'events', '0005_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (131, 'experiments', '0001_studies', now());
+INSERT INTO public.django_migrations VALUES (132, 'experiments', '0002_script_studies', now());
+INSERT INTO public.django_migrations VALUES (133, 'experiments', '0003_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (134, 'jobs', '0026_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (135, 'jobs', '0027_jobs_by_start', now());
+INSERT INTO public.django_migrations VALUES (136, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (137, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (138, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (139, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (140, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (141, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (142, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (143, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (144, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (145, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (146, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (147, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (148, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (149, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (150, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (151, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (152, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (153, 'metrics', '0018_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (154, 'metrics', '0019_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (155, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (156, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (157, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (158, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (159, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (160, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (161, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (162, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (163, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (164, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (165, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (166, 'registry', '0009_layers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (167, 'registry', '0010_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (168, 'registry', '0011_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (169, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (170, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (171, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (172, 'tenants', '0032_makers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (173, 'tenants', '0033_makers_by_the_audit', now());
+INSERT INTO public.django_migrations VALUES (174, 'tenants', '0034_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (175, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (176, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (177, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (178, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (179, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (180, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (181, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (182, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (183, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 182, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 183, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2051,6 +2060,8 @@ ALTER TABLE ONLY public.clusters_rack
     ADD CONSTRAINT clusters_rack_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.clusters_sandboxreport
     ADD CONSTRAINT clusters_sandboxreport_pkey PRIMARY KEY (host);
+ALTER TABLE ONLY public.control_admissionpause
+    ADD CONSTRAINT control_admissionpause_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.control_forecast
     ADD CONSTRAINT control_forecast_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.control_jobdecision
@@ -2396,6 +2407,7 @@ CREATE INDEX clusters_node_rack_id_712c7330_like ON public.clusters_node USING b
 CREATE INDEX clusters_rack_name_2b51e4e0_like ON public.clusters_rack USING btree (name varchar_pattern_ops);
 CREATE INDEX clusters_sandboxreport_host_1413b8c9_like ON public.clusters_sandboxreport USING btree (host varchar_pattern_ops);
 CREATE INDEX completed_uploads_by_age ON public.storage_completedupload USING btree (completed_at);
+CREATE INDEX control_admissionpause_paused_by_id_d19954db ON public.control_admissionpause USING btree (paused_by_id);
 CREATE INDEX control_forecast_finished_at_fb3e7103 ON public.control_forecast USING btree (finished_at);
 CREATE INDEX control_job_job_id_e9181c_idx ON public.control_jobdecision USING btree (job_id, id DESC);
 CREATE INDEX control_policyreplay_created_by_id_5746bb95 ON public.control_policyreplay USING btree (created_by_id);
@@ -2583,6 +2595,8 @@ ALTER TABLE ONLY public.clusters_maintenance
     ADD CONSTRAINT clusters_maintenance_asked_by_id_afb8833b_fk_tenants_user_id FOREIGN KEY (asked_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.clusters_node
     ADD CONSTRAINT clusters_node_rack_id_712c7330_fk_clusters_rack_name FOREIGN KEY (rack_id) REFERENCES public.clusters_rack(name) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.control_admissionpause
+    ADD CONSTRAINT control_admissionpause_paused_by_id_d19954db_fk_tenants_user_id FOREIGN KEY (paused_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.control_forecast
     ADD CONSTRAINT control_forecast_job_id_a4880634_fk_jobs_job_id FOREIGN KEY (job_id) REFERENCES public.jobs_job(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.control_jobdecision

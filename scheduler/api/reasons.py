@@ -19,6 +19,7 @@ class Reason(StrEnum):
     # why a job waits
     PREFLIGHT = "preflight"
     BACKOFF = "backoff"
+    ADMISSION_PAUSED = "admission_paused"
     NO_NODES = "no_nodes"
     LARGER_THAN_CLUSTER = "larger_than_cluster"
     LARGER_THAN_QUOTA = "larger_than_quota"
@@ -128,6 +129,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.PREFLIGHT: "Pending: the model and the data are being validated.",
     Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; another one may start in "
     "{wait_s:.0f} s.",
+    Reason.ADMISSION_PAUSED: "Pending: admission of jobs is paused by an administrator.",
     Reason.NO_NODES: "Pending: no node is connected to the cluster.",
     Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
     Reason.LARGER_THAN_QUOTA: "Pending: it requests {need} GPUs, but the quota of {tenant} never allows more than "

@@ -189,6 +189,8 @@ def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
         return None
     if job.hold not in _REASONS:
         raise ValueError(f"job {job.id!r} has the unknown hold {job.hold!r}; it must be a Reason")
+    if job.hold == Reason.ADMISSION_PAUSED:  # of every waiting job: no fact that changes from round to round
+        return Explanation(Reason.ADMISSION_PAUSED, {} if job.hold_until_s is None else {"until_s": job.hold_until_s})
     wait_s = max(0.0, (job.hold_until_s or snapshot.now_s) - snapshot.now_s)
     return Explanation(Reason(job.hold), {"wait_s": wait_s})
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
+from scheduler.api.reasons import Reason
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.prediction_intervals import PredictionIntervals, TimeForecast
@@ -118,11 +119,12 @@ def _waits_for_first(job: JobSnapshot, decisions: Mapping[str, Decision]) -> boo
 def _close(
     snapshot: ClusterSnapshot, decisions: Mapping[str, Decision], learnt: LearntErrors, bounded: Collection[str]
 ) -> None:
-    """Records the outcomes: jobs that started, and jobs that are gone. What was predicted of a job before a budget
-    delayed it counts as withdrawn: that it comes later is no error of the models.
+    """Records the outcomes: jobs that started, and jobs that are gone. What was predicted of a job before a budget or a
+    pause of admission delayed it counts as withdrawn: that it comes later is no error of the models.
     """
-    withdrawn = {*snapshot.withdrawn, *bounded}
-    present = {job.id for job in snapshot.jobs if job.id not in bounded}
+    delayed = {*bounded, *(job.id for job in snapshot.jobs if job.hold == Reason.ADMISSION_PAUSED)}
+    withdrawn = {*snapshot.withdrawn, *delayed}
+    present = {job.id for job in snapshot.jobs if job.id not in delayed}
     waiting = {job.id for job in snapshot.jobs if job.id in present and _waits_for_first(job, decisions)}
     learnt.starts.close(waiting, withdrawn=withdrawn, now_s=snapshot.now_s)
     learnt.ends.close(present, withdrawn=withdrawn, now_s=snapshot.now_s)

@@ -104,7 +104,7 @@ READ_THROUGH_ANOTHER = {
     "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
     "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
     "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
-    "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge",
+    "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge", "AdmissionPause",
 }  # fmt: skip
 
 

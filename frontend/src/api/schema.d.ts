@@ -3153,6 +3153,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/scheduler/admission-pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether admission is paused, since when, until when and why. */
+        get: operations["scheduler_admission_pause_retrieve"];
+        /**
+         * @description Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
+         *     changes the reason and the end. Platform administrators only.
+         */
+        put: operations["scheduler_admission_pause_update"];
+        post?: never;
+        /**
+         * @description Resumes admission: the next round starts jobs again. Nothing changes while it is not paused. Platform
+         *     administrators only.
+         */
+        delete: operations["scheduler_admission_pause_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/scheduler/insight": {
         parameters: {
             query?: never;
@@ -4304,6 +4329,34 @@ export interface components {
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
+        };
+        /** @description Whether waiting jobs may be started. While admission is paused running jobs go on, and none is started. */
+        Admission: {
+            /** @description Whether admission is paused: no waiting job is started. */
+            is_paused: boolean;
+            /** @description Why it is paused; empty while it is not. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description Since when it is paused; null: it is not.
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description When it is resumed by itself; null: when an administrator resumes it.
+             */
+            until: string | null;
+            /** @description The user name of who paused it; for platform administrators. */
+            paused_by: string;
+        };
+        AdmissionPauseRequest: {
+            /** @description Why admission is paused; everybody whose jobs wait reads it. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When it is resumed by itself; null or left out: when an administrator resumes it.
+             */
+            until?: string | null;
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */
@@ -12372,6 +12425,8 @@ export interface components {
             backend_away_since: string | null;
             /** @description For administrators. */
             backend_message: string;
+            /** @description Whether waiting jobs may be started, or admission is paused. */
+            admission: components["schemas"]["Admission"];
             /** @description Whether notebooks can be started on this installation. */
             offers_notebooks: boolean;
         };
@@ -23320,6 +23375,96 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_admission_pause_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Admission"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_admission_pause_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdmissionPauseRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Admission"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_admission_pause_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.admission import note_pause
 from mlhub.cli.commands.tenancy.quota_owners import note_overcommitments
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
@@ -96,6 +97,7 @@ def queue(
     columns |= {name: COLUMNS[name] for name in ("ID", "NAME", "BY", "PROJECT")}
     columns |= {"STARTS": lambda job: predicted(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
     session.output.rows(rows, columns)
+    note_pause(session)
 
 
 def move(

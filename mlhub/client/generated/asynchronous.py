@@ -4695,6 +4695,34 @@ class AsyncSchedulerOperations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
+    async def admission_pause(self) -> r.Admission:
+        """Whether admission is paused, since when, until when and why.
+
+        GET /scheduler/admission-pause
+        """
+        return await self._transport.record(r.Admission, "GET", path_of("/scheduler/admission-pause"))
+
+    async def set_admission_pause(self, *, reason: str, until: datetime | str | Unset | None = UNSET) -> r.Admission:
+        """Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
+        changes the reason and the end. Platform administrators only.
+
+        PUT /scheduler/admission-pause
+
+        reason: Why admission is paused; everybody whose jobs wait reads it.
+        until: When it is resumed by itself; null or left out: when an administrator resumes it.
+        """
+        return await self._transport.record(
+            r.Admission, "PUT", path_of("/scheduler/admission-pause"), body={"reason": reason, "until": until}
+        )
+
+    async def delete_admission_pause(self) -> None:
+        """Resumes admission: the next round starts jobs again. Nothing changes while it is not paused. Platform
+        administrators only.
+
+        DELETE /scheduler/admission-pause
+        """
+        await self._transport.content("DELETE", path_of("/scheduler/admission-pause"))
+
     async def insight(self) -> r.Insight:
         """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only.
 

@@ -66,6 +66,16 @@ class Actor(ApiRecord):
     username: str
 
 
+class Admission(ApiRecord):
+    """Whether waiting jobs may be started. While admission is paused running jobs go on, and none is started."""
+
+    is_paused: bool
+    reason: str
+    since: datetime | None
+    until: datetime | None
+    paused_by: str
+
+
 class Ahead(ApiRecord):
     """Ahead of an answer."""
 
@@ -2581,6 +2591,7 @@ class SchedulerStatus(ApiRecord):
     rounds: RoundsStatus
     backend_away_since: datetime | None
     backend_message: str
+    admission: Admission
     offers_notebooks: bool
 
 

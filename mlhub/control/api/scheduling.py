@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mlhub.control.api.admission_pause import AdmissionSerializer
 from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSettings, ShadowDecision
 from mlhub.control.monitoring.round_health import STOP_CAUSES
@@ -357,4 +358,5 @@ class SchedulerStatusSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
     )
     backend_message = serializers.CharField(allow_blank=True, help_text="For administrators.")
+    admission = AdmissionSerializer(help_text="Whether waiting jobs may be started, or admission is paused.")
     offers_notebooks = serializers.BooleanField(help_text="Whether notebooks can be started on this installation.")

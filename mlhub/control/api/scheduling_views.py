@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from mlhub.control import actions
 from mlhub.control.api import scheduling as s
+from mlhub.control.api.admission_pause import admission
 from mlhub.control.api.insight import InsightSerializer
 from mlhub.control.api.scheduling import MOST_QUEUE
 from mlhub.control.learning.restart_costs import costs_of_newest
@@ -128,7 +129,8 @@ class SchedulerStatusView(APIView):
     @extend_schema(responses=s.SchedulerStatusSerializer)
     def get(self, request: Request) -> Response:
         """How the scheduler does: what decides, when the last round was, whether something failed."""
-        return Response(s.SchedulerStatusSerializer(status.status(caller(request))).data)
+        user = caller(request)
+        return Response(s.SchedulerStatusSerializer({**status.status(user), "admission": admission(user)}).data)
 
 
 class InsightView(APIView):

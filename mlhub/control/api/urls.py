@@ -6,6 +6,7 @@ from django.urls import path
 from mlhub.control.api import quota_views as quotas
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
+from mlhub.control.api.admission_pause import AdmissionPauseView
 from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
 from mlhub.control.api.burn_down import BurnDownView
 from mlhub.control.api.preview import JobPreviewView
@@ -63,6 +64,7 @@ urlpatterns = [
     path("rounds", scheduling.RoundsView.as_view()),
     path("rounds/<int:id>", scheduling.RoundView.as_view()),
     path("scheduler/settings", scheduling.SchedulerSettingsView.as_view()),
+    path("scheduler/admission-pause", AdmissionPauseView.as_view()),
     path("scheduler/status", scheduling.SchedulerStatusView.as_view()),
     path("scheduler/insight", scheduling.InsightView.as_view()),
     path("scheduler/replays", ReplaysView.as_view()),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from mlhub.control.pods.pod_resources import (
     worker_resources,
 )
 from mlhub.control.quotas.quota_tree import QuotaTree
+from mlhub.control.rounds.admission_pause import AdmissionHold
 from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.progress import steps_made
 from mlhub.jobs.states import JobState
@@ -42,7 +44,7 @@ class JobReader:
 
     held: on which nodes a job's live attempt holds GPUs. steps: where a curve predicts another end than the declared.
     saved_at: when each script wrote its newest checkpoint. studies: id and name of the study of a trial.
-    shares_within_project: nodes let only jobs of one project share GPUs.
+    shares_within_project: nodes let only jobs of one project share GPUs. admission: None = it is not paused.
     """
 
     tree: QuotaTree
@@ -55,6 +57,7 @@ class JobReader:
     gpu_memory_bytes: Mapping[str, int]
     shares_within_project: bool
     now: datetime
+    admission: AdmissionHold | None = None
 
     def read(self, job: Job) -> JobSnapshot:
         """Raises what a job raises that cannot be read."""
@@ -72,6 +75,7 @@ class JobReader:
                 gpu_memory_bytes=self.gpu_memory_bytes,
                 study=self.studies.get(job.id, ("", "")),
                 user=self.tree.user_of(job),
+                admission=self.admission,
             )
         )
 
@@ -98,12 +102,15 @@ def job_snapshot(
     gpu_memory_bytes: Mapping[str, int] | None = None,
     study: tuple[str, str] = ("", ""),
     user: str = "",
+    admission: AdmissionHold | None = None,
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
     steps_total: where its curve predicts an end before the declared one. saved_at: of scripts, when each wrote its
     newest checkpoint. gpu_memory_bytes: of one GPU, by type. study: id and name of the one of which it is a trial.
+    admission: None = it is not paused.
     """
+    hold, hold_until_s = _hold(job, now, admission)
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
     worker, server = worker_resources(job), server_resources(job)
@@ -140,8 +147,8 @@ def job_snapshot(
         executed_gpu_s=sum(_gpu_s(a, now) for a in attempts),
         last_resized_at_s=attempts[-1].created_at.timestamp() if attempts else None,
         n_preemptions=sum(a.outcome == "stopped" for a in attempts),
-        hold=_hold(job, now),
-        hold_until_s=None if job.not_before is None else job.not_before.timestamp(),
+        hold=hold,
+        hold_until_s=hold_until_s,
         profile=learned.profiles.get(family),
         noise_scale=learned.noise_scales.get(family),
         shares_within=shares_within,
@@ -174,14 +181,17 @@ def _mode(job: Job) -> Mode | None:
     return None
 
 
-def _hold(job: Job, now: datetime) -> str | None:
+def _hold(job: Job, now: datetime, admission: AdmissionHold | None) -> tuple[str | None, float | None]:
+    """What keeps the job from running, and until when; a pause of admission counts before a wait that ends earlier."""
+    not_before_s = None if job.not_before is None else job.not_before.timestamp()
     if job.state != JobState.QUEUED:
-        return None
+        return None, not_before_s
     if job.preflight == Preflight.PENDING:
-        return Reason.PREFLIGHT
-    if job.not_before is not None and job.not_before > now:
-        return Reason.BACKOFF
-    return None
+        return Reason.PREFLIGHT, not_before_s
+    waits_s = not_before_s if not_before_s is not None and not_before_s > now.timestamp() else None
+    if admission is not None and admission.applies_to(job) and (admission.until_s or math.inf) >= (waits_s or 0.0):
+        return Reason.ADMISSION_PAUSED, admission.until_s
+    return (None if waits_s is None else Reason.BACKOFF), not_before_s
 
 
 def _allocation(attempt: Attempt, held: tuple[NodeAllocation, ...]) -> GangAllocation:

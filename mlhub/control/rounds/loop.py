@@ -31,6 +31,7 @@ from mlhub.control.observation.notebooks import watch_notebooks
 from mlhub.control.observation.reconcile import reconcile
 from mlhub.control.observation.sandbox_runs import tend_sandbox_runs
 from mlhub.control.observation.stalls import watch_stalls
+from mlhub.control.rounds.admission_pause import end_due_pause
 from mlhub.control.rounds.apply import Applied, apply_plan
 from mlhub.control.rounds.forecasts import Forecasts, close_forecasts
 from mlhub.control.rounds.history import History, forget_old_decisions
@@ -154,6 +155,7 @@ class Loop:
         record_inventory(nodes, now=now, isolation=self.isolation)
         chosen_by_admin, _ = SchedulerSettings.objects.get_or_create(pk=1)
         chosen = choose(chosen_by_admin, state, now=now)
+        self._step("admission pause", lambda: end_due_pause(now=now))
         self._step("shadow", self.shadow.collect)
         number = (Round.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1
         structlog.contextvars.bind_contextvars(round=number)

@@ -22,6 +22,7 @@ from mlhub.control.learning.measured_links import slow_links
 from mlhub.control.learning.target_prediction import expected_steps
 from mlhub.control.learning.unsaved_work import checkpoint_times
 from mlhub.control.quotas.quota_tree import QuotaTree, tree_of
+from mlhub.control.rounds.admission_pause import current_hold
 from mlhub.control.rounds.job_snapshots import PHASES, JobReader, job_snapshot, tenant_of
 from mlhub.experiments.models import Trial
 from mlhub.jobs.execution.families import family_of
@@ -141,6 +142,7 @@ def _reader_of(
             isolation=isolation,
         ),
         now=now,
+        admission=current_hold(now=now),
     )
 
 
@@ -159,6 +161,7 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
         now=now,
         steps_total=expected_steps([job]).get(job.id),
         user=tree.user_of(job),
+        admission=current_hold(now=now),
     )
     return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=_with_tenants(snapshot.tenants, tree))
 

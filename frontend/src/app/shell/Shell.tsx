@@ -17,6 +17,7 @@ import { Navigation } from "@/app/shell/Navigation";
 import { useLiveQueries } from "@/app/queries/useLiveQueries";
 import { Icon } from "@/components/display/Icon";
 import { RoundsAlert } from "@/components/feedback/RoundsAlert";
+import { AdmissionAlert } from "@/components/feedback/AdmissionAlert";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 import { lazyComponent } from "@/lib/chunk";
 import { clock } from "@/lib/time";
@@ -109,17 +110,19 @@ export function Shell() {
   );
 }
 
-/** On every page everyone sees that scheduling has stopped, and administrators see other problems of the scheduler. */
+/** On every page everyone sees that scheduling has stopped or admission is paused, and administrators see other problems of the scheduler. */
 function Banner({ me }: { me: Me }) {
   const { data: status } = useQuery(schedulerStatusQuery);
   const hasStopped = status !== undefined && status.rounds.cause !== null;
   const hasProblem = isStaff(me) && status !== undefined && hasSchedulerProblem(status);
-  if (!hasStopped && !hasProblem && me.impersonation === null) return null;
+  const isPaused = status?.admission.is_paused === true;
+  if (!hasStopped && !isPaused && !hasProblem && me.impersonation === null) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
       <Stack gap="xs">
         <ImpersonationBanner me={me} />
         {status !== undefined && <RoundsAlert rounds={status.rounds} />}
+        {isPaused && <AdmissionAlert admission={status.admission} />}
         {hasProblem && <SchedulerAlerts status={status} />}
       </Stack>
     </Container>

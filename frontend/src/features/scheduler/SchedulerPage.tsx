@@ -12,6 +12,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 
+import { AdmissionCard } from "./AdmissionCard";
 import { Calibration } from "./Calibration";
 import { RestartCosts } from "./RestartCosts";
 import { SettingsForm } from "./SettingsForm";
@@ -45,6 +46,7 @@ function Administration() {
         </Button>
       }
     >
+      <AdmissionCard />
       <QueryResult of={settings}>
         {(found) => <SettingsForm key={found.version} settings={found} proposed={proposedIn(search, found.policies)} />}
       </QueryResult>

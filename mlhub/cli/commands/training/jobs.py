@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import following, job_file
+from mlhub.cli.commands.admission import note_pause
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import duration, is_past, predicted, until
@@ -86,6 +87,8 @@ def why(context: typer.Context, job: JobArgument) -> None:
             line(text)
     elif answer["state"] in ACTIVE:
         line(answer["note"])
+    if any(explanation["reason"] == "admission_paused" for explanation in answer["explanations"]):
+        note_pause(session)
 
 
 def analysis_lines(analysis: dict[str, Any]) -> list[str]:
