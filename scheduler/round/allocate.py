@@ -38,7 +38,6 @@ class RoundInputs:
     memory: RoundMemory
     cache: RoundCache
     speeds: JobSpeeds
-    usage: DecayedUsage
     limits: GpuHourLimits
     notable: Sequence[JobSnapshot]
     explain: bool
@@ -46,12 +45,15 @@ class RoundInputs:
 
 @dataclass(frozen=True)
 class Allocated:
-    """Holds what steps 1 to 5 found. decisions: on every job; those that wait and leave have no reasons yet."""
+    """Holds what steps 1 to 5 found. decisions: on every job; those that wait and leave have no reasons yet. usage:
+    what tenants used, up to now.
+    """
 
     state: RoundState
     proposal: Proposal
     targets: PlacementTargets
     decisions: dict[str, Decision]
+    usage: DecayedUsage
 
     def victims(self) -> set[str]:
         """Returns the running jobs from which quota takes back what they hold, for others."""
@@ -87,14 +89,15 @@ def _steps(inputs: RoundInputs, *, kept: Collection[str] = ()) -> Allocated:
     snapshot, policy = inputs.snapshot, inputs.policy
     cluster, is_elastic = inputs.cache.empty_cluster(snapshot.nodes), abilities_of(policy).is_elastic
     notable, limits = inputs.notable, inputs.limits
+    usage = DecayedUsage(inputs.memory.decayed_usage, now_s=snapshot.now_s)  # of these steps alone: it ages once
     state = admit(snapshot, inputs.memory, cluster=cluster, limits=limits, notable=notable, kept=kept)  # 1
     resumed = resume_resized(state)
-    entitle(state, is_elastic=is_elastic, usage=inputs.usage)  # 2
+    entitle(state, is_elastic=is_elastic, usage=usage)  # 2
     limit_studies(state, is_elastic=is_elastic)
     proposal = propose(policy, _view(state, inputs), state=state, memory=inputs.memory.values_for(policy.name))  # 3
     targets = place(state, proposal, inputs.speeds)  # 4
     decisions = {**state.settled, **resumed, **diff(state, targets, inputs.cache.waits)}  # 5
-    return Allocated(state, proposal, targets, decisions)
+    return Allocated(state, proposal, targets, decisions, usage)
 
 
 def _returning(inputs: RoundInputs, found: Allocated) -> set[str]:

@@ -12,7 +12,6 @@ from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.abilities import abilities_of
 from scheduler.policies.toolkit.policy import Policy
 from scheduler.quota.gpu_hours import GpuHourLimits
-from scheduler.quota.usage import DecayedUsage
 from scheduler.round.allocate import RoundInputs, allocate
 from scheduler.round.cache import RoundCache
 from scheduler.round.explanation import why_it_leaves, why_it_waits
@@ -54,11 +53,10 @@ def decide(
     notable = cache.notable.among(snapshot.jobs)
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=notable)
     lengths = JobLengthModel(memory.job_lengths)
-    usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
 
     snapshot, as_given = with_likely_lengths(snapshot, lengths, speeds, jobs=notable), snapshot
     notable = notable if snapshot is as_given else cache.notable.among(snapshot.jobs)
-    inputs = RoundInputs(snapshot, policy, memory, cache, speeds, usage, limits, notable, explain)
+    inputs = RoundInputs(snapshot, policy, memory, cache, speeds, limits, notable, explain)
     found = allocate(inputs)  # 1 to 5
     state, proposal, targets, decisions = found.state, found.proposal, found.targets, found.decisions
     batches = choose_batches(notable, decisions, speeds)
@@ -81,7 +79,7 @@ def decide(
         job_lengths=lengths.to_json() if lengths.has_learnt else {},
         resizing=promised_allocations(state, proposal, targets, decisions),
         pending_since_s=pending_since_s,
-        decayed_usage=record_usage(state, decisions, usage),
+        decayed_usage=record_usage(state, decisions, found.usage),
     )
     if learnt is not None:
         remembered = learnt.added_to(remembered)

@@ -168,6 +168,18 @@ def test_v6_also_when_one_has_it_all_already(policy: str) -> None:
     assert (held(case, "alice"), held(case, "bob")) == (6, 2)
 
 
+def test_use_is_aged_once_in_a_round_in_which_quota_takes_gpus_back() -> None:
+    """Such a round is worked out more than once, to see whether others have anything of it."""
+    case = settled(sharing(half_life_s=HOUR_S).waiting(*crowd("bob", 8)), "fifo")
+    used = {tenant: (charged, held) for _, tenant, charged, held, _ in case.memory.decayed_usage["by"]}
+    plan = case.waiting(*crowd("alice", 8, at=900.0)).decide("fifo")
+    assert any(isinstance(decision, Preempt) for decision in plan.decisions)
+    charged, held = used["bob"]
+    aged = decayed(charged, held=held, for_s=600.0, half_life_s=HOUR_S)
+    now = {tenant: charged for _, tenant, charged, *_ in plan.memory.decayed_usage["by"]}
+    assert now["bob"] == pytest.approx(aged)
+
+
 @EVERY
 def test_what_one_does_not_want_the_other_may_have(policy: str) -> None:
     case = settled(sharing().waiting(*crowd("alice", 2), *crowd("bob", 8)), policy)

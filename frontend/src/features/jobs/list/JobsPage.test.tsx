@@ -73,7 +73,7 @@ it("asks the API for what is searched, filtered and sorted, and remembers that i
   expect((await table()).getByRole("columnheader", { name: /GPU-hours/ })).toHaveAttribute("aria-sort", "descending");
 });
 
-it("asks for slow-downs and traffic while their columns are shown, and tells what is not measured from zero", async () => {
+it("asks for slow-downs and traffic while their columns are shown, and shows what is not measured as such, not as zero", async () => {
   const slowdown = { ratio: 1.5, basis: "measured" as const, resource: "gpu" };
   const alone = { ratio: 1, basis: "alone" as const, resource: "" };
   const asked = jobs(() => [
