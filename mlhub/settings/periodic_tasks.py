@@ -19,7 +19,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "watch-boosts": {"task": "mlhub.control.tasks.watch_boosts", "schedule": 15.0},
     "watch-budgets": {"task": "mlhub.control.tasks.watch_budgets", "schedule": 60.0},
     "check-usage": {"task": "mlhub.usage.tasks.check_ledger", "schedule": 60.0},
-    "report-use": {"task": "mlhub.usage.tasks.report_use", "schedule": 600.0},
+    "report-use": {"task": "mlhub.usage.tasks.report_use", "schedule": 3600.0},
     "deliver-webhooks": {"task": "mlhub.webhooks.tasks.deliver", "schedule": 5.0},
     "send-mail-notices": {"task": "mlhub.webhooks.tasks.send_mail_notices", "schedule": 10.0},
     "watch-waiting-jobs": {"task": "mlhub.webhooks.tasks.watch_waiting_jobs", "schedule": 60.0},
