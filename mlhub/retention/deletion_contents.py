@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deletion of an organisation or a project would remove, counted, and what of it forbids that now."""
+"""What a deletion of an organisation or a project would remove, counted, what forbids that now, and its beginning."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
+from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
 from mlhub.datasets.models import Dataset
 from mlhub.environments.models import PythonEnvironment
@@ -27,6 +28,7 @@ from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, Project, Team, User
 from mlhub.tracking.models import LoggedModel, Run
 
+ERASE = "mlhub.retention.tasks.erase_organisations"
 MOST_HELD = 500  # jobs that are asked for bounds of retention
 
 
@@ -81,6 +83,15 @@ def n_things(deletion: TenantDeletion, counts: dict[str, int] | None = None) -> 
     mine = Q(owner_kind=deletion.MARK, owner_id=deletion.pk)
     n_blobs = Holding.objects.filter(deletion.holdings() | mine).values("blob").distinct().count()
     return sum((counts or counts_of(deletion)).values()) + n_blobs
+
+
+def begin(deletion: TenantDeletion, *, actor: User) -> None:
+    """Notes what there is now, and has it removed once the transaction is over."""
+    deletion.requested_by, deletion.counts = actor, counts_of(deletion)
+    deletion.n_total = n_things(deletion, deletion.counts)
+    deletion.save(force_insert=True)
+    record_deletion("deletion_began", deletion, actor, counts=deletion.counts)
+    send_on_commit(ERASE)
 
 
 def refusals_of(deletion: TenantDeletion, rules: Mapping[str, OrganisationRule]) -> Iterator[ConflictError]:

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from django.db import transaction
 from django.db.models import Model as Table
 
-from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.jobs.retention.retention_rules import organisation_rules
 from mlhub.retention.deletion_contents import (
     DeletedContents,
+    begin,
     bytes_of,
     counts_of,
-    n_things,
-    record_deletion,
     refusals_of,
 )
 from mlhub.retention.models import OrganisationDeletion, ProjectDeletion
@@ -24,8 +22,6 @@ from mlhub.retention.querysets import OrganisationDeletionQuerySet
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, Project, User
 from mlhub.tenants.roles import Role
-
-ERASE = "mlhub.retention.tasks.erase_organisations"
 
 
 def contents_to_delete(organisation: Organisation, *, actor: User) -> DeletedContents:
@@ -54,11 +50,7 @@ def begin_deletion(organisation: Organisation, *, name: str, actor: User) -> Org
         for refusal in _refusals(found):
             raise refusal
         deletion = _of(found)
-        deletion.requested_by, deletion.counts = actor, counts_of(deletion)
-        deletion.n_total = n_things(deletion, deletion.counts)
-        deletion.save(force_insert=True)
-        record_deletion("deletion_began", deletion, actor, counts=deletion.counts)
-        send_on_commit(ERASE)
+        begin(deletion, actor=actor)
     return deletion
 
 

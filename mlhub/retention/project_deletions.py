@@ -7,19 +7,17 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
-from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
 from mlhub.jobs.retention.retention_rules import CHECKPOINTS, organisation_rules
 from mlhub.retention.deletion_contents import (
     DeletedContents,
+    begin,
     bytes_of,
     counts_of,
-    n_things,
-    record_deletion,
     refusals_of,
 )
 from mlhub.retention.models import ProjectDeletion
-from mlhub.retention.organisation_deletions import ERASE, require_no_deletion, require_typed
+from mlhub.retention.organisation_deletions import require_no_deletion, require_typed
 from mlhub.retention.stored import stored
 from mlhub.tenants import actions
 from mlhub.tenants.access_control.permissions import require_role
@@ -56,11 +54,7 @@ def begin_project_deletion(project: Project, *, name: str, actor: User) -> Proje
             raise refusal
         actions.set_archived(found, is_archived=True, actor=actor)  # nothing new begins in it
         deletion = _of(found)
-        deletion.requested_by, deletion.counts = actor, counts_of(deletion)
-        deletion.n_total = n_things(deletion, deletion.counts)
-        deletion.save(force_insert=True)
-        record_deletion("deletion_began", deletion, actor, counts=deletion.counts)
-        send_on_commit(ERASE)
+        begin(deletion, actor=actor)
     return deletion
 
 

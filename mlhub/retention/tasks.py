@@ -16,9 +16,9 @@ from mlhub.core.errors import ConflictError
 from mlhub.core.locks import work_lock
 from mlhub.jobs.retention.retention_rules import cutoffs
 from mlhub.metrics.detached import remove_piece
+from mlhub.retention.deletion_contents import ERASE
 from mlhub.retention.erasure import erase
 from mlhub.retention.models import OrganisationDeletion, ProjectDeletion, TenantDeletion
-from mlhub.retention.organisation_deletions import ERASE
 from mlhub.retention.project_caches import sweep_caches
 from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
 
