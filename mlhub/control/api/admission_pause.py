@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -82,13 +82,13 @@ class AdmissionPauseView(APIView):
         pause_admission(actor=caller(request), now=timezone.now(), **body)
         return self._answer(request)
 
-    @extend_schema(responses=AdmissionSerializer)
+    @extend_schema(responses={204: None})
     def delete(self, request: Request) -> Response:
         """Resumes admission: the next round starts jobs again. Nothing changes while it is not paused. Platform
         administrators only."""
         require_administrator(request, self)
         resume_admission(actor=caller(request), now=timezone.now())
-        return self._answer(request)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _answer(self, request: Request) -> Response:
         return Response(AdmissionSerializer(admission(caller(request))).data)

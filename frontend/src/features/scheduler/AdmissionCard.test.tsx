@@ -60,7 +60,7 @@ describe("Admission on the scheduler's page", () => {
       answers("/api/v1/scheduler/status", schedulerStatus({ admission: PAUSED })),
       http.delete(PATH, () => {
         server.use(answers("/api/v1/scheduler/status", schedulerStatus()));
-        return HttpResponse.json<Admission>(OPEN);
+        return new HttpResponse(null, { status: 204 });
       }),
     );
     const { user } = renderPage("/scheduler");
