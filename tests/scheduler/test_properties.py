@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from scheduler import (
     POLICIES,
-    ClusterSnapshot,
     JobSnapshot,
     Keep,
     Launch,
     Mode,
     NodeSnapshot,
     Phase,
-    Plan,
     Preempt,
     Profile,
     RackSnapshot,
@@ -35,9 +33,9 @@ from scheduler import (
     snapshot_from_json,
     snapshot_to_json,
 )
-from scheduler.api.plan import Decision
 from scheduler.api.snapshot import Reclaim
 from tests.scheduler.cases import GIB, Case
+from tests.scheduler.invariants import exceeded_limits, held_gpus, restless, rounds
 
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40"))  # histories a property; make bench-properties plays many more
 # the same histories at every `make test`, so that it fails for what was changed; new ones are looked for by the bench
@@ -128,38 +126,6 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
     )
 
 
-def rounds(case: Case, policy: str, n: int, **parameters: float) -> list[tuple[Case, Plan]]:
-    """The case through n rounds, each plan carried out, half a minute after the one before."""
-    story = []
-    for _ in range(n):
-        plan = case.decide(policy, **parameters)
-        story.append((case, plan))
-        case = case.after(plan, seconds=30.0)
-    return story
-
-
-def restless(case: Case, policy: str) -> list[Decision]:
-    """What changes in a cluster in which nothing happens, after 16 rounds. No time slice of gandiva ends within them:
-    its jobs take turns for as long as one waits.
-    """
-    story = rounds(case, policy, 24, **({"slice_s": 7200.0} if policy == "gandiva" else {}))
-    decisions = [decision for _, plan in story[16:] for decision in plan.decisions]
-    return [one for one in decisions if isinstance(one, Launch | Resize | Preempt)]
-
-
-def held_gpus(snapshot: ClusterSnapshot, plan: Plan) -> dict[str, list[tuple[str, int]]]:
-    """GPUs that each job holds once the plan is acted upon, before any job that was preempted has left."""
-    held: dict[str, list[tuple[str, int]]] = {}
-    for job in snapshot.jobs:
-        decision = plan.of(job.id)
-        allocations = [job.allocation] if job.phase is not Phase.WAITING else []
-        if isinstance(decision, Launch | Resize):
-            allocations.append(decision.allocation)
-        slots = {(s.node, g) for a in allocations if a for s in a.shares for g in s.gpus}
-        held[job.id] = sorted(slots)
-    return held
-
-
 @quick
 @given(cases(), policies)
 def test_no_gpu_is_given_to_more_jobs_than_may_share_it_and_no_node_is_overloaded(case: Case, policy: str) -> None:
@@ -196,21 +162,7 @@ def test_no_gpu_is_given_to_more_jobs_than_may_share_it_and_no_node_is_overloade
 @quick
 @given(cases(), policies)
 def test_no_tenant_holds_more_than_its_quota_nor_its_parents(case: Case, policy: str) -> None:
-    for before, plan in rounds(case, policy, 4):
-        held = held_gpus(before.snapshot, plan)
-        for tenant in before.tenants:
-            members = {t.id for t in before.tenants if tenant.id in (t.id, t.parent)}
-            mine = [job for job in before.jobs if job.tenant in members and held[job.id]]
-            if tenant.max_gpus is not None:
-                assert sum(_most_at_once(job, plan) for job in mine) <= tenant.max_gpus
-            if tenant.max_running_jobs is not None:
-                assert len(mine) <= tenant.max_running_jobs
-
-
-def _most_at_once(job: JobSnapshot, plan: Plan) -> int:
-    decision = plan.of(job.id)
-    before = job.allocation.n_workers if job.allocation and job.phase is not Phase.WAITING else 0
-    return max(before, decision.allocation.n_workers if isinstance(decision, Launch | Resize) else 0)
+    assert [exceeded_limits(before, plan) for before, plan in rounds(case, policy, 4)] == [[]] * 4
 
 
 @quick

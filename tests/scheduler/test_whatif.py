@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from scheduler import JobSnapshot, Launch, Wait
 from tests.scheduler.cases import Case, cluster, job
-from tests.scheduler.test_properties import any_job, cases, policies, quick, rounds
+from tests.scheduler.invariants import rounds
+from tests.scheduler.test_properties import any_job, cases, policies, quick
 
 
 @pytest.mark.slow

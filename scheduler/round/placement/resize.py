@@ -20,10 +20,7 @@ def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         return
     progress.free_later.reserve(job, allocation)
     progress.book_servers(job, allocation)
-    is_limited = progress.state.ledger_now.hosts is not None  # then what leaves still counts
-    if held is not None or (
-        progress.free_now.fits(job, allocation) and (not is_limited or _start(progress, job, allocation, grant))
-    ):
+    if held is not None or (progress.free_now.fits(job, allocation) and _start(progress, job, allocation, grant)):
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
         progress.targets.awaited[job.id] = allocation
@@ -96,7 +93,12 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     own = progress.with_own(progress.free_now, job, held) if may_now else None
     allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
     least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
-    if allocation is not None and progress.free_later.fits(job, allocation) and allocation.n_workers >= least:
+    if (
+        allocation is not None
+        and progress.free_later.fits(job, allocation)
+        and allocation.n_workers >= least
+        and not _gains_nothing(progress, job, held, allocation, grant)
+    ):
         more = allocation.n_workers - held.n_workers
         ledger.reserve(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
         progress.place(job, allocation, grant)
@@ -105,7 +107,11 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         later = allocation
     else:
         later = progress.finder.find(progress.free_later, job, grant, keep=held)
-    if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
+    if (
+        later is not None
+        and (later.n_workers > held.n_workers or least == held.n_workers)
+        and not _gains_nothing(progress, job, held, later, grant)
+    ):
         progress.wait_for(job, later)
     else:
         progress.free_later.reserve(job, held)
@@ -120,6 +126,19 @@ def _is_good(progress: PlacementProgress, job: JobSnapshot, allocation: GangAllo
     if allocation is None or allocation.n_workers < grant.n_workers:
         return False
     return progress.finder.step_s(job, allocation) <= (1 + SCATTERED) * progress.finder.expected_s(job, grant)
+
+
+def _gains_nothing(
+    progress: PlacementProgress, job: JobSnapshot, held: GangAllocation, found: GangAllocation, grant: Grant
+) -> bool:
+    """Is the job no faster on GPUs of another type, at a place that is not what the policy reckoned with?
+
+    It would be asked to come back for the same reason: to a place that is not there either.
+    """
+    types = {progress.free_later.nodes[share.node].gpu_type for share in held.shares if share.gpus}
+    if not grant.gpu_type or grant.gpu_type in types or _is_good(progress, job, found, grant):
+        return False
+    return progress.finder.step_s(job, found) >= progress.finder.step_s(job, held)
 
 
 def _is_worse(

@@ -16,7 +16,8 @@ from scheduler.api.snapshot import Phase, Reclaim, TenantSnapshot
 from scheduler.api.user_limits import UserLimit
 from scheduler.counterfactuals import ActionKind, BlockerKind, Counsel, advise, applied, blockers_of
 from tests.scheduler.cases import GIB, Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, rounds
+from tests.scheduler.invariants import rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 
 def counsel(case: Case, job_id: str, policy: str = "fifo") -> Counsel:

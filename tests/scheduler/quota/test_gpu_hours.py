@@ -23,7 +23,8 @@ from scheduler.simulator.traces.clusters import uniform_cluster
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.scheduler.cases import Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, rounds
+from tests.scheduler.invariants import rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 STOP_NEW, STOP_ALL = OnExhausted.STOP_NEW, OnExhausted.STOP_ALL
 

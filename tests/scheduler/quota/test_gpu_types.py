@@ -18,7 +18,8 @@ from scheduler.counterfactuals.blockers import BlockerKind, blockers_of
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, rounds
+from tests.scheduler.invariants import rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 A100 = ("a100",)
 

@@ -18,7 +18,8 @@ from scheduler.counterfactuals.blockers import BlockerKind, blockers_of
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import GIB, Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, restless, rounds
+from tests.scheduler.invariants import restless, rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 SERVERS = {"mode": Mode.PARAMETER_SERVER, "parameters_bytes": 400_000_000, "batch_size": 64, "example_s": 0.001}
 

@@ -17,8 +17,9 @@ from scheduler.counterfactuals.blockers import BlockerKind, blockers_of
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import GIB, Case, cluster, job
+from tests.scheduler.invariants import rounds
 from tests.scheduler.quota.test_host_limits import SERVERS
-from tests.scheduler.test_properties import policies, quick, rounds
+from tests.scheduler.test_properties import policies, quick
 
 
 def limited(**limits: int) -> Case:

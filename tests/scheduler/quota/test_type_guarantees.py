@@ -18,7 +18,8 @@ from scheduler.quota.ledger import Ledger
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import Case, cluster, job
-from tests.scheduler.test_properties import cases, policies, quick, restless, rounds
+from tests.scheduler.invariants import restless, rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 A100, T4 = ("a100",), ("t4",)
 FOUR = (("a100", 4),)

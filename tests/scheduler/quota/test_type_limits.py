@@ -20,8 +20,9 @@ from scheduler.quota.ledger import Ledger
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput
 from tests.scheduler.cases import Case, job
+from tests.scheduler.invariants import restless, rounds
 from tests.scheduler.quota.test_type_guarantees import A100, FOUR, T4, ledger, lent, most, two_types
-from tests.scheduler.test_properties import cases, policies, quick, restless, rounds
+from tests.scheduler.test_properties import cases, policies, quick
 
 ONE, TWO, NONE_LENT = (("a100", 1),), (("a100", 2),), (("a100", 0),)
 LONG_S = 5000.0

@@ -22,7 +22,8 @@ from scheduler.simulator.traces.formats import read_trace, trace_to_csv
 from scheduler.simulator.traces.tenants import tenants_from_list
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
 from tests.scheduler.cases import Case, cluster, job
-from tests.scheduler.test_properties import policies, quick, rounds
+from tests.scheduler.invariants import rounds
+from tests.scheduler.test_properties import policies, quick
 
 ANN = UserLimit("ann", "Ann", max_gpus=2)
 
