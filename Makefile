@@ -225,9 +225,12 @@ bench-training: setup  ## What the training runtime costs; writes benchmarks/res
 bench-gpu: setup  ## All-reduce and a parameter server on a GPU against plain torch; writes benchmarks/results/gpu-speed.md
 	@python -m benchmarks.gpu
 
-.PHONY: bench-properties bench-scheduling-cost
+.PHONY: bench-properties bench-histories bench-scheduling-cost
 bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 of them a property (POLICIES="drf fair")
 	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) PROPERTY_POLICIES="$(POLICIES)" python -m pytest --timeout=0 tests/scheduler/test_properties.py tests/scheduler/test_histories.py tests/scheduler/quota/test_rest.py
+
+bench-histories: setup  ## Random histories under every policy, goes on where it ended; writes benchmarks/results/histories.md (ARGS=)
+	@python -m benchmarks.histories $(ARGS)
 
 bench-scheduling-cost: setup  ## What rounds and simulations cost by size ($MLHUB_TRACES or DATA=folder; QUICK=1)
 	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
