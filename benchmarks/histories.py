@@ -9,7 +9,8 @@ scheduler's sources that played them: a change of the scheduler begins anew. Wri
 benchmarks/results/histories.json (the ledger) and benchmarks/results/histories.md (the page). Ends with 1 where a
 history has a fault, which is printed, as small as it was found, and stays in the ledger.
 
-What a history is, and what is a fault: tests/scheduler/test_histories.py.
+What a history is, and what is a fault: tests/scheduler/test_histories.py and test_disturbed_histories.py. One that
+counts is one of each.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from hypothesis import Phase as Stage
 import scheduler
 from scheduler import POLICIES
 from tests.scheduler.cases import Case
+from tests.scheduler.test_disturbed_histories import DisturbedWorld, History, disturbed
 from tests.scheduler.test_histories import Arrival, faults, faults_at_rest, histories
 
 LEDGER = Path(__file__).parent / "results" / "histories.json"
@@ -115,14 +117,17 @@ def play(policy: str, part: int, n_histories: int) -> tuple[int, str | None]:
         suppress_health_check=list(HealthCheck),
         print_blob=False,
     )
-    @given(histories())
-    def play_one(history: tuple[Case, list[Arrival]]) -> None:
+    @given(histories(), disturbed())
+    def play_one(calm: tuple[Case, list[Arrival]], rough: History) -> None:
         nonlocal n_played, first
         n_played += 1
-        found = faults(*history, policy) + faults_at_rest(*history, policy)
-        if found:
-            first = f"part {part}: {'; '.join(found)} in {history!r}"
-            raise AssertionError(first)
+        for history, found in (
+            (calm, faults(*calm, policy) + faults_at_rest(*calm, policy)),
+            (rough, DisturbedWorld(rough).faults_of(policy)),
+        ):
+            if found:
+                first = f"part {part}: {'; '.join(found)} in {history!r}"
+                raise AssertionError(first)
 
     try:
         play_one()
@@ -168,8 +173,11 @@ def page(ledger: Ledger, sources: str) -> str:
         "with quotas, guarantees and rules of borrowing, up to seven jobs that come within twelve rounds. A fault is a",
         "tenant over its limits in a round, a job that fits and has not ended in three times what all jobs take one",
         "after the other (it starves, or is preempted without end), and a cluster that does not come to rest where",
-        f"nothing arrives and nothing ends. The aim is {GOAL:,} for each policy. Counted are those of the scheduler's",
-        f"sources `{sources}`; what was played before these last changed is in the last column.",
+        "nothing arrives and nothing ends. With each goes another one, of jobs that use every field, in which nodes,",
+        "GPUs, limits and jobs come, change and go between rounds: there a fault is a round without a plan, or one",
+        f"that gives what is not there. The aim is {GOAL:,} for each policy. Counted are those of the scheduler's",
+        f"sources `{sources}`;",
+        "what was played before these last changed is in the last column.",
         "",
         "| policy | histories | faults | processor time of one, ms | last part | histories of earlier sources |",
         "|---|---|---|---|---|---|",
