@@ -128,7 +128,7 @@ def test_a_server_takes_what_pods_of_the_version_before_report() -> None:
 
 
 def test_specifications_of_the_version_before_are_read() -> None:
-    """Instructions outlive the program that wrote them: in a ConfigMap, or in a folder of the local backend."""
+    """Instructions outlive the program that wrote them: in a Secret, or in a folder of the local backend."""
     launch = LaunchSpec.from_json(recorded("launch.json"))
     assert (launch.mode, len(launch.pods), launch.training.strategy["name"]) == (SyncMode.PARAMETER_SERVER, 3, "ssp")
     pod = PodSpec.from_json(recorded("pod.json"))

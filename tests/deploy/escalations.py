@@ -81,7 +81,7 @@ ATTEMPTS: dict[str, Callable[[], WriteRequest]] = {
     "a pod in the name of another installation": lambda: create(
         changed(one("Pod"), lambda o: o["metadata"]["labels"].update({names.INSTALLATION: "b"}))
     ),
-    "an object without MLHub's label": lambda: create(changed(one("ConfigMap"), lambda o: o["metadata"].pop("labels"))),
+    "an object without MLHub's label": lambda: create(changed(one("Secret"), lambda o: o["metadata"].pop("labels"))),
     "deleting the cluster's certificates": lambda: delete(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
     ),

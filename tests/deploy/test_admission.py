@@ -31,7 +31,7 @@ def test_all_that_mlhub_makes_is_admitted(name: str) -> None:
     assert {
         (one.resource, tuple(POLICIES[name].refusals(one))) for one in asked if POLICIES[name].refusals(one)
     } == set()
-    assert {one.resource for one in asked} >= {"pods", "services", "secrets", "configmaps", "networkpolicies"}
+    assert {one.resource for one in asked} >= {"pods", "services", "secrets", "networkpolicies"}
 
 
 @pytest.mark.parametrize("name", ["trial", "production"])

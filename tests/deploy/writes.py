@@ -71,8 +71,7 @@ def objects(options: KubernetesOptions = TRIAL) -> list[Object]:
     return [
         *tenancy.contents(HOME, options, api_url=launch.api_url, max_gpus=8, has_claims=True),
         record,
-        manifests.secret(launch, names_of),
-        manifests.instructions(launch, names_of, options),
+        manifests.secret(launch, names_of, options),
         manifests.network_policy(launch, names_of),
         *(claims.claim(record, names_of, "node-1", 0, options, version=version) for version in claims.VERSIONS),
         *(manifests.owned_by(pod, record) for pod in pods),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from datetime import UTC, datetime
@@ -130,10 +131,10 @@ class Kubelet:
     def _behave(self, pod: Object) -> str:
         labels = pod["metadata"]["labels"]
         service = pod["spec"]["subdomain"]
-        launch_map = self.store.objects.get(("configmaps", pod["metadata"]["namespace"], service))
-        if launch_map is None:
+        secret = self.store.objects.get(("secrets", pod["metadata"]["namespace"], service))
+        if secret is None:
             return "run"
-        launch = json.loads(launch_map["data"]["launch.json"])
+        launch = json.loads(base64.b64decode(secret["data"]["launch.json"]))
         behave = launch["training"]["hyperparameters"].get("behave") or self._as_the_check_says(pod)
         if labels[names.ROLE] == "server":
             return "run"

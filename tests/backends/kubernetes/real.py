@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -135,10 +136,11 @@ class PlayedNodes:
     def _behave(self, pod: Object) -> str:
         where = pod["metadata"]["namespace"]
         try:
-            launch_map = self._admin.get(paths.one("ConfigMap", where, pod["spec"]["subdomain"]))
+            secret = self._admin.get(paths.one("Secret", where, pod["spec"]["subdomain"]))
         except KubeNotFoundError:
             return "run"
-        behave = json.loads(launch_map["data"]["launch.json"])["training"]["hyperparameters"].get("behave", "run")
+        launch = json.loads(base64.b64decode(secret["data"]["launch.json"]))
+        behave = launch["training"]["hyperparameters"].get("behave", "run")
         labels = pod["metadata"]["labels"]
         if labels[names.ROLE] == "server":
             return "run"

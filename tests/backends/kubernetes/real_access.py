@@ -62,14 +62,14 @@ def token_of(admin: KubernetesApi) -> str:
 
 def _wait_until_in_force(account: KubernetesApi) -> None:
     """API servers take new policies on all at once, about a second after they were made."""
-    stray = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mlhub-x"}}
+    stray = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mlhub-x"}}
     until = time.monotonic() + IN_FORCE_S
     said = "it was admitted"
     while "ValidatingAdmissionPolicy" not in said:
         assert time.monotonic() < until, f"The policies are not in force: {said}"
         time.sleep(LOOK_EVERY_S)
         try:
-            account.create(paths.collection("ConfigMap", "default"), stray, dryRun="All")
+            account.create(paths.collection("Secret", "default"), stray, dryRun="All")
         except ApiError as error:
             said = str(error)
     time.sleep(2.0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from dataclasses import replace
@@ -46,8 +47,7 @@ def objects(options: KubernetesOptions = OPTIONS) -> list[dict[str, Any]]:
     owner = manifests.record(launch, gang)
     owner["metadata"]["uid"] = "11111111-2222-3333-4444-555555555555"
     rest = [
-        manifests.secret(launch, gang),
-        manifests.instructions(launch, gang, options),
+        manifests.secret(launch, gang, options),
         manifests.network_policy(launch, gang),
         *(manifests.pod(launch, p, gang, options, offer=OFFERS.get(p.node)) for p in launch.pods),
     ]
@@ -64,9 +64,15 @@ def golden_objects() -> list[dict[str, Any]]:
     """Without the launch specification, which is the wire's affair and grows there."""
     found = objects()
     for made_of in found:
-        if made_of["kind"] == "ConfigMap":
-            LaunchSpec.from_json(made_of["data"].pop("launch.json"))
+        if made_of["kind"] == "Secret":
+            made_of["data"].pop("launch.json")
+            made_of["data"]["addresses.json"] = base64.b64decode(made_of["data"]["addresses.json"]).decode()
     return found
+
+
+def instructions(found: list[dict[str, Any]], file: str) -> str:
+    """A file that the gang's pods read."""
+    return base64.b64decode(next(m for m in found if m["kind"] == "Secret")["data"][file]).decode()
 
 
 def pods() -> list[dict[str, Any]]:
@@ -143,17 +149,20 @@ def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
     gang = names.gang_of(launch, prefix="mlhub")
     others = [
         manifests.record(launch, gang),
-        manifests.instructions(launch, gang, OPTIONS),
         *(manifests.pod(launch, p, gang, OPTIONS) for p in launch.pods),
     ]
     assert "the-token" not in json.dumps(others)
     assert "feed" not in json.dumps(others)
     assert "s3cret-value" not in json.dumps(others)
-    assert set(manifests.secret(launch, gang)["data"]) == {"token", "secret", "secrets.json"}
+    texts = manifests.secret(launch, gang, OPTIONS)["data"]
+    for name in ("launch.json", "addresses.json"):
+        read = base64.b64decode(texts.pop(name)).decode()
+        assert not any(secret in read for secret in ("the-token", "feed", "s3cret-value"))
+    assert set(texts) == {"token", "secret", "secrets.json"}
 
 
 def test_pods_keep_to_the_restricted_standard() -> None:
-    allowed_volumes = {"emptyDir", "configMap", "secret", "persistentVolumeClaim"}
+    allowed_volumes = {"emptyDir", "secret", "persistentVolumeClaim"}
     for pod in pods():
         body = pod["spec"]
         assert body["automountServiceAccountToken"] is False
@@ -177,7 +186,7 @@ def test_gpus_are_asked_for_where_slots_are_gpus() -> None:
 
 
 def test_pods_reach_each_other_by_stable_names() -> None:
-    addresses = json.loads(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["addresses.json"])
+    addresses = json.loads(instructions(objects(), "addresses.json"))
     service = objects()[0]["metadata"]
     for pod in pods():
         host = f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}.{service['namespace']}.svc"
@@ -187,7 +196,7 @@ def test_pods_reach_each_other_by_stable_names() -> None:
 
 
 def test_pods_fetch_what_lies_on_the_platforms_disk_over_the_ingest_api() -> None:
-    launch = LaunchSpec.from_json(next(m for m in objects() if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    launch = LaunchSpec.from_json(instructions(objects(), "launch.json"))
     attempt = spec().attempt_id
     assert launch.inputs[0].uri == f"https://mlhub.example.org/api/v1/ingest/attempts/{attempt}/blobs/{'ab' * 32}"
     assert launch.checkpoint_uri == f"file:///mlhub/checkpoints/{spec().job_id}"
@@ -251,7 +260,7 @@ IN_PLACE = {
 )
 def test_large_inputs_are_read_in_place_and_nothing_else_of_the_store_is_seen(options: KubernetesOptions) -> None:
     found = objects(options)
-    launch = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    launch = LaunchSpec.from_json(instructions(found, "launch.json"))
     assert launch.inputs[0].uri == f"file:///mlhub/store/{'ab' * 32}"
     volume = IN_PLACE["store_claim" if options.store_claim else "store_csi"]
     for body in (m["spec"] for m in found if m["kind"] == "Pod"):
@@ -266,7 +275,7 @@ def test_large_inputs_are_read_in_place_and_nothing_else_of_the_store_is_seen(op
 def test_small_inputs_are_brought_and_need_no_volume() -> None:
     found = objects(KubernetesOptions(store_claim="blobs", in_place_from_bytes=10_000))
     assert not any(v["name"] == "store" for m in found if m["kind"] == "Pod" for v in m["spec"]["volumes"])
-    launch = LaunchSpec.from_json(next(m for m in found if m["kind"] == "ConfigMap")["data"]["launch.json"])
+    launch = LaunchSpec.from_json(instructions(found, "launch.json"))
     assert launch.inputs[0].uri.startswith("https://")
 
 

@@ -77,9 +77,8 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
 def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     """A folder for each pod, with its volumes' files; volumes that the project shares are shared here."""
     where = names.gang_of(spec, prefix="mlhub")
-    texts = manifests.instructions(spec, where, OPTIONS)["data"]
-    secret = manifests.secret(spec, where)["data"]
-    here = _loopback(json.loads(texts["addresses.json"]))
+    files = {name: base64.b64decode(text) for name, text in manifests.secret(spec, where, OPTIONS)["data"].items()}
+    here = _loopback(json.loads(files["addresses.json"]))
     pods = []
     for placement in spec.pods:
         pod = manifests.pod(spec, placement, where, OPTIONS)
@@ -90,10 +89,10 @@ def laid_out(spec: LaunchSpec, folder: Path) -> list[tuple[Path, dict[str, Any]]
             (folder / name).mkdir(exist_ok=True)
             (own / name).symlink_to(folder / name)
         (folder / "checkpoints" / spec.job_id).mkdir(exist_ok=True)  # the sub-path that is mounted
-        for name, text in texts.items():
-            (own / "gang" / name).write_text(_moved(text, own, here))
-        for name, content in secret.items():
-            (own / "secrets" / name).write_bytes(base64.b64decode(content))
+        for volume in (volume for volume in pod["spec"]["volumes"] if "secret" in volume):
+            for item in volume["secret"]["items"]:
+                text = _moved(files[item["key"]].decode(), own, here)
+                (own / volume["name"] / item["path"]).write_text(text)
         pods.append((own, json.loads(_moved(json.dumps(pod["spec"]), own, here))))
     return pods
 

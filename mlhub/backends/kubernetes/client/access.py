@@ -30,8 +30,7 @@ RULES = (
     AccessRule(
         "", "services", ("create", "get", "list", "watch", "patch", "delete"), "gangs' records and their pods' names"
     ),
-    AccessRule("", "configmaps", ("create", "delete"), "a gang's specification; never read back"),
-    AccessRule("", "secrets", ("create", "delete"), "a gang's token and secret; never read back"),
+    AccessRule("", "secrets", ("create", "delete"), "a gang's specification, token and secret; never read back"),
     AccessRule("", "events", ("list", "watch"), "why a pod does not start"),
     AccessRule(
         "", "namespaces", ("create", "get", "list", "watch", "patch"), "one for each project; whether it is MLHub's own"

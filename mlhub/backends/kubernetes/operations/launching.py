@@ -69,8 +69,7 @@ class GangLauncher:
             if names.LAUNCHED in (record["metadata"].get("annotations") or {}):
                 return
             for manifest in (
-                manifests.secret(spec, gang),
-                manifests.instructions(spec, gang, self._options),
+                manifests.secret(spec, gang, self._options),
                 manifests.network_policy(spec, gang),
             ):
                 self._create(manifests.owned_by(manifest, record))

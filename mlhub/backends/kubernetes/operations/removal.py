@@ -50,7 +50,7 @@ class Remover:
     def remove(self, namespace: str, name: str, record: Object | None, pods: Iterable[Object]) -> None:
         """Everything, the record last: whatever breaks in between is seen and removed in the next round."""
         self._each(pods, self._remove_pod)
-        for kind in ("NetworkPolicy", "ConfigMap", "Secret"):
+        for kind in ("NetworkPolicy", "Secret"):
             self._api.delete(paths.one(kind, namespace, name))
         self._claims.release(name, namespace)
         if record is not None:

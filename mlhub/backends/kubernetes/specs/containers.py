@@ -84,12 +84,17 @@ def volumes(
     return [
         {"name": "scratch", "emptyDir": {"sizeLimit": str(options.ephemeral_bytes)}},
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(shared_memory)}},
-        {"name": "gang", "configMap": {"name": gang.name, "defaultMode": 0o440}},
-        {"name": "secrets", "secret": {"secretName": gang.name, "defaultMode": 0o440}},
+        {"name": "gang", "secret": _part_of_secret(gang, "launch.json", "addresses.json")},
+        {"name": "secrets", "secret": _part_of_secret(gang, "token", "secret", "secrets.json")},
         {"name": "inputs", **_claim_or_empty(CACHE_CLAIM if options.cache_bytes else "", options)},
         {"name": "checkpoints", **_claim_or_empty(CHECKPOINT_CLAIM if options.checkpoint_bytes else "", options)},
         *in_place.volumes(spec, options),
     ]
+
+
+def _part_of_secret(gang: GangNames, *files: str) -> dict[str, Any]:
+    items = [{"key": file, "path": file} for file in files]
+    return {"secretName": gang.name, "defaultMode": 0o440, "items": items}
 
 
 def _own_variables(spec: LaunchSpec, placement: PodPlacement, options: KubernetesOptions) -> dict[str, str]:

@@ -51,38 +51,31 @@ def record(spec: LaunchSpec, gang: GangNames) -> Manifest:
     }
 
 
-def secret(spec: LaunchSpec, gang: GangNames) -> Manifest:
-    """What only this attempt's pods may read: its token, the gang's shared secret and the user's secrets."""
+def secret(spec: LaunchSpec, gang: GangNames, options: KubernetesOptions) -> Manifest:
+    """What only this attempt's pods may read: what to do, its token, the gang's shared secret and the user's secrets.
+
+    mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of launch.json, which has no secrets in it, and
+    addresses.json. One object: each costs every launch a request, and every node a watch.
+    """
+    addresses = {
+        "master": names.master_address(gang),
+        "servers": list(names.server_addresses(spec, gang)),
+        "members": names.barrier_addresses(spec, gang),
+    }
+    texts = {
+        "token": spec.token,
+        "secret": spec.gang_secret,
+        "secrets.json": json.dumps(spec.secrets, sort_keys=True),
+        "launch.json": _as_pods_see_it(spec, options).to_json(),
+        "addresses.json": json.dumps(addresses, sort_keys=True),
+    }
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": _metadata(spec, gang, gang.name),
         "type": "Opaque",
         "immutable": True,
-        "data": {
-            "token": _base64(spec.token),
-            "secret": _base64(spec.gang_secret),
-            "secrets.json": _base64(json.dumps(spec.secrets, sort_keys=True)),
-        },
-    }
-
-
-def instructions(spec: LaunchSpec, gang: GangNames, options: KubernetesOptions) -> Manifest:
-    """What the pods read, without secrets; mlhub/runtime/launcher/prepare.py makes each pod's own PodSpec of it."""
-    addresses = {
-        "master": names.master_address(gang),
-        "servers": list(names.server_addresses(spec, gang)),
-        "members": names.barrier_addresses(spec, gang),
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": _metadata(spec, gang, gang.name),
-        "immutable": True,
-        "data": {
-            "launch.json": _as_pods_see_it(spec, options).to_json(),
-            "addresses.json": json.dumps(addresses, sort_keys=True),
-        },
+        "data": {name: _base64(text) for name, text in texts.items()},
     }
 
 

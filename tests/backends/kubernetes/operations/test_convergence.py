@@ -93,7 +93,6 @@ def test_the_second_gang_of_a_project_writes_nothing_but_its_own_objects(
     server.asked.clear()
     backend.launch(replace(gang(), api_url="https://mlhub.example.org"))
     assert sorted((verb, resource) for verb, _, resource in server.asked if verb in ("create", "patch")) == [
-        ("create", "configmaps"),
         ("create", "networkpolicies"),
         ("create", "pods"),
         ("create", "secrets"),
