@@ -9,6 +9,13 @@ from dataclasses import dataclass
 MAX_MESSAGE = 1500  # characters
 
 
+STOPPED = "stopped"  # the code of a build that a person ended
+
+
+class BuildStoppedError(Exception):
+    """The build is not wanted any more: a person stopped it, or its organisation is gone."""
+
+
 class BuildError(Exception):
     """The environment cannot be built as it is required."""
 
@@ -106,6 +113,14 @@ def wrong_torch_build(name: str, version: str, torch: str, *, build: str) -> Bui
         f"{name} {version} is compiled for another build of torch than the platform's {torch}, which cannot load it.",
         f"An administrator sets UV_TORCH_BACKEND={build} for the platform, or puts {name} for {build} into"
         f" MLHUB_WHEELHOUSE; or require no {name}.",
+    )
+
+
+def stopped_by(username: str) -> BuildError:
+    return BuildError(
+        f"The build of its packages was stopped by {username}.",
+        code=STOPPED,
+        remedy="Upload the code or submit the job again: the packages are then built anew.",
     )
 
 

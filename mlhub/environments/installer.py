@@ -67,18 +67,19 @@ def install(
     limits: BuildLimits,
     cache: Path,
     on_log: Callable[[str], None],
+    check: Callable[[], None],
 ) -> Path:
     """Installs the requirements, without what the platform has, and returns the folder that holds them.
 
     folder: empty; it takes the layer and the files that the build needs. on_log: is given the log as it grows.
-    Raises BuildError with the line of the log that explains it, OSError.
+    check: called often, to raise what ends the build. Raises BuildError with the line of the log that explains it, OSError.
     """
     target = folder / "layer"
     target.mkdir()
     seeded = base.seed(target)
     (folder / "requirements.txt").write_text("\n".join(requirements) + "\n")
     (folder / "constraints.txt").write_text("\n".join(base.constraints_for(requirements)) + "\n")
-    build = _Build(folder, target, source, limits, cache, on_log, until=time.monotonic() + limits.timeout_s)
+    build = _Build(folder, target, source, limits, cache, on_log, check, until=time.monotonic() + limits.timeout_s)
     asked = ("--requirements", str(folder / "requirements.txt"), "--constraints", str(folder / "constraints.txt"))
     resolved = resolved_in(build.run("--dry-run", *asked))
     _check_torch_builds(build, resolved)
@@ -119,6 +120,7 @@ class _Build:
     limits: BuildLimits
     cache: Path
     on_log: Callable[[str], None]
+    check: Callable[[], None]
     until: float
 
     def run(self, *words: str) -> str:
@@ -157,6 +159,7 @@ class _Build:
                 raise too_large(size, self.limits.size_bytes)
             if process.returncode is not None:
                 return
+            self.check()
             if time.monotonic() > self.until:
                 raise too_slow(self.limits.timeout_s, log_text(log))
             if time.monotonic() > next_log:
