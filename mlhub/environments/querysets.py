@@ -21,7 +21,8 @@ class EnvironmentQuerySet(TenantOwnedQuerySet):
         """Each with `n_versions`, how many versions of code require it, and `newest_versions`, the newest of these."""
         versions = self.model._meta.get_field("versions").related_model.objects
         newest = versions.select_related("model").order_by("-id")[:MOST_SHOWN]
-        return self.annotate(n_versions=Count("versions")).prefetch_related(
+        counted = self.select_related("organisation").annotate(n_versions=Count("versions"))
+        return counted.prefetch_related(
             Prefetch("versions", queryset=newest, to_attr="newest_versions")
         )
 

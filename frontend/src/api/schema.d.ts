@@ -6109,6 +6109,8 @@ export interface components {
              * @description The environment's id.
              */
             readonly id: string;
+            /** @description The organisation that it was built for. */
+            readonly organisation: components["schemas"]["OrganisationBrief"];
             /**
              * @description Whether it is being built, ready, or has failed.
              *
@@ -6129,7 +6131,7 @@ export interface components {
             readonly platform: string;
             /** @description The stored size of its layer in bytes; 0 when the platform's packages suffice. */
             readonly size_bytes: number;
-            /** @description Why it failed; null otherwise. */
+            /** @description Why it failed, or that it was stopped and by whom; null otherwise. */
             readonly error: components["schemas"]["EnvironmentError"] | null;
             /** @description How many versions of code require it. */
             readonly n_versions: number;
@@ -6147,7 +6149,7 @@ export interface components {
             readonly started_at: string | null;
             /**
              * Format: date-time
-             * @description When it was ready or failed; null before.
+             * @description When it was ready, failed or was stopped; null before.
              */
             readonly finished_at: string | null;
         };
