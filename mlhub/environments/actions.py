@@ -139,8 +139,8 @@ def stop_build(environment: PythonEnvironment, *, actor: User) -> PythonEnvironm
 def delete_environment(environment: PythonEnvironment, *, actor: User) -> None:
     """Deletes an environment that no code requires, and releases its layer; refused versions do not count.
 
-    For those who may upload code that requires it. Raises NotAllowedError, and ConflictError while it is built, or while
-    code that can be used requires it.
+    For those who may upload code that requires it. Raises NotAllowedError, and ConflictError while it is built, or
+    while code that can be used requires it.
     """
     require_uploader(environment, actor)
     with transaction.atomic():

@@ -48,8 +48,16 @@ KNOWN = (
         "Require a smaller package; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
     ),
     KnownFailure(
+        "host_refused",
+        re.compile(r"^The sandbox refused a connection:"),
+        "An administrator adds the host to MLHUB_PACKAGE_HOSTS, where pages of the package index link files at it.",
+    ),
+    KnownFailure(
         "index_unreachable",
-        re.compile(r"(?i)error sending request|failed to fetch|connection refused|dns error|timed out|client error"),
+        re.compile(
+            r"(?i)a connection failed:|error sending request|failed to fetch|connection refused|dns error|timed out"
+            r"|client error"
+        ),
         "Upload it again later; an administrator can set MLHUB_PACKAGE_INDEX_URL or MLHUB_WHEELHOUSE.",
     ),
     KnownFailure(
@@ -96,6 +104,14 @@ def too_slow(limit_s: float, log: str) -> BuildError:
         "too_slow",
         f"The build took longer than {limit_s:,.0f} s. The last line of its log: {last}",
         "Require fewer or smaller packages; MLHUB_ENVIRONMENT_TIMEOUT_S is the limit.",
+    )
+
+
+def over_a_limit(proof: str) -> BuildError:
+    return _error(
+        "over_a_limit",
+        f"The sandbox of the build ended it. {proof}",
+        "Require fewer or smaller packages; if that does not help, ask an administrator to read the worker's log.",
     )
 
 

@@ -22,9 +22,7 @@ class EnvironmentQuerySet(TenantOwnedQuerySet):
         versions = self.model._meta.get_field("versions").related_model.objects
         newest = versions.select_related("model").order_by("-id")[:MOST_SHOWN]
         counted = self.select_related("organisation").annotate(n_versions=Count("versions"))
-        return counted.prefetch_related(
-            Prefetch("versions", queryset=newest, to_attr="newest_versions")
-        )
+        return counted.prefetch_related(Prefetch("versions", queryset=newest, to_attr="newest_versions"))
 
     def unused_since(self, before: datetime) -> Self:
         """Built, or failed, before that time, and required by no version of code; the oldest first."""
@@ -39,5 +37,7 @@ def usable_versions(environment: PythonEnvironment) -> QuerySet[Any]:
 
 def n_jobs_of(versions: QuerySet[Any]) -> int:
     """How many jobs were submitted with these versions, or with what was trained by them."""
-    found = versions.order_by().aggregate(own=Count("jobs", distinct=True), of_trained=Count("trained__jobs", distinct=True))
+    found = versions.order_by().aggregate(
+        own=Count("jobs", distinct=True), of_trained=Count("trained__jobs", distinct=True)
+    )
     return int(found["own"] + found["of_trained"])

@@ -33,8 +33,8 @@ def build_environment(environment_id: str) -> None:
     """READY with its layer, or FAILED with the reason. Sent twice, it works once.
 
     Raises PostponedError while as many are built as there may be: a build that takes long leaves the other processes of
-    the worker to uploads and jobs; and for one that was stopped and requested again while it is leaving. What else it raises is the platform's fault: the environment is queued again,
-    MAX_TRIES times in all.
+    the worker to uploads and jobs; and for one that was stopped and requested again while its worker is leaving. What
+    else it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"environment:{environment_id}") as is_mine:
         building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
@@ -87,7 +87,7 @@ def _build(environment: PythonEnvironment) -> None:
             layer = install(
                 environment.requirements,
                 folder=folder,
-                source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE),
+                source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE, settings.PACKAGE_HOSTS),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
                 on_log=partial(actions.write_log, environment),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build is stopped while it waits, resolves, packs its layer or ends; an environment that no code requires is deleted."""
+"""A build is stopped while it waits, resolves, packs or ends; an environment that no code requires is deleted."""
 
 from __future__ import annotations
 

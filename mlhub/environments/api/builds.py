@@ -43,8 +43,8 @@ class EnvironmentView(OneEnvironment):
 class StopView(OneEnvironment):
     @extend_schema(request=None, responses=s.EnvironmentSerializer)
     def post(self, request: Request, **_: Any) -> Response:
-        """Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused with
-        that cause. For those who may upload code that requires it."""
+        """Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused
+        with that cause. For those who may upload code that requires it."""
         actions.stop_build(self.get_object(), actor=caller(request))
         return self.shown()
 

@@ -77,8 +77,8 @@ class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
     class Meta:
         model = PythonEnvironment
         fields = [
-            "id", "organisation", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes", "error",
-            "n_versions", "used_by", "created_at", "started_at", "finished_at",
+            "id", "organisation", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes",
+            "error", "n_versions", "used_by", "created_at", "started_at", "finished_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
