@@ -9,6 +9,7 @@ from dataclasses import dataclass
 MAX_MESSAGE = 1500  # characters
 
 
+NO_WHEEL = "no_wheel"
 STOPPED = "stopped"  # the code of a build that a person ended
 
 
@@ -61,9 +62,14 @@ KNOWN = (
         "Upload it again later; an administrator can set MLHUB_PACKAGE_INDEX_URL or MLHUB_WHEELHOUSE.",
     ),
     KnownFailure(
-        "no_wheel",
+        "source_build_failed",
+        re.compile(r"Failed to (build|download and build) `|The build backend returned an error"),
+        "Require a version that has a wheel for this Python and platform, or one that can be built from its source.",
+    ),
+    KnownFailure(
+        NO_WHEEL,
         re.compile(r"no usable wheels|building source distributions is disabled|no wheels with a matching|--no-build"),
-        "Require a version that has a wheel for this Python and platform: MLHub does not run the build of a package.",
+        "Require a version that has a wheel for this Python and platform.",
     ),
     KnownFailure(
         "package_not_found",
@@ -105,6 +111,14 @@ def too_slow(limit_s: float, log: str) -> BuildError:
         f"The build took longer than {limit_s:,.0f} s. The last line of its log: {last}",
         "Require fewer or smaller packages; MLHUB_ENVIRONMENT_TIMEOUT_S is the limit.",
     )
+
+
+def no_room() -> BuildError:
+    return _error("out_of_disk", "The disk that builds environments is full.", KNOWN[0].remedy)
+
+
+def too_many_files(limit: int) -> BuildError:
+    return _error("too_large", f"The packages have more than {limit:,} files.", "Require fewer packages.")
 
 
 def over_a_limit(proof: str) -> BuildError:

@@ -2,9 +2,10 @@
 """Runs uv in the sandbox to install packages into a folder, within limits of time, memory and size: first to resolve
 them, then to download what is compiled against torch, which may not fit, and then the rest.
 
-Only wheels are installed, so no code of a package runs: what uv does is to resolve, download and unpack. The index is
-the platform's: requirements that name addresses or options were refused before (runtime/environments/requirements.py),
-and the sandbox reaches no other host (enclosed/).
+Wheels are installed where there are some, so that no code of a package runs: what uv does is to resolve, download and
+unpack. Where that finds none, the sandbox encloses the build of a package from its source. The index is the platform's:
+requirements that name addresses or options were refused before (runtime/environments/requirements.py), and the sandbox
+reaches no other host (enclosed/).
 """
 
 from __future__ import annotations
@@ -16,15 +17,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uv
 
 from mlhub.environments import base
-from mlhub.environments.enclosed.process import N_PROCESSES, EnclosedFolders, enclosed
+from mlhub.environments.enclosed.process import N_PROCESSES, EnclosedFolders, enclosed, why_no_code
 from mlhub.environments.enclosed.sources import configuration_files, egress_of, sources_of
-from mlhub.environments.failures import failure_in, over_a_limit, too_large, too_slow
+from mlhub.environments.failures import (
+    NO_WHEEL,
+    BuildError,
+    failure_in,
+    no_room,
+    over_a_limit,
+    too_large,
+    too_many_files,
+    too_slow,
+)
+from mlhub.environments.folder_sizes import MAX_FILES, folder_size, is_disk_full, remove_irregular
 from mlhub.environments.torch_builds import COMPILED_AGAINST_TORCH, wrong_build, wrong_version
 from mlhub.runtime.sandbox.verdicts import End, SandboxLimits
 
@@ -35,6 +46,7 @@ MEMORY_BYTES = 8 * 2**30
 RESOLVED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)  # as uv lists what it installs
 INTERPRETER = re.compile(r"^(Using .+?) (?:interpreter|environment) at:? .*$", re.MULTILINE)  # a path of this machine
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+SWITCHED_OFF = "An administrator has switched the building of packages from source off (MLHUB_BUILD_SOURCES)."
 SCRATCH_BYTES = 2**30
 ENDED_BY = (End.TIME, End.PROCESSOR_TIME, End.MEMORY, End.PROCESSES, End.DISK, End.SYSTEM_CALL)  # by the sandbox
 
@@ -43,11 +55,12 @@ ENDED_BY = (End.TIME, End.PROCESSOR_TIME, End.MEMORY, End.PROCESSES, End.DISK, E
 class PackageSource:
     """Where packages come from. index_url: "" = what uv is configured with on this machine. wheelhouse: a folder of
     wheels; alone, it is the only source. hosts: at which the pages of an index link files, besides itself and those
-    that are known."""
+    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe."""
 
     index_url: str = ""
     wheelhouse: str = ""
     hosts: tuple[str, ...] = ()
+    builds_sources: bool = False
 
     def options(self) -> list[str]:
         house = ["--find-links", self.wheelhouse] if self.wheelhouse else []
@@ -89,9 +102,16 @@ def install(
     constraints.write_text("\n".join(base.constraints_for(requirements)) + "\n")
     build = _Build(folder, folders, source, limits, on_log, check, until=time.monotonic() + limits.timeout_s)
     asked = ("--requirements", str(required), "--constraints", str(constraints))
-    resolved = resolved_in(build.run("--dry-run", *asked))
+    try:
+        resolved = resolved_in(build.run("--dry-run", *asked))
+    except BuildError as error:
+        if error.code != NO_WHEEL:
+            raise
+        build = build.from_sources(error)
+        resolved = resolved_in(build.run("--dry-run", *asked))
     _check_torch_builds(build, resolved)
     build.run(*asked)
+    remove_irregular(target)
     _remove_seeds(target, seeded)
     if (error := wrong_build(target)) is not None:
         raise error
@@ -129,6 +149,21 @@ class _Build:
     on_log: Callable[[str], None]
     check: Callable[[], None]
     until: float
+    runs_code: bool = False
+
+    def from_sources(self, error: BuildError) -> _Build:
+        """The same build, in which code of packages runs: with a cache of its own, which goes with the folder.
+
+        Raises the error, with the reason, where that is not safe.
+        """
+        variables, source = os.environ, self.source
+        sources = sources_of(source.index_url, source.wheelhouse, variables, configuration_files(variables))
+        reason = SWITCHED_OFF if not source.builds_sources else why_no_code(sources, variables)
+        if reason:
+            raise BuildError(error.message, code=error.code, remedy=f"{error.remedy} {reason}") from error
+        cache = self.folder / "cache"
+        cache.mkdir()
+        return replace(self, folders=replace(self.folders, cache=cache), runs_code=True)
 
     def run(self, *words: str) -> str:
         """Runs `uv pip install` with these words, and returns what it printed. Raises BuildError, OSError."""
@@ -139,7 +174,7 @@ class _Build:
         with (
             log.open("ab") as output,
             enclosed(
-                _command(self.folders.target, source, words),
+                _command(self.folders.target, source, words, runs_code=self.runs_code),
                 self.folders,
                 variables=variables,
                 sources=sources,
@@ -152,6 +187,7 @@ class _Build:
                     n_cpus=float(os.cpu_count() or 1),
                 ),
                 max_file_bytes=self.limits.size_bytes,
+                runs_code=self.runs_code,
                 log=output,
             ) as installer,
         ):
@@ -171,8 +207,7 @@ class _Build:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_S)
-            if (size := folder_bytes(self.folders.target)) > self.limits.size_bytes:
-                raise too_large(size, self.limits.size_bytes)
+            self._check_size()
             if process.returncode is not None:
                 return
             self.check()
@@ -181,6 +216,19 @@ class _Build:
             if time.monotonic() > next_log:
                 self.on_log(log_text(log))
                 next_log = time.monotonic() + LOG_EVERY_S
+
+    def _check_size(self) -> None:
+        """Raises BuildError. The cache that builds share is bounded afterwards; one that code can write counts now."""
+        written = [folder_size(self.folders.target)]
+        if self.runs_code:
+            written.append(folder_size(self.folders.cache))
+            if is_disk_full(self.folder):
+                raise no_room()
+        for each in written:
+            if each.n_bytes > self.limits.size_bytes:
+                raise too_large(each.n_bytes, self.limits.size_bytes)
+            if each.n_files > MAX_FILES:
+                raise too_many_files(MAX_FILES)
 
 
 def log_text(log: Path, *, start: int = 0) -> str:
@@ -191,21 +239,10 @@ def log_text(log: Path, *, start: int = 0) -> str:
     return text[-MAX_LOG_CHARACTERS:]
 
 
-def folder_bytes(folder: Path) -> int:
-    """The size of all files below the folder; those that vanish meanwhile do not count."""
-    total = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total
-
-
-def _command(target: Path, source: PackageSource, words: Sequence[str]) -> list[str]:
+def _command(target: Path, source: PackageSource, words: Sequence[str], *, runs_code: bool) -> list[str]:
+    wheels_only = () if runs_code else ("--no-build",)
     return [
-        uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", "--no-build",
+        uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", *wheels_only,
         "--target", str(target), "--link-mode", "copy", "--color", "never", "--no-progress",
         *words, *source.options(),
     ]  # fmt: skip

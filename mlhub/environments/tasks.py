@@ -87,7 +87,12 @@ def _build(environment: PythonEnvironment) -> None:
             layer = install(
                 environment.requirements,
                 folder=folder,
-                source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE, settings.PACKAGE_HOSTS),
+                source=PackageSource(
+                    settings.PACKAGE_INDEX_URL,
+                    settings.WHEELHOUSE,
+                    settings.PACKAGE_HOSTS,
+                    builds_sources=settings.BUILD_SOURCES,
+                ),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
                 on_log=partial(actions.write_log, environment),

@@ -11,12 +11,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
-from mlhub.environments.enclosed.sources import PackageSources, configuration_files, is_open
+from mlhub.environments.enclosed.sources import PackageSources, configuration_files, egress_of, is_open
 from mlhub.runtime.sandbox import cgroups, syscall_filter
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, Confinement
@@ -63,6 +64,25 @@ class EnclosedProcess:
         return ended(outcome, events, output="", errors=printed, is_cut=False, limits=self.limits)
 
 
+def why_no_code(sources: PackageSources, variables: Mapping[str, str]) -> str:
+    """Why code of packages may not run while they are built; "" where it may: the whole sandbox is there, and nothing
+    in it is a secret of the platform."""
+    chosen = isolation()
+    has_user = chosen.has_own_user or os.geteuid() != 0
+    if not (chosen.has_namespaces and chosen.has_landlock and chosen.has_filter and has_user):
+        return "Packages are not built from source on this machine, which has not all parts of the sandbox."
+    if not all(map(is_open, sources.paths)):
+        return "Packages are not built from source, since only the platform's own user may read MLHUB_WHEELHOUSE."
+    egress = egress_of(sources, variables, ())
+    has_password = any(urlsplit(url).username for url in sources.urls) or any(
+        name.startswith("UV_") and name.endswith(("_PASSWORD", "_USERNAME", "_TOKEN")) and not name.startswith(LEFT_OUT)
+        for name in variables
+    )
+    if has_password or any(_credentials(variables, egress)):
+        return "Packages are not built from source, since their code could read the credentials of the package index."
+    return ""
+
+
 @contextlib.contextmanager
 def enclosed(
     argv: Sequence[str],
@@ -73,13 +93,19 @@ def enclosed(
     egress: EgressRules,
     limits: SandboxLimits,
     max_file_bytes: int,
+    runs_code: bool,
     log: BinaryIO,
 ) -> Iterator[EnclosedProcess]:
     """Starts the program in the sandbox; it is ended with all that it started when the context is left.
 
-    variables: of the platform, of which it gets what is the installer's. Raises OSError.
+    variables: of the platform, of which it gets what is the installer's. runs_code: of packages, as a user that no
+    other build is. Raises OSError.
     """
-    confinement = _confinement(argv, folders, variables, sources, egress, limits, max_file_bytes)
+    chosen = isolation()
+    has_own_user = chosen.has_own_user and chosen.has_namespaces and all(map(is_open, sources.paths))
+    uid = (chosen.uid() if runs_code else uid_of(BUILDER)) if has_own_user else None
+    confinement = _confinement(argv, folders, variables, sources, egress, limits, uid)
+    confinement = replace(confinement, max_file_bytes=max_file_bytes)
     report_from, report_to = os.pipe()
     with contextlib.ExitStack() as held:
         report = held.enter_context(FileIO(report_from, "rb"))
@@ -120,11 +146,9 @@ def _confinement(
     sources: PackageSources,
     egress: EgressRules,
     limits: SandboxLimits,
-    max_file_bytes: int,
+    uid: int | None,
 ) -> Confinement:
     chosen = isolation()
-    has_own_user = chosen.has_own_user and chosen.has_namespaces and all(map(is_open, sources.paths))
-    uid = uid_of(BUILDER) if has_own_user else None
     scratch = SCRATCH_FOLDER if chosen.has_namespaces else str(folders.scratch)
     seen = _environment(variables, folders, scratch, hosts=egress, is_proxied=chosen.has_namespaces)
     files = [seen[name] for name in (*CERTIFICATES, *FILES) if name in seen]
@@ -151,7 +175,6 @@ def _confinement(
         scratch_bytes=limits.scratch_bytes,
         n_processes=limits.n_processes,
         n_open_files=N_OPEN_FILES,
-        max_file_bytes=max_file_bytes,
     )
 
 
