@@ -120,7 +120,7 @@ def stop_build(environment: PythonEnvironment, *, actor: User) -> PythonEnvironm
             if (found.error or {}).get("code") == STOPPED:
                 return found
             raise ConflictError(
-                f"The build has ended: the environment is {found.get_state_display().lower()}.",
+                f"The build {'has succeeded' if found.state == EnvironmentState.READY else 'has failed'} already.",
                 code="ended",
                 remedy="An environment that no code requires can be deleted.",
                 state=found.state,

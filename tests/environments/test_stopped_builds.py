@@ -120,7 +120,7 @@ def test_a_stopped_environment_is_built_for_the_next_upload_and_on_request(cast,
     assert settled(uploaded(cast, FILES, name="n")).state == "ready"
     ended = bob.post(f"{address}/stop")
     assert (ended.status_code, ended.json()["code"]) == (409, "ended")
-    assert "ready" in ended.json()["detail"]
+    assert "has succeeded already" in ended.json()["detail"]
     assert bob.post(f"{address}/build").status_code == 409
 
 
