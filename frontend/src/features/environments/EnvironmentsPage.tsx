@@ -99,7 +99,7 @@ interface RowProps {
 }
 
 function Row({ environment, isShown, onShow, onDeleted }: RowProps) {
-  const { state, origin, requirements, size_bytes, created_at } = environment;
+  const { state, origin, requirements, size_bytes, created_at, n_versions } = environment;
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{origin}</Table.Td>
@@ -119,7 +119,8 @@ function Row({ environment, isShown, onShow, onDeleted }: RowProps) {
       </Table.Td>
       <Table.Td>
         <Group gap="xs" justify="flex-end" wrap="nowrap">
-          <EnvironmentActions environment={environment} mayDelete onDeleted={onDeleted} />
+          {/* of one that versions name the panel still offers it: they may all be refused */}
+          <EnvironmentActions environment={environment} mayDelete={state === "failed" || n_versions === 0} onDeleted={onDeleted} />
         </Group>
       </Table.Td>
     </Table.Tr>
