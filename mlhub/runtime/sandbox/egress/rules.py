@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 NAT64 = "64:ff9b::/96"
+METADATA = ("fd00:ec2::254",)  # of a cloud, where it is not link-local
 
 
 @dataclass(frozen=True)
@@ -59,29 +63,30 @@ def normalised(host: str) -> str:
 
 def is_public(address: str) -> bool:
     """Whether the IP address belongs to the internet: not to this machine, its networks, or services of its cloud."""
+    found = _read(address)
+    return found is not None and found.is_global and not found.is_multicast and not found.is_reserved
+
+
+def is_of_site(address: str) -> bool:
+    """Whether the IP address belongs to a private network, and is neither this machine's own, nor link-local or another
+    one where a cloud has its metadata."""
+    found = _read(address)
+    if found is None or str(found) in METADATA:
+        return False
+    is_own = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    return not is_own and found.is_private
+
+
+def _read(address: str) -> IPv4Address | IPv6Address | None:
+    """The address; of one that stands for an IPv4 address in IPv6, that one. None for what is no address."""
     import ipaddress  # for the proxy alone
 
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return False
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
-        if inner is not None and not is_public(str(inner)):
-            return False
-        if found in ipaddress.IPv6Network(NAT64):
-            return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
-    return found.is_global and not found.is_multicast and not found.is_reserved
-
-
-def is_of_site(address: str) -> bool:
-    """Whether the IP address belongs to a private network, and is neither this machine's own nor link-local, as those
-    of a cloud's metadata are."""
-    import ipaddress
-
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    is_own = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
-    return not is_own and found.is_private
+        return None
+    if isinstance(found, ipaddress.IPv4Address):
+        return found
+    if found in ipaddress.IPv6Network(NAT64):
+        return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    return found.ipv4_mapped or found.sixtofour or found
