@@ -104,10 +104,10 @@ def install(
     asked = ("--requirements", str(required), "--constraints", str(constraints))
     try:
         resolved = resolved_in(build.run("--dry-run", *asked))
-    except BuildError as error:
-        if error.code != NO_WHEEL:
+    except BuildError as without:
+        if without.code != NO_WHEEL:
             raise
-        build = build.from_sources(error)
+        build = build.from_sources(without)
         resolved = resolved_in(build.run("--dry-run", *asked))
     _check_torch_builds(build, resolved)
     build.run(*asked)

@@ -126,7 +126,8 @@ def test_a_host_that_is_not_the_index_is_refused_at_an_address_of_this_machine()
         ("1.1.1.1", True, False), ("2606:4700::1", True, False), ("10.0.0.1", False, True), ("172.16.0.1", False, True),
         ("192.168.1.1", False, True), ("127.0.0.1", False, False), ("::1", False, False), ("0.0.0.0", False, False),
         ("169.254.169.254", False, False), ("fe80::1%eth0", False, False), ("fd00:ec2::254", False, False),
-        ("::ffff:127.0.0.1", False, False), ("::ffff:10.0.0.1", False, True), ("64:ff9b::7f00:1", False, False), ("2002:7f00:1::", False, False),
+        ("::ffff:127.0.0.1", False, False),
+        ("::ffff:10.0.0.1", False, True), ("64:ff9b::7f00:1", False, False), ("2002:7f00:1::", False, False),
         ("224.0.0.1", False, False), ("nonsense", False, False),
     ],
 )  # fmt: skip
