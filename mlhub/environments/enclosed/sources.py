@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mlhub.runtime.sandbox.egress.rules import Destination, EgressRules, normalised
+from mlhub.runtime.sandbox.egress.rules import EgressDestination, EgressRules, normalised
 
 PYPI = "https://pypi.org/simple"
 HTTPS = 443
@@ -90,11 +90,11 @@ def egress_of(sources: PackageSources, variables: Mapping[str, str], more_hosts:
         host, port = normalised(address.hostname or ""), PORTS[address.scheme]
         with contextlib.suppress(ValueError):
             port = address.port or port
-        destinations.append(Destination(host, port, is_configured=True))
+        destinations.append(EgressDestination(host, port, is_configured=True))
         linked += LINKED.get(host, ())
     for each in linked:
         host, _, digits = each.strip().rpartition(":") if re.search(r":\d+$", each.strip()) else (each.strip(), "", "")
-        destinations.append(Destination(normalised(host), int(digits or HTTPS), is_configured=False))
+        destinations.append(EgressDestination(normalised(host), int(digits or HTTPS), is_configured=False))
     lower = {name.lower(): value for name, value in sorted(variables.items()) if value}  # http_proxy comes last
     proxies = {scheme: lower.get(f"{scheme}_proxy") or lower.get("all_proxy", "") for scheme in PORTS}
     return EgressRules(

@@ -12,7 +12,7 @@ import pytest
 
 from mlhub.environments.enclosed.sources import PackageSources, egress_of, sources_of
 from mlhub.runtime.sandbox.egress import proxy
-from mlhub.runtime.sandbox.egress.rules import Destination, EgressRules, is_of_site, is_public
+from mlhub.runtime.sandbox.egress.rules import EgressDestination, EgressRules, is_of_site, is_public
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 Ask = Callable[[bytes], bytes]
@@ -61,7 +61,7 @@ def asked(rules: EgressRules) -> Iterator[Ask]:
 
 
 def rules_of(port: int, *, is_configured: bool = True) -> EgressRules:
-    return EgressRules((Destination("127.0.0.1", port, is_configured),))
+    return EgressRules((EgressDestination("127.0.0.1", port, is_configured),))
 
 
 def test_a_plain_request_is_sent_on_with_a_head_of_its_own_and_one_connection_each():
@@ -114,7 +114,9 @@ def test_what_is_not_an_allowed_host_and_port_or_is_malformed_is_refused(head: s
 
 def test_a_host_that_is_not_the_index_is_refused_at_an_address_of_this_machine():
     with server() as (port, received):
-        rules = EgressRules((Destination("127.0.0.1", port, False), Destination("127.0.0.1", port + 1, True)))
+        rules = EgressRules(
+            (EgressDestination("127.0.0.1", port, False), EgressDestination("127.0.0.1", port + 1, True))
+        )
         with asked(rules) as ask:
             assert b" 403 " in ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
     assert received == []

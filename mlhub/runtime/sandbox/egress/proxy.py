@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mlhub.runtime.sandbox.egress.proxy_requests import MAX_HEAD_BYTES, ProxyRefusedError, ProxyRequest, read_request
-from mlhub.runtime.sandbox.egress.rules import Destination, EgressRules, is_of_site, is_public
+from mlhub.runtime.sandbox.egress.rules import EgressDestination, EgressRules, is_of_site, is_public
 from mlhub.runtime.sandbox.gang_network import network, relay
 
 ADDRESS, PORT = "127.0.0.1", 3128  # where it is found inside
@@ -90,7 +90,7 @@ def _head(request: ProxyRequest, by: str) -> bytes:
     return own.encode() + request.headers + b"\r\n"
 
 
-def _allowed(request: ProxyRequest, rules: EgressRules) -> Destination:
+def _allowed(request: ProxyRequest, rules: EgressRules) -> EgressDestination:
     """Raises ProxyRefusedError."""
     found = rules.destination(request.host, request.port)
     if found is None:
@@ -98,7 +98,7 @@ def _allowed(request: ProxyRequest, rules: EgressRules) -> Destination:
     return found
 
 
-def _direct(request: ProxyRequest, destination: Destination, rules: EgressRules) -> socket.socket:
+def _direct(request: ProxyRequest, destination: EgressDestination, rules: EgressRules) -> socket.socket:
     """A connection to the host itself, at one of its addresses that may be reached. Raises ProxyRefusedError."""
     host = request.host.strip("[]")
     try:
@@ -114,7 +114,7 @@ def _direct(request: ProxyRequest, destination: Destination, rules: EgressRules)
     return _connected(places, f"{host}:{request.port}")
 
 
-def _is_within_site(destination: Destination) -> bool:
+def _is_within_site(destination: EgressDestination) -> bool:
     """Whether this is the package index, and has an address of the site: then hosts that it links files at may, too."""
     if not destination.is_configured:
         return False

@@ -15,7 +15,7 @@ METADATA = ("fd00:ec2::254",)  # of a cloud, where it is not link-local
 
 
 @dataclass(frozen=True)
-class Destination:
+class EgressDestination:
     """is_configured: an administrator named it as the package index itself, which may be anywhere. Any other host is
     refused at a private address, but for one of the site's network where the index is there, too."""
 
@@ -29,19 +29,19 @@ class EgressRules:
     """destinations: all that is reached. proxies: of the site, by scheme ("http", "https"), with credentials in the
     address. without_proxy: hosts and domains that are reached without one, as in NO_PROXY; "*" = all."""
 
-    destinations: tuple[Destination, ...]
+    destinations: tuple[EgressDestination, ...]
     proxies: tuple[tuple[str, str], ...] = ()
     without_proxy: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> EgressRules:
         return cls(
-            tuple(Destination(**each) for each in fields["destinations"]),
+            tuple(EgressDestination(**each) for each in fields["destinations"]),
             tuple((scheme, url) for scheme, url in fields["proxies"]),
             tuple(fields["without_proxy"]),
         )
 
-    def destination(self, host: str, port: int) -> Destination | None:
+    def destination(self, host: str, port: int) -> EgressDestination | None:
         """The one that is meant; None for a host or a port that may not be reached."""
         name = normalised(host)
         found = [each for each in self.destinations if (normalised(each.host), each.port) == (name, port)]
