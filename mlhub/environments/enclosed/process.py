@@ -30,7 +30,7 @@ from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
 from mlhub.wire.priority import apply_to_session
 
 BUILDER = "environments"  # whose user id all builds have where each user of the sandbox has one: they share a cache
-N_PROCESSES, N_OPEN_FILES = 1024, 4096
+N_PROCESSES, N_OPEN_FILES = 256 + 8 * (os.cpu_count() or 1), 4096  # the installer has threads for each processor
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 FILES = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE")  # whose values are files
