@@ -939,8 +939,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused with
-         *     that cause. For those who may upload code that requires it.
+         * @description Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused
+         *     with that cause. For those who may upload code that requires it.
          */
         post: operations["environments_stop_create"];
         delete?: never;

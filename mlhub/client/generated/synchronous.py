@@ -1057,8 +1057,7 @@ class EnvironmentsOperations:
 
     def stop(self, id: Ref, /) -> r.Environment:
         """Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused
-        with
-        that cause. For those who may upload code that requires it.
+        with that cause. For those who may upload code that requires it.
 
         POST /environments/{id}/stop
         """
