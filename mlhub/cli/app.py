@@ -16,7 +16,16 @@ from mlhub._version import __version__
 from mlhub.cli.commands import account, admission, cluster, completion, platform
 from mlhub.cli.commands.datasets import collections, removals
 from mlhub.cli.commands.tenancy import members, organisations, projects, quotas, roles, secrets, teams, users
-from mlhub.cli.commands.training import checkpoints, differences, jobs, notebooks, profiles, studies, trained
+from mlhub.cli.commands.training import (
+    checkpoints,
+    differences,
+    environments,
+    jobs,
+    notebooks,
+    profiles,
+    studies,
+    trained,
+)
 from mlhub.cli.commands.training.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -71,7 +80,8 @@ collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "admission": admission.admission,
-    "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
+    "checkpoint": checkpoints.checkpoint, "environment": environments.environment,
+    "secret": secrets.secret, "study": studies.study,
     "notebook": notebooks.notebook, "organisation": organisations.organisation, "role": roles.role,
     "team": teams.team, "user": users.user, "member": members.member, "invitation": members.invitation,
 }.items():  # fmt: skip

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import zipfile
+from collections.abc import Callable
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
@@ -16,8 +16,10 @@ EXECUTABLE, PLAIN = 0o755, 0o644  # modes of files
 OF_THE_INSTALL = ("direct_url.json", "uv_cache.json")  # when and where from: differs from build to build
 
 
-def pack(folder: Path, target: Path) -> None:
+def pack(folder: Path, target: Path, *, check: Callable[[], None] = lambda: None) -> None:
     """Writes all regular files of the folder into a zip at `target`. Links are left out: wheels have none.
+
+    check: called between pieces, to raise what ends the packing.
 
     Of a file's mode only whether it is executable is kept: the rest depends on the machine that built it.
     """
@@ -28,7 +30,9 @@ def pack(folder: Path, target: Path) -> None:
             mode = EXECUTABLE if path.stat().st_mode & 0o111 else PLAIN
             info.external_attr = (stat.S_IFREG | mode) << 16
             with path.open("rb") as source, archive.open(info, "w", force_zip64=True) as member:
-                shutil.copyfileobj(source, member, 2**20)
+                while piece := source.read(2**20):
+                    member.write(piece)
+                    check()
 
 
 def packages_in(folder: Path) -> list[dict[str, str]]:

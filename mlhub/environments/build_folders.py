@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import uv
 
-from mlhub.environments.installer import folder_bytes
+from mlhub.environments.folder_sizes import folder_bytes
 
 CLEANING_S = 120.0
 
@@ -32,7 +31,7 @@ def build_folder(root: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(held)
 
 
@@ -57,6 +56,11 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _remove(folder: Path) -> None:
+    """Also where the build of a package nested folders deeper than Python goes."""
+    subprocess.run(["/bin/rm", "-rf", "--", str(folder)], capture_output=True, check=False)
+
+
 def _remove_abandoned(root: Path) -> None:
     for each in root.iterdir():
         if not each.is_dir():
@@ -65,6 +69,6 @@ def _remove_abandoned(root: Path) -> None:
         try:
             with suppress(BlockingIOError):  # it is being built
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(each, ignore_errors=True)
+                _remove(each)
         finally:
             os.close(descriptor)

@@ -9,6 +9,14 @@ from dataclasses import dataclass
 MAX_MESSAGE = 1500  # characters
 
 
+NO_WHEEL = "no_wheel"
+STOPPED = "stopped"  # the code of a build that a person ended
+
+
+class BuildStoppedError(Exception):
+    """The build is not wanted any more: a person stopped it, or its organisation is gone."""
+
+
 class BuildError(Exception):
     """The environment cannot be built as it is required."""
 
@@ -41,14 +49,27 @@ KNOWN = (
         "Require a smaller package; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
     ),
     KnownFailure(
+        "host_refused",
+        re.compile(r"^The sandbox refused a connection:"),
+        "An administrator adds the host to MLHUB_PACKAGE_HOSTS, where pages of the package index link files at it.",
+    ),
+    KnownFailure(
         "index_unreachable",
-        re.compile(r"(?i)error sending request|failed to fetch|connection refused|dns error|timed out|client error"),
+        re.compile(
+            r"(?i)a connection failed:|error sending request|failed to fetch|connection refused|dns error|timed out"
+            r"|client error"
+        ),
         "Upload it again later; an administrator can set MLHUB_PACKAGE_INDEX_URL or MLHUB_WHEELHOUSE.",
     ),
     KnownFailure(
-        "no_wheel",
+        "source_build_failed",
+        re.compile(r"Failed to (build|download and build) `|The build backend returned an error"),
+        "Require a version that has a wheel for this Python and platform, or one that can be built from its source.",
+    ),
+    KnownFailure(
+        NO_WHEEL,
         re.compile(r"no usable wheels|building source distributions is disabled|no wheels with a matching|--no-build"),
-        "Require a version that has a wheel for this Python and platform: MLHub does not run the build of a package.",
+        "Require a version that has a wheel for this Python and platform.",
     ),
     KnownFailure(
         "package_not_found",
@@ -92,6 +113,22 @@ def too_slow(limit_s: float, log: str) -> BuildError:
     )
 
 
+def no_room() -> BuildError:
+    return _error("out_of_disk", "The disk that builds environments is full.", KNOWN[0].remedy)
+
+
+def too_many_files(limit: int) -> BuildError:
+    return _error("too_large", f"The packages have more than {limit:,} files.", "Require fewer packages.")
+
+
+def over_a_limit(proof: str) -> BuildError:
+    return _error(
+        "over_a_limit",
+        f"The sandbox of the build ended it. {proof}",
+        "Require fewer or smaller packages; if that does not help, ask an administrator to read the worker's log.",
+    )
+
+
 def too_large(size_bytes: int, limit_bytes: int) -> BuildError:
     return _error(
         "too_large",
@@ -106,6 +143,14 @@ def wrong_torch_build(name: str, version: str, torch: str, *, build: str) -> Bui
         f"{name} {version} is compiled for another build of torch than the platform's {torch}, which cannot load it.",
         f"An administrator sets UV_TORCH_BACKEND={build} for the platform, or puts {name} for {build} into"
         f" MLHUB_WHEELHOUSE; or require no {name}.",
+    )
+
+
+def stopped_by(username: str) -> BuildError:
+    return BuildError(
+        f"The build of its packages was stopped by {username}.",
+        code=STOPPED,
+        remedy="Upload the code or submit the job again: the packages are then built anew.",
     )
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs uv to install packages into a folder, within limits of time, memory and size: first to resolve them, then to
-download what is compiled against torch, which may not fit, and then the rest.
+"""Runs uv in the sandbox to install packages into a folder, within limits of time, memory and size: first to resolve
+them, then to download what is compiled against torch, which may not fit, and then the rest.
 
-Only wheels are installed, so no code of a package runs: what uv does is to resolve, download and unpack. The index is
-the platform's: requirements that name addresses or options were refused before (runtime/environments/requirements.py).
+Wheels are installed where there are some, so that no code of a package runs: what uv does is to resolve, download and
+unpack. Where that finds none, the sandbox encloses the build of a package from its source. The index is the platform's:
+requirements that name addresses or options were refused before (runtime/environments/requirements.py), and the sandbox
+reaches no other host (enclosed/).
 """
 
 from __future__ import annotations
@@ -11,40 +13,54 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uv
 
 from mlhub.environments import base
-from mlhub.environments.failures import failure_in, too_large, too_slow
+from mlhub.environments.enclosed.process import N_PROCESSES, EnclosedFolders, enclosed, why_no_code
+from mlhub.environments.enclosed.sources import configuration_files, egress_of, sources_of
+from mlhub.environments.failures import (
+    NO_WHEEL,
+    BuildError,
+    failure_in,
+    no_room,
+    over_a_limit,
+    too_large,
+    too_many_files,
+    too_slow,
+)
+from mlhub.environments.folder_sizes import MAX_FILES, folder_size, is_disk_full, remove_irregular
 from mlhub.environments.torch_builds import COMPILED_AGAINST_TORCH, wrong_build, wrong_version
-from mlhub.runtime.launcher.fork_supervisor import die_with_parent
-from mlhub.wire.priority import apply_to_session
+from mlhub.runtime.sandbox.verdicts import End, SandboxLimits
 
 POLL_S = 0.2
 LOG_EVERY_S = 1.0
 MAX_LOG_CHARACTERS = 256 * 1024
-MEMORY_BYTES = 8 * 2**30  # of address space
+MEMORY_BYTES = 8 * 2**30
 RESOLVED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)  # as uv lists what it installs
 INTERPRETER = re.compile(r"^(Using .+?) (?:interpreter|environment) at:? .*$", re.MULTILINE)  # a path of this machine
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-PASSED_ON = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+SWITCHED_OFF = "An administrator has switched the building of packages from source off (MLHUB_BUILD_SOURCES)."
+SCRATCH_BYTES = 2**30
+ENDED_BY = (End.TIME, End.PROCESSOR_TIME, End.MEMORY, End.PROCESSES, End.DISK, End.SYSTEM_CALL)  # by the sandbox
 
 
 @dataclass(frozen=True)
 class PackageSource:
     """Where packages come from. index_url: "" = what uv is configured with on this machine. wheelhouse: a folder of
-    wheels; alone, it is the only source."""
+    wheels; alone, it is the only source. hosts: at which the pages of an index link files, besides itself and those
+    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe."""
 
     index_url: str = ""
     wheelhouse: str = ""
+    hosts: tuple[str, ...] = ()
+    builds_sources: bool = False
 
     def options(self) -> list[str]:
         house = ["--find-links", self.wheelhouse] if self.wheelhouse else []
@@ -67,22 +83,35 @@ def install(
     limits: BuildLimits,
     cache: Path,
     on_log: Callable[[str], None],
+    check: Callable[[], None],
 ) -> Path:
     """Installs the requirements, without what the platform has, and returns the folder that holds them.
 
     folder: empty; it takes the layer and the files that the build needs. on_log: is given the log as it grows.
+    check: called often, to raise what ends the build.
     Raises BuildError with the line of the log that explains it, OSError.
     """
     target = folder / "layer"
     target.mkdir()
     seeded = base.seed(target)
-    (folder / "requirements.txt").write_text("\n".join(requirements) + "\n")
-    (folder / "constraints.txt").write_text("\n".join(base.constraints_for(requirements)) + "\n")
-    build = _Build(folder, target, source, limits, cache, on_log, until=time.monotonic() + limits.timeout_s)
-    asked = ("--requirements", str(folder / "requirements.txt"), "--constraints", str(folder / "constraints.txt"))
-    resolved = resolved_in(build.run("--dry-run", *asked))
+    folders = EnclosedFolders(folder / "given", target, cache, folder / "scratch")
+    for each in (folders.given, folders.scratch, cache):
+        each.mkdir(parents=True, exist_ok=True)
+    required, constraints = folders.given / "requirements.txt", folders.given / "constraints.txt"
+    required.write_text("\n".join(requirements) + "\n")
+    constraints.write_text("\n".join(base.constraints_for(requirements)) + "\n")
+    build = _Build(folder, folders, source, limits, on_log, check, until=time.monotonic() + limits.timeout_s)
+    asked = ("--requirements", str(required), "--constraints", str(constraints))
+    try:
+        resolved = resolved_in(build.run("--dry-run", *asked))
+    except BuildError as without:
+        if without.code != NO_WHEEL:
+            raise
+        build = build.from_sources(without)
+        resolved = resolved_in(build.run("--dry-run", *asked))
     _check_torch_builds(build, resolved)
     build.run(*asked)
+    remove_irregular(target)
     _remove_seeds(target, seeded)
     if (error := wrong_build(target)) is not None:
         raise error
@@ -105,7 +134,7 @@ def _check_torch_builds(build: _Build, resolved: Mapping[str, str]) -> None:
     if (error := wrong_version(compiled)) is not None:
         raise error
     build.run("--no-deps", *(f"{name}=={version}" for name, version in compiled.items()))
-    if (error := wrong_build(build.target)) is not None:
+    if (error := wrong_build(build.folders.target)) is not None:
         raise error
 
 
@@ -114,37 +143,62 @@ class _Build:
     """One environment's folder, in which uv runs several times. until: the end of all runs, of the monotonic clock."""
 
     folder: Path
-    target: Path
+    folders: EnclosedFolders
     source: PackageSource
     limits: BuildLimits
-    cache: Path
     on_log: Callable[[str], None]
+    check: Callable[[], None]
     until: float
+    runs_code: bool = False
+
+    def from_sources(self, error: BuildError) -> _Build:
+        """The same build, in which code of packages runs: with a cache of its own, which goes with the folder.
+
+        Raises the error, with the reason, where that is not safe.
+        """
+        variables, source = os.environ, self.source
+        sources = sources_of(source.index_url, source.wheelhouse, variables, configuration_files(variables))
+        reason = SWITCHED_OFF if not source.builds_sources else why_no_code(sources, variables)
+        if reason:
+            raise BuildError(error.message, code=error.code, remedy=f"{error.remedy} {reason}") from error
+        cache = self.folder / "cache"
+        cache.mkdir()
+        return replace(self, folders=replace(self.folders, cache=cache), runs_code=True)
 
     def run(self, *words: str) -> str:
         """Runs `uv pip install` with these words, and returns what it printed. Raises BuildError, OSError."""
         log = self.folder / "log.txt"
         start = log.stat().st_size if log.exists() else 0
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                _command(self.target, self.source, words),
-                cwd=self.folder,
-                env=_environment(os.environ, self.folder, self.cache),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=lambda: _limit(self.limits),
-            )
-            apply_to_session(process.pid)
-            try:
-                self._watch(process, log)
-            finally:
-                _end(process)
+        variables, source = os.environ, self.source
+        sources = sources_of(source.index_url, source.wheelhouse, variables, configuration_files(variables))
+        with (
+            log.open("ab") as output,
+            enclosed(
+                _command(self.folders.target, source, words, runs_code=self.runs_code),
+                self.folders,
+                variables=variables,
+                sources=sources,
+                egress=egress_of(sources, variables, source.hosts),
+                limits=SandboxLimits(
+                    timeout_s=self.limits.timeout_s,
+                    memory_bytes=MEMORY_BYTES,
+                    scratch_bytes=SCRATCH_BYTES,
+                    n_processes=N_PROCESSES,
+                    n_cpus=float(os.cpu_count() or 1),
+                ),
+                max_file_bytes=self.limits.size_bytes,
+                runs_code=self.runs_code,
+                log=output,
+            ) as installer,
+        ):
+            self._watch(installer.process, log)
+            printed = log_text(log, start=start)
+            ended = installer.ended(printed)
         self.on_log(log_text(log))
-        printed = log_text(log, start=start)
-        if process.returncode != 0:
-            raise failure_in(printed, exit_code=process.returncode)
+        if ended.end in ENDED_BY:
+            raise over_a_limit(ended.proof)
+        if ended.exit_code != 0:
+            raise failure_in(printed, exit_code=ended.exit_code)
         return printed
 
     def _watch(self, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -153,15 +207,28 @@ class _Build:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_S)
-            if (size := folder_bytes(self.target)) > self.limits.size_bytes:
-                raise too_large(size, self.limits.size_bytes)
+            self._check_size()
             if process.returncode is not None:
                 return
+            self.check()
             if time.monotonic() > self.until:
                 raise too_slow(self.limits.timeout_s, log_text(log))
             if time.monotonic() > next_log:
                 self.on_log(log_text(log))
                 next_log = time.monotonic() + LOG_EVERY_S
+
+    def _check_size(self) -> None:
+        """Raises BuildError. The cache that builds share is bounded afterwards; one that code can write counts now."""
+        written = [folder_size(self.folders.target)]
+        if self.runs_code:
+            written.append(folder_size(self.folders.cache))
+            if is_disk_full(self.folder):
+                raise no_room()
+        for each in written:
+            if each.n_bytes > self.limits.size_bytes:
+                raise too_large(each.n_bytes, self.limits.size_bytes)
+            if each.n_files > MAX_FILES:
+                raise too_many_files(MAX_FILES)
 
 
 def log_text(log: Path, *, start: int = 0) -> str:
@@ -172,52 +239,13 @@ def log_text(log: Path, *, start: int = 0) -> str:
     return text[-MAX_LOG_CHARACTERS:]
 
 
-def folder_bytes(folder: Path) -> int:
-    """The size of all files below the folder; those that vanish meanwhile do not count."""
-    total = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total
-
-
-def _command(target: Path, source: PackageSource, words: Sequence[str]) -> list[str]:
+def _command(target: Path, source: PackageSource, words: Sequence[str], *, runs_code: bool) -> list[str]:
+    wheels_only = () if runs_code else ("--no-build",)
     return [
-        uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", "--no-build",
+        uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", *wheels_only,
         "--target", str(target), "--link-mode", "copy", "--color", "never", "--no-progress",
         *words, *source.options(),
     ]  # fmt: skip
-
-
-def _environment(variables: Mapping[str, str], folder: Path, cache: Path) -> dict[str, str]:
-    """What uv sees: its own configuration, proxies and certificates of this machine, nothing else of the platform."""
-    passed = {name: value for name, value in variables.items() if name.upper() in PASSED_ON or name.startswith("UV_")}
-    if "PIP_INDEX_URL" in variables:
-        passed.setdefault("UV_DEFAULT_INDEX", variables["PIP_INDEX_URL"])
-    return {
-        **passed,
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": variables.get("HOME", str(folder)),
-        "TMPDIR": str(folder),
-        "LANG": "C.UTF-8",
-        "UV_CACHE_DIR": str(cache),
-    }
-
-
-def _limit(limits: BuildLimits) -> None:
-    die_with_parent()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.size_bytes, limits.size_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _remove_seeds(target: Path, seeded: Sequence[Path]) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import structlog
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
@@ -16,12 +17,13 @@ from mlhub.core.errors import DomainError
 from mlhub.core.locks import work_lock, work_slot
 from mlhub.environments import actions
 from mlhub.environments.build_folders import bound_cache, build_folder
-from mlhub.environments.failures import BuildError, given_up
+from mlhub.environments.failures import BuildError, BuildStoppedError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.storage import work_queue
 from mlhub.storage.models import WorkItem
 
+logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER = timedelta(seconds=60)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -31,18 +33,22 @@ def build_environment(environment_id: str) -> None:
     """READY with its layer, or FAILED with the reason. Sent twice, it works once.
 
     Raises PostponedError while as many are built as there may be: a build that takes long leaves the other processes of
-    the worker to uploads and jobs. What else it raises is the platform's fault: the environment is queued again,
-    MAX_TRIES times in all.
+    the worker to uploads and jobs; and for one that was stopped and requested again while its worker is leaving. What
+    else it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"environment:{environment_id}") as is_mine:
         building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
         environment = building.select_related("organisation").first()
-        if not is_mine or environment is None:
+        if environment is None:
             return
+        if not is_mine:  # one that was stopped and requested again, whose first worker has not left yet
+            raise work_queue.PostponedError
         with work_slot("build-slot", n_slots=settings.BUILDS_AT_ONCE) as is_free:
             if not is_free:
                 raise work_queue.PostponedError
             _try_to_build(environment)
+        if building.exists():  # it was requested again after this try was stopped
+            raise work_queue.PostponedError
 
 
 @shared_task
@@ -64,6 +70,8 @@ def _try_to_build(environment: PythonEnvironment) -> None:
         return
     try:
         _build(environment)
+    except BuildStoppedError:
+        logger.info("environment.stopped", environment=str(environment.pk))
     except BuildError as error:
         actions.fail_build(environment, error=error.as_dict())
     except DomainError as error:  # the quota, or a store without room
@@ -79,10 +87,16 @@ def _build(environment: PythonEnvironment) -> None:
             layer = install(
                 environment.requirements,
                 folder=folder,
-                source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE),
+                source=PackageSource(
+                    settings.PACKAGE_INDEX_URL,
+                    settings.WHEELHOUSE,
+                    settings.PACKAGE_HOSTS,
+                    builds_sources=settings.BUILD_SOURCES,
+                ),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
                 on_log=partial(actions.write_log, environment),
+                check=actions.check_wanted(environment),
             )
             actions.finish_build(environment, layer, scratch=folder / "layer.zip")
         except OSError as error:

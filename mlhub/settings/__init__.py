@@ -272,6 +272,11 @@ if SANDBOX not in ("local", "jobs") or (SANDBOX == "jobs" and BACKEND != "kubern
 # next to an index, for sites without internet
 PACKAGE_INDEX_URL = env("MLHUB_PACKAGE_INDEX_URL", default="")
 WHEELHOUSE = env("MLHUB_WHEELHOUSE", default="")
+# hosts at which the pages of that index link files, besides itself and those of PyPI and PyTorch: "files.example.org",
+# or with another port than 443 "files.example.org:8443"
+PACKAGE_HOSTS = tuple(env.list("MLHUB_PACKAGE_HOSTS", default=[]))
+# packages without a wheel are built from their source, in the sandbox, where all of it is there; false: wheels alone
+BUILD_SOURCES = env.bool("MLHUB_BUILD_SOURCES", default=True)
 ENVIRONMENT_ROOT = MLHUB_HOME / "environments"
 ENVIRONMENT_TIMEOUT_S = env.float("MLHUB_ENVIRONMENT_TIMEOUT_S", default=900.0)
 BUILDS_AT_ONCE = env.int("MLHUB_BUILDS_AT_ONCE", default=1)  # a worker does nothing else meanwhile

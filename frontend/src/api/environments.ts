@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments: the packages that code requires, and the log of their build.
+// Environments: the packages that code requires, the log of their build, and what is done with them.
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
@@ -17,3 +17,9 @@ export function environmentLogQuery(id: string, isBuilding: boolean) {
     queryFn: () => unwrap(api.GET("/api/v1/environments/{id}/log", { params: { path: { id } } })),
   });
 }
+
+export const stopBuild = (id: string) => unwrap(api.POST("/api/v1/environments/{id}/stop", { params: { path: { id } } }));
+
+export const buildEnvironment = (id: string) => unwrap(api.POST("/api/v1/environments/{id}/build", { params: { path: { id } } }));
+
+export const deleteEnvironment = (id: string) => unwrap(api.DELETE("/api/v1/environments/{id}", { params: { path: { id } } }));

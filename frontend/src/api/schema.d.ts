@@ -882,6 +882,30 @@ export interface paths {
         get: operations["environments_retrieve"];
         put?: never;
         post?: never;
+        /**
+         * @description Deletes an environment that no code requires, with its layer: 409 names the code that does. For those who may
+         *     upload code that requires it.
+         */
+        delete: operations["environments_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{id}/build": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Builds an environment again whose build failed or was stopped. For those who may upload code that requires
+         *     it.
+         */
+        post: operations["environments_build_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -899,6 +923,26 @@ export interface paths {
         get: operations["environments_log_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused
+         *     with that cause. For those who may upload code that requires it.
+         */
+        post: operations["environments_stop_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6065,6 +6109,8 @@ export interface components {
              * @description The environment's id.
              */
             readonly id: string;
+            /** @description The organisation that it was built for. */
+            readonly organisation: components["schemas"]["OrganisationBrief"];
             /**
              * @description Whether it is being built, ready, or has failed.
              *
@@ -6085,7 +6131,7 @@ export interface components {
             readonly platform: string;
             /** @description The stored size of its layer in bytes; 0 when the platform's packages suffice. */
             readonly size_bytes: number;
-            /** @description Why it failed; null otherwise. */
+            /** @description Why it failed, or that it was stopped and by whom; null otherwise. */
             readonly error: components["schemas"]["EnvironmentError"] | null;
             /** @description How many versions of code require it. */
             readonly n_versions: number;
@@ -6103,7 +6149,7 @@ export interface components {
             readonly started_at: string | null;
             /**
              * Format: date-time
-             * @description When it was ready or failed; null before.
+             * @description When it was ready, failed or was stopped; null before.
              */
             readonly finished_at: string | null;
         };
@@ -17089,6 +17135,68 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    environments_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the environments. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    environments_build_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the environments. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     environments_log_retrieve: {
         parameters: {
             query?: never;
@@ -17114,6 +17222,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    environments_stop_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the environments. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

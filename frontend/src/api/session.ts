@@ -89,3 +89,9 @@ export function canSubmit(me: Me, project: Place): boolean {
 export function canWrite(me: Me, project: Place): boolean {
   return me.is_staff || WRITES.includes(roleIn(me, project));
 }
+
+/** Whether this person may upload to projects of an organisation, all or some: then also steer the builds of packages there. */
+export function canWriteIn(me: Me, organisation: { id: string }): boolean {
+  const own = me.memberships.find((membership) => membership.organisation.id === organisation.id)?.role;
+  return me.is_staff || WRITES.includes(own) || (own !== undefined && me.project_roles.some(({ role }) => WRITES.includes(role)));
+}

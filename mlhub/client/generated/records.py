@@ -673,6 +673,7 @@ class Environment(ApiRecord):
     """Environment of an answer."""
 
     id: str
+    organisation: OrganisationBrief
     state: v.EnvironmentState
     origin: str
     requirements: list[str]

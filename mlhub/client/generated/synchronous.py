@@ -1031,12 +1031,37 @@ class EnvironmentsOperations:
         """
         return self._transport.record(r.Environment, "GET", path_of("/environments/{id}", id=id))
 
+    def delete(self, id: Ref, /) -> None:
+        """Deletes an environment that no code requires, with its layer: 409 names the code that does. For those who
+        may
+        upload code that requires it.
+
+        DELETE /environments/{id}
+        """
+        self._transport.content("DELETE", path_of("/environments/{id}", id=id))
+
+    def build(self, id: Ref, /) -> r.Environment:
+        """Builds an environment again whose build failed or was stopped. For those who may upload code that requires
+        it.
+
+        POST /environments/{id}/build
+        """
+        return self._transport.record(r.Environment, "POST", path_of("/environments/{id}/build", id=id))
+
     def log(self, id: Ref, /) -> r.EnvironmentLog:
         """The log of the environment's newest build.
 
         GET /environments/{id}/log
         """
         return self._transport.record(r.EnvironmentLog, "GET", path_of("/environments/{id}/log", id=id))
+
+    def stop(self, id: Ref, /) -> r.Environment:
+        """Stops the build, whether it waits or runs; stopped again it changes nothing. What waits for it is refused
+        with that cause. For those who may upload code that requires it.
+
+        POST /environments/{id}/stop
+        """
+        return self._transport.record(r.Environment, "POST", path_of("/environments/{id}/stop", id=id))
 
 
 class EventsOperations:

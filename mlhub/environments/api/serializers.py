@@ -10,7 +10,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
-from mlhub.tenants.api.serializers import UserBriefSerializer
+from mlhub.tenants.api.serializers import OrganisationBriefSerializer, UserBriefSerializer
 
 
 class EnvironmentErrorSerializer(serializers.Serializer[Any]):
@@ -65,7 +65,10 @@ class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
     packages = PackageSerializer(
         many=True, read_only=True, help_text="What is installed on top of the platform's own packages."
     )
-    error = EnvironmentErrorSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
+    error = EnvironmentErrorSerializer(
+        read_only=True, allow_null=True, help_text="Why it failed, or that it was stopped and by whom; null otherwise."
+    )
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it was built for.")
     n_versions = serializers.IntegerField(read_only=True, help_text="How many versions of code require it.")
     used_by = RequiringVersionSerializer(
         many=True, read_only=True, source="newest_versions", help_text="The newest of these versions, at most 5."
@@ -74,8 +77,8 @@ class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
     class Meta:
         model = PythonEnvironment
         fields = [
-            "id", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes", "error",
-            "n_versions", "used_by", "created_at", "started_at", "finished_at",
+            "id", "organisation", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes",
+            "error", "n_versions", "used_by", "created_at", "started_at", "finished_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -86,7 +89,7 @@ class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
             size_bytes="The stored size of its layer in bytes; 0 when the platform's packages suffice.",
             created_at="When code first required it.",
             started_at="When its newest build began; null before.",
-            finished_at="When it was ready or failed; null before.",
+            finished_at="When it was ready, failed or was stopped; null before.",
         )
 
 

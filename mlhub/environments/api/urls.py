@@ -3,11 +3,13 @@
 
 from django.urls import path
 
-from mlhub.environments.api import views
+from mlhub.environments.api import builds, views
 
 urlpatterns = [
     path("environments", views.EnvironmentsView.as_view()),
-    path("environments/<uuid:id>", views.EnvironmentView.as_view()),
+    path("environments/<uuid:id>", builds.EnvironmentView.as_view()),
+    path("environments/<uuid:id>/stop", builds.StopView.as_view()),
+    path("environments/<uuid:id>/build", builds.BuildView.as_view()),
     path("environments/<uuid:id>/log", views.EnvironmentLogView.as_view()),
     path("projects/<named:id>/secrets", views.SecretsView.as_view()),
     path("projects/<named:id>/secrets/<str:name>", views.SecretView.as_view()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments, to look at; secrets of projects, to set, list by name and delete."""
+"""Lists of environments and their logs; secrets of projects, to set, list by name and delete."""
 
 from __future__ import annotations
 
@@ -38,13 +38,6 @@ class EnvironmentsView(VisibleMixin, generics.ListAPIView[PythonEnvironment]):
     queryset = PythonEnvironment.objects.with_users()
     serializer_class = s.EnvironmentSerializer
     filterset_class = EnvironmentFilter
-
-
-class EnvironmentView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):
-    """One environment: the packages of code, and how far their build is."""
-
-    queryset = PythonEnvironment.objects.with_users()
-    serializer_class = s.EnvironmentSerializer
 
 
 class EnvironmentLogView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):

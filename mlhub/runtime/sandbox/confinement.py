@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from mlhub.runtime.sandbox.egress.rules import EgressRules
+
 SCRATCH_FOLDER = "/tmp"  # noqa: S108 - inside the sandbox, a mount of its own
 SHARED_MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - inside the sandbox, a mount of its own
 
@@ -26,6 +28,8 @@ class Confinement:
     gang_folder: where the pods of its gang, all on this machine, find each other's network namespace; "" = the network
     of the host. ingest_host, ingest_port: the one address outside that such a pod reaches, there only paths that begin
     with ingest_paths, "" = all.
+    egress: the hosts outside that a program which is no pod reaches, by a proxy at its own loopback; None = none.
+    Without namespaces it has the network of the host instead.
     filter_hex: a compiled seccomp program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its
     processes, None = unlimited. scratch_bytes: without namespaces, None = unlimited.
     """
@@ -47,6 +51,7 @@ class Confinement:
     ingest_host: str = ""
     ingest_port: int = 0
     ingest_paths: str = ""
+    egress: EgressRules | None = None
     filter_hex: str = ""
     timeout_s: float | None = None
     memory_bytes: int | None = None
@@ -54,6 +59,7 @@ class Confinement:
     shared_memory_bytes: int = 2**28
     n_processes: int = 256
     n_open_files: int = 512
+    max_file_bytes: int = 10 * 2**30
     niceness: int = 5
 
     def to_json(self) -> str:
@@ -66,4 +72,6 @@ class Confinement:
             fields[name] = tuple(fields[name])
         for name in ("readable", "writable"):
             fields[name] = tuple((outside, inside) for outside, inside in fields[name])
+        if fields["egress"] is not None:
+            fields["egress"] = EgressRules.from_dict(fields["egress"])
         return cls(**fields)

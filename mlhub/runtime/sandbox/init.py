@@ -38,7 +38,6 @@ from mlhub.wire.exits import ExitCode
 from mlhub.wire.priority import step_back
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-MAX_FILE_BYTES = 10 * 2**30
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 OF_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
 CANNOT_EXECUTE = 127
@@ -145,14 +144,14 @@ def _wait_for(first: int, relay: network.Relay | None, report: int) -> int:
             return status
         if relay is not None and pid == relay.pid:
             how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"status {status >> 8}"
-            _report(report, error=f"The relay that connects the pod with the platform ended by {how}.")
+            _report(report, error=f"The relay that connects {relay.purpose} ended by {how}.")
             os.kill(first, signal.SIGKILL)
 
 
 def _enter_namespaces(confinement: Confinement) -> network.Relay | None:
-    """A pod's network is its gang's, or the host's; any other program has one of its own, without a way out.
+    """A pod's network is its gang's, or the host's; any other program has one of its own, with no way out but a proxy.
 
-    Returns the relay of a pod in its gang's network.
+    Returns the relay of a pod in its gang's network, or the proxy.
     """
     is_root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
     if confinement.gang_folder:
@@ -163,13 +162,21 @@ def _enter_namespaces(confinement: Confinement) -> network.Relay | None:
         network.listen(relay, host, port)
         kernel.unshare(NAMESPACES)
         return relay
+    rules = confinement.egress
+    if rules is not None:
+        from mlhub.runtime.sandbox.egress import proxy  # few runs need it, and its imports take time
+
+        egress = proxy.start(rules, drop_rights=lambda: _become(confinement.uid))
     flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
     kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
     if not is_root:
         _map_ids(uid, gid)
     if not confinement.is_pod:
         kernel.raise_loopback()
-    return None
+    if rules is None:
+        return None
+    proxy.open_inside(egress)
+    return egress
 
 
 def _as_first_process(confinement: Confinement, root: str, report: int, start: Start) -> int:
@@ -258,7 +265,7 @@ def _map_ids(uid: int, gid: int) -> None:
 def _limit(confinement: Confinement) -> None:
     wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: confinement.n_open_files, resource.RLIMIT_MSGQUEUE: 0}
     if not confinement.is_pod:
-        wanted |= {resource.RLIMIT_FSIZE: MAX_FILE_BYTES, resource.RLIMIT_MEMLOCK: 64 * 2**10}
+        wanted |= {resource.RLIMIT_FSIZE: confinement.max_file_bytes, resource.RLIMIT_MEMLOCK: 64 * 2**10}
     counts_elsewhere = not confinement.has_namespaces and confinement.uid is None
     n_elsewhere = threads_of(os.getuid()) if counts_elsewhere else 0
     wanted[resource.RLIMIT_NPROC] = confinement.n_processes + SLACK_PROCESSES + n_elsewhere
@@ -291,7 +298,7 @@ def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
         overwrite=overwrite,
         write=[confinement.folder, *(outside for outside, _ in confinement.writable)],
         devices=devices,
-        allows_tcp=confinement.is_pod,
+        allows_tcp=confinement.is_pod or confinement.egress is not None,
         is_pod=confinement.is_pod,
     )
 

@@ -58,7 +58,7 @@ def enclose(
     mount_point.mkdir(exist_ok=True)
     if uid is not None:
         for path in (*readable, *writable):
-            _give(path, uid)
+            give(path, uid)
     others = (path for pattern in OTHER_GPUS for path in glob.glob(pattern) if not os.path.isdir(path))
     given = [path for path in devices if os.path.exists(path)]
     opened = tuple(sorted({*others, *given}))
@@ -104,7 +104,7 @@ def enclose(
     return [sys.executable, "-I", "-S", str(INIT), "--pod", str(described)]
 
 
-def _give(path: Path, uid: int) -> None:
+def give(path: Path, uid: int) -> None:
     """Hands a file or folder, with what earlier pods left in it, to a user; links are not followed.
 
     What any user may read, such as a blob, stays whose it is.

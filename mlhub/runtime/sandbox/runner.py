@@ -58,7 +58,7 @@ def run_isolated(
             report, output, errors = _run(confinement, group, spare, timeout_s=limits.timeout_s)
             events = cgroups.Events() if group is None else group.events()
     return ended(
-        _outcome(report, errors.text()),
+        outcome_of(report, errors.text()),
         events,
         output=output.text(),
         errors=errors.text(),
@@ -184,7 +184,7 @@ def started_sandbox() -> ReportedProcess:
     return started([sys.executable, "-I", "-S", str(INIT)], {"LANG": "C.UTF-8"})
 
 
-def _outcome(report: bytes, errors: str) -> SupervisedOutcome:
+def outcome_of(report: bytes, errors: str) -> SupervisedOutcome:
     """Raises OSError when init reports that it could not set the sandbox up, or nothing at all."""
     reports = [json.loads(line) for line in report.splitlines()]
     problem = next((r["error"] for r in reports if "error" in r), None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # In these apps people work with data, models and jobs; all other writes manage projects, people and the platform.
 WORK = (
     "mlhub.datasets.", "mlhub.registry.", "mlhub.storage.", "mlhub.jobs.", "mlhub.metrics.", "mlhub.tracking.",
-    "mlhub.experiments.",
+    "mlhub.experiments.", "mlhub.environments.api.builds",
 )  # fmt: skip
 
 

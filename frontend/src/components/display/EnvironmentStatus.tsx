@@ -10,15 +10,19 @@ import type { EnvironmentBrief } from "@/api/types";
 import { ENVIRONMENT_STATES } from "@/domain/states/environmentState";
 import { bytes } from "@/lib/quantities";
 
+import { EnvironmentActions } from "./EnvironmentActions";
 import { StateBadge } from "./StateBadge";
 
 interface Props {
   environment: EnvironmentBrief;
   /** Whether the log is open at first. */
   isLogShown?: boolean;
+  /** Whether it can be deleted here, too. */
+  mayDelete?: boolean;
+  onDeleted?: () => void;
 }
 
-export function EnvironmentStatus({ environment, isLogShown = false }: Props) {
+export function EnvironmentStatus({ environment, isLogShown = false, ...deletion }: Props) {
   const [isOpen, setOpen] = useState(isLogShown);
   const { data } = useQuery(environmentQuery(environment.id));
   const { state, origin, size_bytes } = data ?? environment;
@@ -35,6 +39,7 @@ export function EnvironmentStatus({ environment, isLogShown = false }: Props) {
         <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {isOpen ? t`Hide the log` : t`Show the log`}
         </Button>
+        {data && <EnvironmentActions environment={data} {...deletion} />}
       </Group>
       {data && data.packages.length > 0 && (
         <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>

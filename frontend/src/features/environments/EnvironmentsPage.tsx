@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packages that code requires: every environment that was built, what uses it, and the log of its build.
 import { plural, t } from "@lingui/core/macro";
-import { Button, NativeSelect, Paper, Table } from "@mantine/core";
+import { Button, Group, NativeSelect, Paper, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useSearchParams } from "react-router";
 
 import { environmentQuery } from "@/api/environments";
 import type { Environment, EnvironmentState } from "@/api/types";
+import { EnvironmentActions } from "@/components/display/EnvironmentActions";
 import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { StateBadge } from "@/components/display/StateBadge";
@@ -39,7 +40,7 @@ export function EnvironmentsPage() {
 
   return (
     <Page title={t`Environments`} subtitle={t`The packages that code requires, built once for each organisation.`}>
-      {shown !== null && <Shown key={shown} id={shown} />}
+      {shown !== null && <Shown key={shown} id={shown} onDeleted={() => show(shown)} />}
       <NativeSelect
         label={t`State`}
         maw={280}
@@ -50,8 +51,8 @@ export function EnvironmentsPage() {
       <PagedTable
         list={useQuery(environmentsQuery({ ...state, ...cursor }))}
         label={t`Environments`}
-        head={[t`Packages of`, t`State`, t`Packages`, t`Size`, t`Used by`, t`Requested`, t`Log`]}
-        minWidth={720}
+        head={[t`Packages of`, t`State`, t`Packages`, t`Size`, t`Used by`, t`Requested`, t`Log`, ""]}
+        minWidth={840}
         empty={
           <EmptyState
             title={t`No environments`}
@@ -65,6 +66,7 @@ export function EnvironmentsPage() {
             environment={environment}
             isShown={environment.id === shown}
             onShow={() => show(environment.id)}
+            onDeleted={() => environment.id === shown && show(environment.id)}
           />
         )}
         onCursor={turn}
@@ -77,12 +79,12 @@ function isState(text: string | undefined): text is EnvironmentState {
   return text !== undefined && text in ENVIRONMENT_STATES;
 }
 
-function Shown({ id }: { id: string }) {
+function Shown({ id, onDeleted }: { id: string; onDeleted: () => void }) {
   return (
     <QueryResult of={useQuery(environmentQuery(id))}>
       {(found) => (
         <Paper withBorder p="md">
-          <EnvironmentStatus environment={found} isLogShown />
+          <EnvironmentStatus environment={found} isLogShown mayDelete onDeleted={onDeleted} />
         </Paper>
       )}
     </QueryResult>
@@ -93,10 +95,11 @@ interface RowProps {
   environment: Environment;
   isShown: boolean;
   onShow: () => void;
+  onDeleted: () => void;
 }
 
-function Row({ environment, isShown, onShow }: RowProps) {
-  const { state, origin, requirements, size_bytes, created_at } = environment;
+function Row({ environment, isShown, onShow, onDeleted }: RowProps) {
+  const { state, origin, requirements, size_bytes, created_at, n_versions } = environment;
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{origin}</Table.Td>
@@ -113,6 +116,12 @@ function Row({ environment, isShown, onShow }: RowProps) {
         <Button variant="subtle" size="compact-sm" aria-expanded={isShown} onClick={onShow}>
           {isShown ? t`Hide` : t`Show`}
         </Button>
+      </Table.Td>
+      <Table.Td>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          {/* of one that versions name the panel still offers it: they may all be refused */}
+          <EnvironmentActions environment={environment} mayDelete={state === "failed" || n_versions === 0} onDeleted={onDeleted} />
+        </Group>
       </Table.Td>
     </Table.Tr>
   );

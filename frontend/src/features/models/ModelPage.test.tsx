@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Environment, Model, ModelVersion } from "@/api/types";
-import { dataset, datasetVersion, job, model, modelVersion } from "@/testing/fixtures";
+import { ACME, dataset, datasetVersion, job, model, modelVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -116,6 +116,7 @@ describe("A version whose code requires packages", () => {
       answers("/api/v1/model-versions/{id}", modelVersion({ environment: brief })),
       answers<Environment>("/api/v1/environments/{id}", {
         ...brief,
+        organisation: ACME,
         requirements: ["greeting"],
         packages: [{ name: "greeting", version: "1.0" }],
         python: "3.11.7",

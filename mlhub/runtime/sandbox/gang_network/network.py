@@ -42,10 +42,11 @@ def join(gang_folder: str, *, is_root: bool, map_ids: Callable[[], None]) -> Non
 
 @dataclass(frozen=True)
 class Relay:
-    """pid: a child of this process. channel: where listen() sends the listening socket."""
+    """pid: a child of this process. channel: where listen() sends the listening socket. purpose: for errors."""
 
     pid: int
     channel: socket.socket
+    purpose: str
 
 
 def start_relay(host: str, port: int, *, paths: str, drop_rights: Callable[[], None]) -> Relay:
@@ -56,6 +57,15 @@ def start_relay(host: str, port: int, *, paths: str, drop_rights: Callable[[], N
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)  # its module may be out of reach afterwards
     targets = [(family, address) for family, _, _, _, address in found]
     targets = [target for target in targets if target[1][0] != "::1"] or targets
+    return fork_relay(
+        lambda channel: relay.serve(channel, targets, paths=paths),
+        purpose="the pod with the platform",
+        drop_rights=drop_rights,
+    )
+
+
+def fork_relay(serve: Callable[[socket.socket], None], *, purpose: str, drop_rights: Callable[[], None]) -> Relay:
+    """Forks a process that stays in the present network and serves there, given the channel that listen() uses."""
     ours, its = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -64,10 +74,10 @@ def start_relay(host: str, port: int, *, paths: str, drop_rights: Callable[[], N
             descriptor = os.dup2(its.fileno(), 3)
             os.closerange(4, 2**16)  # among them the report's: who reads it waits until all have closed it
             drop_rights()
-            relay.serve(socket.socket(fileno=descriptor), targets, paths=paths)
+            serve(socket.socket(fileno=descriptor))
         os._exit(1)
     its.close()
-    return Relay(pid, ours)
+    return Relay(pid, ours, purpose)
 
 
 def listen(started: Relay, host: str, port: int) -> None:

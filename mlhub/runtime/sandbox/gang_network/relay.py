@@ -60,10 +60,10 @@ def _serve_connection(
             inside.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             return
         with outside:
-            back = threading.Thread(target=_copy, args=(outside, inside), daemon=True)
+            back = threading.Thread(target=copy, args=(outside, inside), daemon=True)
             back.start()
             if request is None:
-                _copy(inside, outside)
+                copy(inside, outside)
             else:
                 _send(request, inside, outside)
             back.join()
@@ -104,7 +104,8 @@ def _connect(targets: Sequence[Target]) -> socket.socket | None:
     return None
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def copy(source: socket.socket, sink: socket.socket) -> None:
+    """Passes bytes on until one of them closes, then tells the other one that no more come."""
     with contextlib.suppress(OSError):
         while data := source.recv(BUFFER_BYTES):
             sink.sendall(data)
