@@ -62,6 +62,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("Me", "is_staff"): True,
     ("Me", "impersonation"): None,
     ("Admission", "is_paused"): False,
+    ("CurrentAnnouncements", "announcements"): [],
     ("SignInMethods", "passkey_origin"): "http://localhost:8000",
     ("MembershipBrief", "role"): "owner",
     ("MyMembership", "role"): "owner",
@@ -157,7 +158,8 @@ FIELDS: dict[tuple[str, str], Any] = {
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
 # what usual pages are without
-MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation"), ("Admission", "is_paused")}
+MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation"), ("Admission", "is_paused"),
+                  ("CurrentAnnouncements", "announcements")}  # fmt: skip
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
     (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),
