@@ -119,7 +119,7 @@ def check_valkey(url: str, *, remedy: str) -> CheckResult:
             client.ping()
     except (redis.RedisError, OSError, ValueError) as error:
         return CheckResult("valkey", False, f"It does not answer: {_line(error, url)}", remedy)
-    return CheckResult("valkey", True, "Answers.")
+    return CheckResult("valkey", True, "It answers.")
 
 
 def check_web(url: str, *, remedy: str) -> CheckResult:
