@@ -3254,7 +3254,8 @@ export interface paths {
         get: operations["scheduler_admission_pause_retrieve"];
         /**
          * @description Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
-         *     changes the reason and the end. Platform administrators only.
+         *     changes the reason and the end; 409 with both versions where another administrator was first. Platform
+         *     administrators only.
          */
         put: operations["scheduler_admission_pause_update"];
         post?: never;
@@ -4438,6 +4439,8 @@ export interface components {
             until: string | null;
             /** @description The user name of who paused it; for platform administrators. */
             paused_by: string;
+            /** @description Of this pause, as changes of it send it; 0 while it is not paused. */
+            version: number;
         };
         AdmissionPauseRequest: {
             /** @description Why admission is paused; everybody whose jobs wait reads it. */
@@ -4447,6 +4450,11 @@ export interface components {
              * @description When it is resumed by itself; null or left out: when an administrator resumes it.
              */
             until?: string | null;
+            /**
+             * Format: int64
+             * @description The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.
+             */
+            version?: number | null;
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */

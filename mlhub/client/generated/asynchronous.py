@@ -4796,17 +4796,24 @@ class AsyncSchedulerOperations:
         """
         return await self._transport.record(r.Admission, "GET", path_of("/scheduler/admission-pause"))
 
-    async def set_admission_pause(self, *, reason: str, until: datetime | str | Unset | None = UNSET) -> r.Admission:
+    async def set_admission_pause(
+        self, *, reason: str, until: datetime | str | Unset | None = UNSET, version: int | Unset | None = UNSET
+    ) -> r.Admission:
         """Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
-        changes the reason and the end. Platform administrators only.
+        changes the reason and the end; 409 with both versions where another administrator was first. Platform
+        administrators only.
 
         PUT /scheduler/admission-pause
 
         reason: Why admission is paused; everybody whose jobs wait reads it.
         until: When it is resumed by itself; null or left out: when an administrator resumes it.
+        version: The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.
         """
         return await self._transport.record(
-            r.Admission, "PUT", path_of("/scheduler/admission-pause"), body={"reason": reason, "until": until}
+            r.Admission,
+            "PUT",
+            path_of("/scheduler/admission-pause"),
+            body={"reason": reason, "until": until, "version": version},
         )
 
     async def delete_admission_pause(self) -> None:

@@ -74,6 +74,7 @@ class Admission(ApiRecord):
     since: datetime | None
     until: datetime | None
     paused_by: str
+    version: int
 
 
 class Ahead(ApiRecord):

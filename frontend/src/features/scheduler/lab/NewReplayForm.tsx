@@ -24,11 +24,6 @@ const MOST_POLICIES = 5;
 const DAY_MS = 86_400_000;
 const SHOWN_HERE = ["since", "until", "trace.text"];
 
-/** As <input type="datetime-local"> reads it, in local time. */
-function localTime(at: Date): string {
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
 export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
