@@ -9,6 +9,7 @@ import { useNavigate } from "react-router";
 import { Problem } from "@/api/client";
 import type { ReplayCreate, SchedulerSettings } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { localTime } from "@/lib/time";
 
 import { PolicyFields, defaultsOf } from "../PolicyFields";
 import { read } from "../draft";
