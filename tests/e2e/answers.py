@@ -240,7 +240,8 @@ def _of_state(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _made(method: str, path: str, content: Content) -> Any:
-    for pattern, operations in document()["paths"].items():
+    paths = document()["paths"]
+    for pattern, operations in sorted(paths.items(), key=lambda one: one[0].count("{")):  # an address by itself first
         if method.lower() in operations and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), path):
             schema = operations[method.lower()]["responses"]["200"]["content"]["application/json"]["schema"]
             return Maker(content).value(schema, name="", at=0)
