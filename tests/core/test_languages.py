@@ -160,7 +160,9 @@ def test_refusals_of_every_part_are_in_the_language_of_the_request(world: World)
     alice, root = world.cast.client(world.cast.alice), world.cast.client(world.cast.root)
     members = f"/api/v1/organisations/{world.cast.a.pk}/members"
     refused = {
-        "只有平台管理员可以不经询问就添加成员。": alice.post(members, {"username": "dave", "role": "member"}, **CHINESE),
+        "只有平台管理员可以不经询问就添加成员。": alice.post(
+            members, {"username": "dave", "role": "member"}, **CHINESE
+        ),
         "只有平台管理员可以这样做。": alice.put("/api/v1/scheduler/admission-pause", {"reason": "x"}, **CHINESE),
         "请向作业正在等待的用户说明原因。": root.put("/api/v1/scheduler/admission-pause", {}, **CHINESE),
         "已有名为 vision 的项目。": alice.post(

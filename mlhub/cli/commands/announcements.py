@@ -18,7 +18,7 @@ PATH = "/announcements"
 announcement = typer.Typer(
     help="What administrators say to everybody; they create and delete that.", no_args_is_help=True
 )
-Named = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the end of it, as `list` shows it.")]
+AnnouncementId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the end of it, as `list` shows it.")]
 COLUMNS: dict[str, Any] = {
     "ID": short_id,
     "STATE": lambda row: row["state"],
@@ -74,7 +74,7 @@ def create_announcement(
 
 
 @announcement.command("delete")
-def delete_announcement(context: typer.Context, announced: Named) -> None:
+def delete_announcement(context: typer.Context, announced: AnnouncementId) -> None:
     """Delete an announcement: pages show it no more."""
     session = session_of(context)
     session.api.delete(f"{PATH}/{_found(session, announced)['id']}")
@@ -82,7 +82,7 @@ def delete_announcement(context: typer.Context, announced: Named) -> None:
 
 
 @announcement.command("dismiss")
-def dismiss_announcement(context: typer.Context, announced: Named) -> None:
+def dismiss_announcement(context: typer.Context, announced: AnnouncementId) -> None:
     """See an announcement no more, neither here nor on pages."""
     session = session_of(context)
     session.api.post(f"{PATH}/{_found(session, announced)['id']}/dismissal")

@@ -19,7 +19,6 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User
 
-
 NOT_PAUSED = 0  # the version of a pause that there is not
 
 
