@@ -219,7 +219,9 @@ CREATE TABLE public.control_admissionpause (
     since timestamp with time zone NOT NULL,
     until timestamp with time zone,
     paused_by_id uuid,
-    CONSTRAINT control_admissionpause_id_check CHECK ((id >= 0))
+    version bigint DEFAULT 1 NOT NULL,
+    CONSTRAINT control_admissionpause_id_check CHECK ((id >= 0)),
+    CONSTRAINT control_admissionpause_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.control_forecast (
     id bigint NOT NULL,
@@ -1987,62 +1989,63 @@ INSERT INTO public.django_migrations VALUES (127, 'control', '0010_user_budget_a
 INSERT INTO public.django_migrations VALUES (128, 'control', '0011_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (129, 'control', '0012_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (130, 'control', '0013_admission_pause', now());
-INSERT INTO public.django_migrations VALUES (131, 'core', '0001_installation', now());
-INSERT INTO public.django_migrations VALUES (132, 'datasets', '0006_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (133, 'datasets', '0007_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (134, 'environments', '0002_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (135, 'experiments', '0001_studies', now());
-INSERT INTO public.django_migrations VALUES (136, 'experiments', '0002_script_studies', now());
-INSERT INTO public.django_migrations VALUES (137, 'experiments', '0003_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (138, 'jobs', '0026_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (139, 'jobs', '0027_jobs_by_start', now());
-INSERT INTO public.django_migrations VALUES (140, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (141, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (142, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (143, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (144, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (145, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (146, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (147, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (148, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (149, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (150, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (151, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (152, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (153, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (154, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (155, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (156, 'metrics', '0017_profiles_of_servers', now());
-INSERT INTO public.django_migrations VALUES (157, 'metrics', '0018_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (158, 'metrics', '0019_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (159, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (160, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (161, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (162, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (163, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (164, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (165, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (166, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (167, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (168, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (169, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (170, 'registry', '0009_layers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (171, 'registry', '0010_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (172, 'registry', '0011_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (173, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (174, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (175, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (176, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (177, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (178, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (179, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (180, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (181, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (182, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (183, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (184, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (131, 'control', '0014_admission_pause_version', now());
+INSERT INTO public.django_migrations VALUES (132, 'core', '0001_installation', now());
+INSERT INTO public.django_migrations VALUES (133, 'datasets', '0006_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (134, 'datasets', '0007_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (135, 'environments', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (136, 'experiments', '0001_studies', now());
+INSERT INTO public.django_migrations VALUES (137, 'experiments', '0002_script_studies', now());
+INSERT INTO public.django_migrations VALUES (138, 'experiments', '0003_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (139, 'jobs', '0026_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (140, 'jobs', '0027_jobs_by_start', now());
+INSERT INTO public.django_migrations VALUES (141, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (142, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (143, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (144, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (145, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (146, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (147, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (148, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (149, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (150, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (151, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (152, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (153, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (154, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (155, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (156, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (157, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (158, 'metrics', '0018_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (159, 'metrics', '0019_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (160, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (161, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (162, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (163, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (164, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (165, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (166, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (167, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (168, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (169, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (170, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (171, 'registry', '0009_layers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (172, 'registry', '0010_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (173, 'registry', '0011_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (174, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (175, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (176, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (177, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (178, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (179, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (180, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (181, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (182, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (183, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (184, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (185, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 184, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 185, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.announcements_announcement
