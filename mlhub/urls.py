@@ -26,6 +26,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.experiments.api.urls")),
     path("", include("mlhub.tracking.api.urls")),
     path("", include("mlhub.events.api.urls")),
+    path("", include("mlhub.announcements.api.urls")),
     path("", include("mlhub.control.api.urls")),
     path("", include("mlhub.notebooks.api.urls")),
     path("", include("mlhub.usage.api.urls")),

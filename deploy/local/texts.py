@@ -26,11 +26,16 @@ from mlhub.core.languages.catalogue import is_recognisable  # noqa: E402
 LOCALES = ROOT / "mlhub" / "locale"
 FILE = Path("LC_MESSAGES") / "mlhub.po"
 # whose errors are translated, whole; the texts of others are in the catalogue where somebody has translated them
-FINISHED = ("mlhub/core", "mlhub/datasets", "mlhub/jobs", "mlhub/registry", "mlhub/storage")
+FINISHED = (
+    "mlhub/announcements", "mlhub/clusters", "mlhub/control", "mlhub/core", "mlhub/datasets", "mlhub/embedded/checks",
+    "mlhub/environments", "mlhub/events", "mlhub/experiments", "mlhub/jobs", "mlhub/metrics", "mlhub/notebooks",
+    "mlhub/recovery", "mlhub/registry", "mlhub/retention", "mlhub/storage", "mlhub/tenants", "mlhub/tracking",
+    "mlhub/usage", "mlhub/webhooks",
+)  # fmt: skip
 ERRORS = {
     "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
-    "problem",
+    "problem", "CheckResult",
 }  # fmt: skip
 SAID = {"message", "detail", "remedy"}  # keywords that hold a text
 Key = tuple[str, str]  # context, message
@@ -39,10 +44,19 @@ Key = tuple[str, str]  # context, message
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
     from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, SEVERAL
+    from mlhub.embedded.checks.doctor import MEANINGS, START
     from mlhub.wire.exits import Cause
     from scheduler.api.reasons import SENTENCES
 
-    texts = {*SENTENCES.values(), *BLOCKERS.values(), *ACTIONS.values(), FIRST_GUARANTEE, SEVERAL}
+    texts = {
+        *SENTENCES.values(),
+        *BLOCKERS.values(),
+        *ACTIONS.values(),
+        FIRST_GUARANTEE,
+        SEVERAL,
+        *MEANINGS.values(),
+        START,
+    }
     texts |= {text for cause in Cause for text in (cause.message, cause.remedy) if text}
     return {("", text) for text in texts}
 
@@ -53,11 +67,13 @@ def of_errors(folders: Iterable[str]) -> set[Key]:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    yield from [place] if place.is_file() else sorted(place.rglob("*.py"))
+    found = [place] if place.is_file() else sorted(place.rglob("*.py"))
+    yield from (file for file in found if "migrations" not in file.parts)
 
 
 def _texts(code: str) -> Iterator[str]:
     tree = ast.parse(code)
+    yield from _of_fields(tree)
     constants = {
         statement.targets[0].id: statement.value
         for statement in tree.body
@@ -66,9 +82,21 @@ def _texts(code: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in ERRORS:
             continue
-        for value in (*node.args[:3], *(keyword.value for keyword in node.keywords if keyword.arg in SAID)):
+        for value in (*node.args[:4], *(keyword.value for keyword in node.keywords if keyword.arg in SAID)):
             named = constants.get(value.id, value) if isinstance(value, ast.Name) else value
-            yield from (text for text in templates(named) if " " in text and is_recognisable(_literals(text)))
+            yield from _recognisable(named)
+
+
+def _of_fields(tree: ast.AST) -> Iterator[str]:
+    """What fields of requests say in words of their own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "error_messages" and isinstance(node.value, ast.Dict):
+            for value in node.value.values:
+                yield from _recognisable(value)
+
+
+def _recognisable(value: ast.expr) -> Iterator[str]:
+    yield from (text for text in templates(value) if " " in text and is_recognisable(_literals(text)))
 
 
 def _literals(message: str) -> list[str]:

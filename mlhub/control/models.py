@@ -60,13 +60,17 @@ class SchedulerState(models.Model):
 
 
 class AdmissionPause(models.Model):
-    """One row while admission of jobs is paused, none otherwise. until: None = until an administrator resumes it."""
+    """One row while admission of jobs is paused, none otherwise. until: None = until an administrator resumes it.
+
+    version: the number of the event in the audit that made it so, by which two administrators notice each other.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     reason = models.CharField(max_length=200)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
     paused_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    version = models.PositiveBigIntegerField(default=1, db_default=1)
 
 
 ITEM_KINDS = [(kind.value, kind.value) for kind in ItemKind]

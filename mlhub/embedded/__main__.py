@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from mlhub.backends.local import ClusterFileError
 from mlhub.backends.local.gpu_driver import nvml_driver
-from mlhub.embedded.doctor import CheckResult, check_gpus, examine
+from mlhub.embedded.checks.doctor import CheckResult, check_gpus, examine
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.recovery import backup, restore

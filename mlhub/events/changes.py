@@ -22,6 +22,7 @@ class ChangeKind(StrEnum):
     RUN = "run"  # something was logged to a run
     DELIVERY = "delivery"  # a webhook's delivery was made, tried or ended
     BUILD = "build"  # an environment's build began, or wrote to its log
+    ANNOUNCEMENT = "announcement"  # administrators say something to everybody, or to an organisation, or no more
     QUEUED_WORK = "queued_work"  # an inspection or another item of the work queue began or ended
 
 

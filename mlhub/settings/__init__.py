@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "mlhub.tenants",
     "mlhub.clusters",
     "mlhub.events",
+    "mlhub.announcements",
     "mlhub.storage",
     "mlhub.environments",
     "mlhub.datasets",

@@ -129,7 +129,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.PREFLIGHT: "Pending: the model and the data are being validated.",
     Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; another one may start in "
     "{wait_s:.0f} s.",
-    Reason.ADMISSION_PAUSED: "Pending: admission of jobs is paused by an administrator.",
+    Reason.ADMISSION_PAUSED: "Pending: admission of jobs is paused by an administrator{end}.",
     Reason.NO_NODES: "Pending: no node is connected to the cluster.",
     Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
     Reason.LARGER_THAN_QUOTA: "Pending: it requests {need} GPUs, but the quota of {tenant} never allows more than "

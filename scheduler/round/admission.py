@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 
 from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
@@ -190,9 +191,21 @@ def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
     if job.hold not in _REASONS:
         raise ValueError(f"job {job.id!r} has the unknown hold {job.hold!r}; it must be a Reason")
     if job.hold == Reason.ADMISSION_PAUSED:  # of every waiting job: no fact that changes from round to round
-        return Explanation(Reason.ADMISSION_PAUSED, {} if job.hold_until_s is None else {"until_s": job.hold_until_s})
+        until = {} if job.hold_until_s is None else {"until_s": job.hold_until_s}
+        return Explanation(Reason.ADMISSION_PAUSED, {**until, "end": _end_of_pause(job.hold_until_s)})
     wait_s = max(0.0, (job.hold_until_s or snapshot.now_s) - snapshot.now_s)
     return Explanation(Reason(job.hold), {"wait_s": wait_s})
+
+
+def _end_of_pause(until_s: float | None) -> str:
+    """In words, as a part of the sentence; "" where no end is given, or where no calendar has it."""
+    if until_s is None:
+        return ""
+    try:
+        at = datetime.fromtimestamp(until_s, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f" until {at:%Y-%m-%d} at {at:%H:%M} UTC; it starts no earlier"
 
 
 def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], ledger_later: Ledger) -> None:

@@ -39,6 +39,13 @@ def test_administrators_pause_admission_and_everybody_s_queue_says_so(
     assert main(["admission", "pause", "--reason", "New switch.", "--hours", "2"]) == CommandStatus.OK
     assert "Admission is paused by root since" in capsys.readouterr().out
     assert AdmissionPause.objects.get().until is not None
+    assert main(["admission", "pause", "--reason", "Power."]) == CommandStatus.REFUSED
+    refused = capsys.readouterr().err
+    assert "Admission is paused by root since" in refused
+    assert "--change" in refused
+    assert main(["admission", "pause", "--reason", "Power.", "--change"]) == CommandStatus.OK
+    assert main(["admission", "pause", "--reason", "New switch.", "--hours", "2", "--change"]) == CommandStatus.OK
+    capsys.readouterr()
     monkeypatch.setenv("MLHUB_TOKEN", token)
     assert main(["queue"]) == CommandStatus.OK
     assert ": New switch." in capsys.readouterr().err

@@ -155,6 +155,27 @@ def test_a_form_is_refused_in_the_language_of_the_request(world: World) -> None:
     assert any("一" <= sign <= "鿿" for sign in chinese["detail"])
 
 
+@pytest.mark.django_db
+def test_refusals_of_every_part_are_in_the_language_of_the_request(world: World) -> None:
+    alice, root = world.cast.client(world.cast.alice), world.cast.client(world.cast.root)
+    members = f"/api/v1/organisations/{world.cast.a.pk}/members"
+    refused = {
+        "只有平台管理员可以不经询问就添加成员。": alice.post(
+            members, {"username": "dave", "role": "member"}, **CHINESE
+        ),
+        "只有平台管理员可以这样做。": alice.put("/api/v1/scheduler/admission-pause", {"reason": "x"}, **CHINESE),
+        "请向作业正在等待的用户说明原因。": root.put("/api/v1/scheduler/admission-pause", {}, **CHINESE),
+        "已有名为 vision 的项目。": alice.post(
+            "/api/v1/projects", {"organisation": str(world.cast.a.pk), "name": "vision"}, **CHINESE
+        ),
+        "没有节点 nowhere。": root.post("/api/v1/cluster/nodes/nowhere/drain", {}, **CHINESE),
+    }
+    for text, answer in refused.items():
+        problem = answer.json()
+        assert answer.status_code >= 400
+        assert text in problem.get("detail", "") + problem.get("message", ""), problem
+
+
 @given(st.dictionaries(st.sampled_from(["name", "count"]), st.text(max_size=30), min_size=2))
 def test_a_text_that_was_made_from_a_template_is_recognised_whatever_fills_it(values: dict[str, str]) -> None:
     template = Template.of("The project {name} has {count} jobs.", "")

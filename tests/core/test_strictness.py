@@ -7,8 +7,10 @@ import re
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework import serializers
 
+from mlhub.announcements.actions import publish_announcement
 from mlhub.control.models import PolicyReplay
 from mlhub.core.api.operations import CONVERTER, METHODS, UNDESCRIBED, ApiOperation, operation_of
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
@@ -37,6 +39,10 @@ def world(cast):
     team = Team.objects.create(organisation=cast.a, name="team")
     robot = create_service_account(cast.a, name="ci", role=Role.MEMBER, actor=cast.root)
     hook = Webhook.objects.create(organisation=cast.a, url="https://example.org", encrypted_secret=b"")
+    announcement = publish_announcement(
+        organisation=None, actor=cast.root, now=timezone.now(), text="New.", severity="warning",
+        begins_at=timezone.now(), is_dismissible=True,
+    )  # fmt: skip
     ids = {
         "jobs": found.id, "organisations": cast.a.id, "teams": team.id, "projects": cast.project_a.id,
         "datasets": dataset.dataset_id, "dataset-versions": dataset.id, "models": builtin().model_id,
@@ -47,6 +53,7 @@ def world(cast):
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,
         "organisation-deletions": found.id, "project-deletions": found.id,
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
+        "announcements": announcement.id,
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
         "quota-requests": found.id, "profiles": found.id, "traces": 0, "server-traces": 0,

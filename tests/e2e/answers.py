@@ -62,6 +62,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("Me", "is_staff"): True,
     ("Me", "impersonation"): None,
     ("Admission", "is_paused"): False,
+    ("CurrentAnnouncements", "announcements"): [],
     ("SignInMethods", "passkey_origin"): "http://localhost:8000",
     ("MembershipBrief", "role"): "owner",
     ("MyMembership", "role"): "owner",
@@ -157,7 +158,8 @@ FIELDS: dict[tuple[str, str], Any] = {
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
 # what usual pages are without
-MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation"), ("Admission", "is_paused")}
+MADE_WHEN_HUGE = {("Cluster", "overcommitted"), ("Me", "impersonation"), ("Admission", "is_paused"),
+                  ("CurrentAnnouncements", "announcements")}  # fmt: skip
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
     (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),
@@ -238,7 +240,8 @@ def _of_state(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _made(method: str, path: str, content: Content) -> Any:
-    for pattern, operations in document()["paths"].items():
+    paths = document()["paths"]
+    for pattern, operations in sorted(paths.items(), key=lambda one: one[0].count("{")):  # an address by itself first
         if method.lower() in operations and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), path):
             schema = operations[method.lower()]["responses"]["200"]["content"]["application/json"]["schema"]
             return Maker(content).value(schema, name="", at=0)

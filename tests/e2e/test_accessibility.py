@@ -18,6 +18,12 @@ LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", 
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}  # all that a colour scheme changes
 TRANSITION_MS = 1_000  # several times the longest of the theme
 ALIKE = Path(__file__).with_name("alike.js")
+# tables that do not fit their frames, where they are scrolled
+CUT_TABLES = """
+[...document.querySelectorAll("main [role=region]:has(> table)")]
+  .filter((frame) => frame.scrollWidth > frame.clientWidth + 1)
+  .map((frame) => `${frame.getAttribute("aria-label")}: ${frame.scrollWidth} pixels in ${frame.clientWidth}`)
+"""
 REPEATED = [["#alike"]]  # what that file has marked: of elements that are alike two are looked at
 
 
@@ -41,18 +47,22 @@ def _violations(page: Any, rules: dict[str, Any], within: str) -> list[str]:
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_every_page_keeps_the_rules_of_wcag_light_and_dark_and_fits_a_phone(content: Content) -> None:
+def test_every_page_keeps_the_rules_of_wcag_light_and_dark_and_fits_a_phone(
+    content: Content,
+) -> None:
     require_chromium()
     found = []
     within = "html" if content == "usual" else "main"  # what is around it is the same whatever a page has
     with opened(content) as (page, errors):
         for address in addresses():
             show(page, address)
+            found += [f"{address}, {WIDE['width']} pixels wide: {line}" for line in page.evaluate(CUT_TABLES)]
             found += [f"{address}, light: {line}" for line in violations(page, LEVELS, within=within)]
             set_scheme(page, "dark")
             found += [f"{address}, dark: {line}" for line in violations(page, CONTRAST, within=within)]
             if not fits(page, NARROW):
                 found.append(f"{address} is wider than {NARROW['width']} pixels")
+            found += [f"{address}, {NARROW['width']} pixels wide: {line}" for line in page.evaluate(CUT_TABLES)]
             page.goto("about:blank")  # a long page takes seconds to draw itself for another window
             page.set_viewport_size(WIDE)
             found += [f"{address}: {error}" for error in errors]

@@ -20,8 +20,8 @@ import pytest
 
 from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.embedded import __main__ as entry
-from mlhub.embedded import doctor, gpu_check
-from mlhub.embedded.doctor import CheckResult, examine
+from mlhub.embedded.checks import doctor, gpu_check
+from mlhub.embedded.checks.doctor import CheckResult, examine
 from mlhub.embedded.home import Home
 from mlhub.runtime.sandbox.capabilities import Capabilities, report_of
 from mlhub.runtime.sandbox.isolation import Isolation

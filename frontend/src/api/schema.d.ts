@@ -4,6 +4,76 @@
  */
 
 export interface paths {
+    "/api/v1/announcements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Announcements, the newest first: for platform administrators all, for others those that are shown to them. */
+        get: operations["announcements_list"];
+        put?: never;
+        /** @description Publishes one: pages show it within seconds, or from its begin on. Platform administrators only. */
+        post: operations["announcements_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/announcements/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One announcement. */
+        get: operations["announcements_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Deletes it: pages show it no more. Platform administrators only. */
+        delete: operations["announcements_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/announcements/{id}/dismissal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Puts it away for the caller, on every device; 409 for one that is shown until it ends. */
+        post: operations["announcements_dismissal_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/announcements/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is said to the caller now, and when that changes by itself. The stream reports other changes of it. */
+        get: operations["announcements_current_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/csrf": {
         parameters: {
             query?: never;
@@ -2477,6 +2547,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/platform/checks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Runs the checks of `mlhub doctor` that make sense while the platform runs, and answers within 15 s. They
+         *     change nothing. Platform administrators only.
+         */
+        post: operations["platform_checks_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/project-deletions": {
         parameters: {
             query?: never;
@@ -3208,7 +3298,8 @@ export interface paths {
         get: operations["scheduler_admission_pause_retrieve"];
         /**
          * @description Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
-         *     changes the reason and the end. Platform administrators only.
+         *     changes the reason and the end; 409 with both versions where another administrator was first. Platform
+         *     administrators only.
          */
         put: operations["scheduler_admission_pause_update"];
         post?: never;
@@ -4392,6 +4483,8 @@ export interface components {
             until: string | null;
             /** @description The user name of who paused it; for platform administrators. */
             paused_by: string;
+            /** @description Of this pause, as changes of it send it; 0 while it is not paused. */
+            version: number;
         };
         AdmissionPauseRequest: {
             /** @description Why admission is paused; everybody whose jobs wait reads it. */
@@ -4401,6 +4494,11 @@ export interface components {
              * @description When it is resumed by itself; null or left out: when an administrator resumes it.
              */
             until?: string | null;
+            /**
+             * Format: int64
+             * @description The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.
+             */
+            version?: number | null;
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */
@@ -4497,6 +4595,80 @@ export interface components {
             n_tried: number;
             /** @description Actions that were not tried for want of time. */
             n_untried: number;
+        };
+        /** @description Something that administrators of the platform say. The text is plain: neither HTML nor Markdown. */
+        Announcement: {
+            /**
+             * Format: uuid
+             * @description The announcement's id.
+             */
+            readonly id: string;
+            /** @description What is said, plain text. */
+            text: string;
+            /**
+             * @description information or warning.
+             *
+             *     * `information` - Information
+             *     * `warning` - Warning
+             */
+            severity: components["schemas"]["SeverityEnum"];
+            /** @description Whose members it is for; null: for everybody. */
+            organisation: components["schemas"]["OrganisationBrief"] | null;
+            /**
+             * Format: date-time
+             * @description From when on it is shown.
+             */
+            begins_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself; null: when it is deleted.
+             */
+            ends_at?: string | null;
+            /** @description Whether a person may put it away before it ends. */
+            is_dismissible: boolean;
+            /** @description Whether it is shown now, not yet (scheduled), or no more. */
+            readonly state: components["schemas"]["AnnouncementStateEnum"];
+            /** @description The user name of who published it; for platform administrators. */
+            readonly published_by: string;
+            /**
+             * Format: date-time
+             * @description When it was published.
+             */
+            published_at: string;
+        };
+        /** @enum {string} */
+        AnnouncementStateEnum: "scheduled" | "current" | "ended";
+        AnnouncementWriteRequest: {
+            /** @description What is said: plain text, shown as it is. Addresses in it are no links. */
+            text: string;
+            /**
+             * @description information or warning.
+             *
+             *     * `information` - Information
+             *     * `warning` - Warning
+             * @default information
+             */
+            severity: components["schemas"]["SeverityEnum"];
+            /**
+             * Format: uuid
+             * @description The id of the organisation that it is for; null or left out: everybody.
+             */
+            organisation?: string | null;
+            /**
+             * Format: date-time
+             * @description From when on it is shown; null or left out: from now.
+             */
+            begins_at?: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends by itself; null or left out: when it is deleted.
+             */
+            ends_at?: string | null;
+            /**
+             * @description Whether a person may put it away before it ends.
+             * @default true
+             */
+            is_dismissible: boolean;
         };
         Applied: {
             /**
@@ -5477,6 +5649,16 @@ export interface components {
             loss: components["schemas"]["Cost"];
             /** @description All three together. */
             restart: components["schemas"]["Cost"];
+        };
+        /** @description What is said to the caller now, without what the caller has dismissed. */
+        CurrentAnnouncements: {
+            /** @description Warnings first, then the newest first. */
+            announcements: components["schemas"]["Announcement"][];
+            /**
+             * Format: date-time
+             * @description When the next one of them begins or ends by itself; null: at no known time.
+             */
+            next_change_at: string | null;
         };
         DataFileDifference: {
             /** @description The path of the file in the archive. */
@@ -8704,6 +8886,20 @@ export interface components {
             /** @description The package's version. */
             version: string;
         };
+        PaginatedAnnouncementList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Announcement"][];
+        };
         PaginatedDatasetList: {
             /**
              * Format: uri
@@ -9921,6 +10117,37 @@ export interface components {
              * @description GPU-hours from its start to its finish; null when unknown.
              */
             gpu_hours: number | null;
+        };
+        /** @description One thing that was looked at. */
+        PlatformCheck: {
+            /** @description What was looked at: database, valkey, web, rounds ... */
+            name: string;
+            /**
+             * @description ok; problem; unknown: the check itself failed, or did not end in time.
+             *
+             *     * `ok` - ok
+             *     * `problem` - problem
+             *     * `unknown` - unknown
+             */
+            state: components["schemas"]["PlatformCheckStateEnum"];
+            /** @description What does not work where it is not ok. */
+            meaning: string;
+            /** @description What was found. */
+            detail: string;
+            /** @description What to do about it; empty where it is ok. */
+            remedy: string;
+        };
+        /**
+         * @description * `ok` - ok
+         *     * `problem` - problem
+         *     * `unknown` - unknown
+         * @enum {string}
+         */
+        PlatformCheckStateEnum: "ok" | "problem" | "unknown";
+        /** @description What the checks of the installation found, in their order. */
+        PlatformChecks: {
+            /** @description Each check; one may have found several things. */
+            checks: components["schemas"]["PlatformCheck"][];
         };
         /**
          * @description * `worker` - worker
@@ -12665,6 +12892,12 @@ export interface components {
             is_needed: boolean;
         };
         /**
+         * @description * `information` - Information
+         *     * `warning` - Warning
+         * @enum {string}
+         */
+        SeverityEnum: "information" | "warning";
+        /**
          * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
          *     policy's.
          */
@@ -15131,6 +15364,193 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    announcements_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAnnouncementList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    announcements_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnnouncementWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Announcement"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    announcements_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the announcements. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Announcement"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    announcements_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the announcements. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    announcements_dismissal_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the announcements. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    announcements_current_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurrentAnnouncements"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_csrf_retrieve: {
         parameters: {
             query?: never;
@@ -21606,6 +22026,35 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    platform_checks_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlatformChecks"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

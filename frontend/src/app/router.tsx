@@ -41,6 +41,7 @@ const pages: RouteObject[] = [
   { path: "teams/:id/roles", lazy: pageChunk("roles", async () => (await import("@/features/roles/RolesPage")).TeamRolesPage) },
   { path: "projects/:id/secrets", lazy: pageChunk("secrets", async () => (await import("@/features/secrets/SecretsPage")).SecretsPage) },
   { path: "webhooks", lazy: pageChunk("webhooks", async () => (await import("@/features/webhooks/WebhooksPage")).WebhooksPage) },
+  { path: "platform", lazy: pageChunk("platform", async () => (await import("@/features/platform/PlatformPage")).PlatformPage) },
   { path: "users", lazy: pageChunk("users", async () => (await import("@/features/users/UsersPage")).UsersPage) },
   { path: "account", lazy: pageChunk("account", async () => (await import("@/features/account/AccountPage")).AccountPage) },
   { path: "audit", lazy: pageChunk("audit", async () => (await import("@/features/audit/AuditPage")).AuditPage) },

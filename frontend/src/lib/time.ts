@@ -36,6 +36,11 @@ export function clock(iso: string | null | undefined, now: Date = new Date()): s
   return `${at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" })} ${time}`;
 }
 
+/** As <input type="datetime-local"> reads it, in local time. */
+export function localTime(at: Date): string {
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** clock(iso) where it reads otherwise than that of the earlier moment; else null: "22:02, by 22:02" says it twice. */
 export function laterClock(iso: string | null | undefined, earlier: string | null | undefined): string | null {
   return iso && clock(iso) !== clock(earlier) ? clock(iso) : null;

@@ -103,7 +103,7 @@ export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerS
     n_waiting: 2,
     backend_away_since: null,
     backend_message: "",
-    admission: { is_paused: false, reason: "", since: null, until: null, paused_by: "" },
+    admission: { is_paused: false, reason: "", since: null, until: null, paused_by: "", version: 0 },
     offers_notebooks: true,
     rounds: { attempted_at: AT, stopped_since: null, cause: null, message: "" },
     ...over,

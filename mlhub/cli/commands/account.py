@@ -10,6 +10,7 @@ import httpx
 import typer
 
 from mlhub.cli import credentials
+from mlhub.cli.commands.announcements import note_announcements
 from mlhub.cli.confirmation import hidden_answer
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.session import session_of
@@ -65,6 +66,7 @@ def whoami(context: typer.Context) -> None:
     session = session_of(context)
     me: dict[str, Any] = session.api.get("/auth/me")
     session.output.data({"url": session.api.url, **me})
+    note_announcements(session)
 
 
 def _made_token(url: str, username: str, password: str, scopes: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.failures import CommandError
+from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format
 from mlhub.cli.output import until as until_in_words
 from mlhub.cli.session import Session, session_of
@@ -30,13 +30,21 @@ def pause_admission(
     reason: Annotated[str, typer.Option(help="Why, for those whose jobs wait.")],
     hours: Annotated[float | None, typer.Option(min=0.01, max=8760, help="Resume by itself after so many.")] = None,
     until: Annotated[str, typer.Option(help="Resume by itself then, such as 2026-12-01T06:00:00Z.")] = "",
+    change: Annotated[bool, typer.Option("--change", help="Give a pause that is there this reason and end.")] = False,
 ) -> None:
     """Start no waiting job from the next round on; running jobs go on."""
     if hours is not None and until:
         raise CommandError("The end is given twice.", remedy="Give --hours or --until, not both.")
     session = session_of(context)
     ends_at = until or None if hours is None else (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
-    _print(session, session.api.put(PATH, reason=reason, until=ends_at))
+    present = session.api.get(PATH)
+    if present["is_paused"] and not change:
+        raise CommandError(
+            _in_words(present),
+            remedy="Give --change to give it your reason and end instead.",
+            code=CommandStatus.REFUSED,
+        )
+    _print(session, session.api.put(PATH, reason=reason, until=ends_at, version=present["version"]))
 
 
 @admission.command("resume")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.commands.admission import note_pause
+from mlhub.cli.commands.announcements import note_announcements
 from mlhub.cli.commands.tenancy.quota_owners import note_overcommitments
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
@@ -59,6 +60,7 @@ def _state(row: dict[str, Any]) -> str:
 def top(context: typer.Context) -> None:
     """Nodes, their GPUs in use, and the jobs on them."""
     _nodes(context)
+    note_announcements(session_of(context))
 
 
 @node.command("ls")
@@ -98,6 +100,7 @@ def queue(
     columns |= {"STARTS": lambda job: predicted(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
     session.output.rows(rows, columns)
     note_pause(session)
+    note_announcements(session)
 
 
 def move(

@@ -74,6 +74,7 @@ class Admission(ApiRecord):
     since: datetime | None
     until: datetime | None
     paused_by: str
+    version: int
 
 
 class Ahead(ApiRecord):
@@ -119,6 +120,21 @@ class Analysis(ApiRecord):
     actions: list[Action]
     n_tried: int
     n_untried: int
+
+
+class Announcement(ApiRecord):
+    """Something that administrators of the platform say. The text is plain: neither HTML nor Markdown."""
+
+    id: str
+    text: str
+    severity: v.SeverityEnum
+    organisation: OrganisationBrief | None
+    begins_at: datetime
+    ends_at: datetime | None
+    is_dismissible: bool
+    state: v.AnnouncementStateEnum
+    published_by: str
+    published_at: datetime
 
 
 class Applied(ApiRecord):
@@ -487,6 +503,13 @@ class Costs(ApiRecord):
     leave: Cost
     loss: Cost
     restart: Cost
+
+
+class CurrentAnnouncements(ApiRecord):
+    """What is said to the caller now, without what the caller has dismissed."""
+
+    announcements: list[Announcement]
+    next_change_at: datetime | None
 
 
 class DataFileDifference(ApiRecord):
@@ -1633,6 +1656,22 @@ class PlannedRun(ApiRecord):
     nodes: list[str]
     start_p90_at: datetime | None
     gpu_hours: float | None
+
+
+class PlatformCheck(ApiRecord):
+    """One thing that was looked at."""
+
+    name: str
+    state: v.PlatformCheckStateEnum
+    meaning: str
+    detail: str
+    remedy: str
+
+
+class PlatformChecks(ApiRecord):
+    """What the checks of the installation found, in their order."""
+
+    checks: list[PlatformCheck]
 
 
 class PodUsage(ApiRecord):

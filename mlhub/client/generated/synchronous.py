@@ -21,6 +21,85 @@ if TYPE_CHECKING:
     from mlhub.client.generated import values as v
 
 
+class AnnouncementsOperations:
+    """The operations under /announcements."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Announcement]:
+        """Announcements, the newest first: for platform administrators all, for others those that are shown to them.
+
+        GET /announcements
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Announcement, path_of("/announcements"), size=page_size)
+
+    def create(
+        self,
+        *,
+        text: str,
+        severity: v.SeverityEnum | Unset = UNSET,
+        organisation: str | Unset | None = UNSET,
+        begins_at: datetime | str | Unset | None = UNSET,
+        ends_at: datetime | str | Unset | None = UNSET,
+        is_dismissible: bool | Unset = UNSET,
+    ) -> r.Announcement:
+        """Publishes one: pages show it within seconds, or from its begin on. Platform administrators only.
+
+        POST /announcements
+
+        text: What is said: plain text, shown as it is. Addresses in it are no links.
+        severity: information or warning.
+        organisation: The id of the organisation that it is for; null or left out: everybody.
+        begins_at: From when on it is shown; null or left out: from now.
+        ends_at: When it ends by itself; null or left out: when it is deleted.
+        is_dismissible: Whether a person may put it away before it ends.
+        """
+        return self._transport.record(
+            r.Announcement,
+            "POST",
+            path_of("/announcements"),
+            body={
+                "text": text,
+                "severity": severity,
+                "organisation": organisation,
+                "begins_at": begins_at,
+                "ends_at": ends_at,
+                "is_dismissible": is_dismissible,
+            },
+        )
+
+    def get(self, id: Ref, /) -> r.Announcement:
+        """One announcement.
+
+        GET /announcements/{id}
+        """
+        return self._transport.record(r.Announcement, "GET", path_of("/announcements/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """Deletes it: pages show it no more. Platform administrators only.
+
+        DELETE /announcements/{id}
+        """
+        self._transport.content("DELETE", path_of("/announcements/{id}", id=id))
+
+    def dismissal(self, id: Ref, /) -> None:
+        """Puts it away for the caller, on every device; 409 for one that is shown until it ends.
+
+        POST /announcements/{id}/dismissal
+        """
+        self._transport.content("POST", path_of("/announcements/{id}/dismissal", id=id))
+
+    def current(self) -> r.CurrentAnnouncements:
+        """What is said to the caller now, and when that changes by itself. The stream reports other changes of it.
+
+        GET /announcements/current
+        """
+        return self._transport.record(r.CurrentAnnouncements, "GET", path_of("/announcements/current"))
+
+
 class AuthOperations:
     """The operations under /auth."""
 
@@ -3631,6 +3710,21 @@ class OrganisationsOperations:
         )
 
 
+class PlatformOperations:
+    """The operations under /platform."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def checks(self) -> r.PlatformChecks:
+        """Runs the checks of `mlhub doctor` that make sense while the platform runs, and answers within 15 s. They
+        change nothing. Platform administrators only.
+
+        POST /platform/checks
+        """
+        return self._transport.record(r.PlatformChecks, "POST", path_of("/platform/checks"))
+
+
 class ProjectDeletionsOperations:
     """The operations under /project-deletions."""
 
@@ -4689,17 +4783,24 @@ class SchedulerOperations:
         """
         return self._transport.record(r.Admission, "GET", path_of("/scheduler/admission-pause"))
 
-    def set_admission_pause(self, *, reason: str, until: datetime | str | Unset | None = UNSET) -> r.Admission:
+    def set_admission_pause(
+        self, *, reason: str, until: datetime | str | Unset | None = UNSET, version: int | Unset | None = UNSET
+    ) -> r.Admission:
         """Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
-        changes the reason and the end. Platform administrators only.
+        changes the reason and the end; 409 with both versions where another administrator was first. Platform
+        administrators only.
 
         PUT /scheduler/admission-pause
 
         reason: Why admission is paused; everybody whose jobs wait reads it.
         until: When it is resumed by itself; null or left out: when an administrator resumes it.
+        version: The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.
         """
         return self._transport.record(
-            r.Admission, "PUT", path_of("/scheduler/admission-pause"), body={"reason": reason, "until": until}
+            r.Admission,
+            "PUT",
+            path_of("/scheduler/admission-pause"),
+            body={"reason": reason, "until": until, "version": version},
         )
 
     def delete_admission_pause(self) -> None:
@@ -6168,6 +6269,7 @@ class Operations:
     """Every resource of the API."""
 
     def __init__(self, transport: Transport) -> None:
+        self.announcements = AnnouncementsOperations(transport)
         self.auth = AuthOperations(transport)
         self.cluster = ClusterOperations(transport)
         self.dataset_versions = DatasetVersionsOperations(transport)
@@ -6184,6 +6286,7 @@ class Operations:
         self.models = ModelsOperations(transport)
         self.organisation_deletions = OrganisationDeletionsOperations(transport)
         self.organisations = OrganisationsOperations(transport)
+        self.platform = PlatformOperations(transport)
         self.project_deletions = ProjectDeletionsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)

@@ -31,6 +31,7 @@ ActionKindEnum = Literal[
     "pause_job",
 ]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
+AnnouncementStateEnum = Literal["scheduled", "current", "ended"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
 BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
@@ -164,6 +165,7 @@ PermissionActionEnum = Literal[
     "drain_nodes",
 ]
 PlaceEnum = Literal["platform", "organisation", "team", "project"]
+PlatformCheckStateEnum = Literal["ok", "problem", "unknown"]
 PodRole = Literal["worker", "server"]
 PreflightEnum = Literal["pending", "passed", "failed"]
 ReclaimEnum = Literal["never", "lower_priority", "any"]
@@ -178,6 +180,7 @@ RunAxis = Literal["step", "wall"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
 ScopeEnum = Literal["visible", "cluster"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]
+SeverityEnum = Literal["information", "warning"]
 SourceEnum = Literal["upload", "training", "logged"]
 StartupPhaseNameEnum = Literal[
     "request",

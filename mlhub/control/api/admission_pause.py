@@ -12,7 +12,7 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control.rounds.admission_pause import current_pause, pause_admission, resume_admission
+from mlhub.control.rounds.admission_pause import NOT_PAUSED, current_pause, pause_admission, resume_admission
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.tenants.access_control.permissions import require_administrator
@@ -35,6 +35,7 @@ class AdmissionSerializer(serializers.Serializer[Any]):
     paused_by = serializers.CharField(
         allow_blank=True, help_text="The user name of who paused it; for platform administrators."
     )
+    version = serializers.IntegerField(help_text="Of this pause, as changes of it send it; 0 while it is not paused.")
 
 
 class AdmissionPauseSerializer(StrictSerializer):
@@ -51,6 +52,14 @@ class AdmissionPauseSerializer(StrictSerializer):
         allow_null=True,
         help_text="When it is resumed by itself; null or left out: when an administrator resumes it.",
     )
+    version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=2**63 - 1,
+        help_text="The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.",
+    )
 
     def validate_until(self, until: datetime | None) -> datetime | None:
         if until is not None and until <= timezone.now():
@@ -62,9 +71,10 @@ def admission(user: User) -> dict[str, Any]:
     """Who paused it is for administrators."""
     pause = current_pause(now=timezone.now())
     if pause is None:
-        return {"is_paused": False, "reason": "", "since": None, "until": None, "paused_by": ""}
+        return {"is_paused": False, "reason": "", "since": None, "until": None, "paused_by": "", "version": NOT_PAUSED}
     by = pause.paused_by.username if pause.paused_by is not None and user.is_staff else ""
-    return {"is_paused": True, "reason": pause.reason, "since": pause.since, "until": pause.until, "paused_by": by}
+    facts = {"reason": pause.reason, "since": pause.since, "until": pause.until, "version": pause.version}
+    return {"is_paused": True, "paused_by": by, **facts}
 
 
 class AdmissionPauseView(APIView):
@@ -76,7 +86,8 @@ class AdmissionPauseView(APIView):
     @extend_schema(request=AdmissionPauseSerializer, responses=AdmissionSerializer)
     def put(self, request: Request) -> Response:
         """Pauses admission from the next round on: no waiting job is started, running jobs go on. While it is paused,
-        changes the reason and the end. Platform administrators only."""
+        changes the reason and the end; 409 with both versions where another administrator was first. Platform
+        administrators only."""
         require_administrator(request, self)
         body = read_body(AdmissionPauseSerializer, request)
         pause_admission(actor=caller(request), now=timezone.now(), **body)

@@ -24,6 +24,7 @@ from mlhub.control.api.user_quotas import MyLimitsView, UserQuotasView, UserQuot
 from mlhub.control.api.waits import WaitsView
 from mlhub.control.api.whatif import WhatIfView
 from mlhub.control.api.why import WhyView
+from mlhub.control.monitoring.platform_checks import PlatformChecksView
 from mlhub.tenants.models import Organisation, Project, Team
 
 urlpatterns = [
@@ -60,6 +61,7 @@ urlpatterns = [
     path("queue", scheduling.QueueView.as_view()),
     path("queue/waits", WaitsView.as_view()),
     path("queue/moves", QueueMovesView.as_view()),
+    path("platform/checks", PlatformChecksView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),
     path("rounds/<int:id>", scheduling.RoundView.as_view()),

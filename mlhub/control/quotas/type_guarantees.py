@@ -94,11 +94,14 @@ def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, 
             continue
         if not there.get(gpu_type):
             raise _no_such_type(gpu_type, there, field)
-        taken = f", of which other organisations are guaranteed {others}" if others else ""
+        has = counted(there[gpu_type], "GPU")
         left, is_extra = max(0, there[gpu_type] - others), field != "guarantee_by_type"
         most = f"Add at most {max(0, left - before[gpu_type])}" if is_extra else f"Guarantee at most {left}"
         raise InvalidInputError(
-            f"The cluster has {counted(there[gpu_type], 'GPU')} of type {gpu_type}{taken}; {too_many(n)}.",
+            f"The cluster has {has} of type {gpu_type}, of which other organisations are guaranteed {others};"
+            f" {too_many(n)}."
+            if others
+            else f"The cluster has {has} of type {gpu_type}; {too_many(n)}.",
             field=field,
             remedy=f"{most} of type {gpu_type}.",
         )

@@ -12,10 +12,14 @@ from django.db import transaction
 
 from mlhub.control.deciding.memory import MemoryOwner, load_memory
 from mlhub.control.models import AdmissionPause
+from mlhub.core.errors import ConflictError
 from mlhub.events.actions import append
+from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User
+
+NOT_PAUSED = 0  # the version of a pause that there is not
 
 
 @dataclass(frozen=True)
@@ -31,20 +35,45 @@ class AdmissionHold:
         return job.state == JobState.QUEUED and str(job.id) not in self.promised
 
 
-def pause_admission(*, actor: User, reason: str, until: datetime | None = None, now: datetime) -> AdmissionPause:
-    """From the next round on no waiting job is started. A pause that is there gets this reason and this end."""
+def pause_admission(
+    *, actor: User, reason: str, until: datetime | None = None, version: int | None = None, now: datetime
+) -> AdmissionPause:
+    """From the next round on no waiting job is started. A pause that is there gets this reason and this end.
+
+    version: that of the pause that the caller saw, 0 where there was none; None = whatever there is. Raises
+    ConflictError where another administrator paused, changed or resumed admission since.
+    """
     end_due_pause(now=now)
     with transaction.atomic():
         new = {"reason": reason, "until": until, "paused_by": actor, "since": now}
         pause, is_new = AdmissionPause.objects.select_for_update().get_or_create(pk=1, defaults=new)
         before = None if is_new else _facts(pause)
+        _require_version(version, None if is_new else pause, {"reason": reason, "until": until})
         pause.reason, pause.until = reason, until
         if not is_new and _facts(pause) == before:
             return pause
         pause.paused_by = actor
+        pause.version = _publish("scheduler.admission_paused", actor=actor, before=before, after=_facts(pause)).pk
         pause.save()
-        _publish("scheduler.admission_paused", actor=actor, before=before, after=_facts(pause))
     return pause
+
+
+def _require_version(version: int | None, pause: AdmissionPause | None, yours: dict[str, Any]) -> None:
+    """Raises ConflictError where the pause is another one than the caller saw."""
+    present = NOT_PAUSED if pause is None else pause.version
+    if version in (None, present):
+        return
+    raise ConflictError(
+        "Another administrator paused admission, or changed the pause, meanwhile."
+        if pause is not None
+        else "Another administrator resumed admission meanwhile.",
+        code="stale_version",
+        field="version",
+        remedy="Compare `present` with `yours`, and send yours with the present version, or leave it.",
+        version=present,
+        present={"reason": "", "until": None} if pause is None else _facts(pause),
+        yours=yours,
+    )
 
 
 def resume_admission(*, actor: User, now: datetime) -> bool:
@@ -91,5 +120,5 @@ def _facts(pause: AdmissionPause) -> dict[str, Any]:
     return {"reason": pause.reason, "until": pause.until}
 
 
-def _publish(kind: str, *, actor: User | None, **facts: Any) -> None:
-    append(kind, organisation=None, subject_kind="scheduler", subject_id=None, actor=actor, **facts)
+def _publish(kind: str, *, actor: User | None, **facts: Any) -> Event:
+    return append(kind, organisation=None, subject_kind="scheduler", subject_id=None, actor=actor, **facts)

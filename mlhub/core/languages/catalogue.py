@@ -166,4 +166,4 @@ def catalogue_of(language: str) -> MessageCatalogue | None:
 
 def without_formats(message: str) -> str:
     """Placeholders by name alone: what fills them is text already."""
-    return re.sub(r"\{(\w+):[^}]*\}", r"{\1}", message)
+    return re.sub(r"(?<!\{)\{(\w+):[^}]*\}(?!\})", r"{\1}", message)

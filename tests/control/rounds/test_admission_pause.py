@@ -113,6 +113,41 @@ def test_a_pause_ends_by_itself_at_its_end_and_that_is_in_the_audit(world: World
     assert (ended.actor, ended.facts["reason"]) == (None, "The file server is repaired.")
 
 
+def test_with_an_end_the_reason_says_that_it_starts_no_earlier(world: World) -> None:
+    pause(world.cast, until="2099-12-01T06:00:00+01:00")
+    waits = world.job(max_workers=1)
+    world.rounds(2)
+    bob = world.cast.client(world.cast.bob)
+    why = bob.get(f"/api/v1/jobs/{waits.id}/why").json()
+    until = "until 2099-12-01 at 05:00 UTC; it starts no earlier"
+    assert why["headline"] == f"Pending: admission of jobs is paused by an administrator {until}."
+    (explanation,) = bob.get(f"/api/v1/jobs/{waits.id}").json()["explanations"]
+    assert explanation["facts"]["until_s"] == 4_099_784_400
+    chinese = bob.get(f"/api/v1/jobs/{waits.id}/why", headers={"accept-language": "zh"}).json()
+    assert chinese["headline"] == "等待中：管理员已暂停作业准入，直到 UTC 2099-12-01 05:00；在此之前不会开始。"
+
+
+def test_of_two_administrators_who_pause_at_once_the_later_one_sees_both_versions(world: World) -> None:
+    root = world.cast.client(world.cast.root)
+    assert root.get(PATH).json()["version"] == 0
+    first = root.put(PATH, {"reason": "New switch.", "version": 0}).json()
+    refused = root.put(PATH, {"reason": "Power.", "until": "2099-12-01T06:00:00Z", "version": 0})
+    assert (refused.status_code, refused.json()["code"]) == (409, "stale_version")
+    problem = refused.json()
+    assert problem["present"] == {"reason": "New switch.", "until": None}
+    assert problem["yours"] == {"reason": "Power.", "until": "2099-12-01T06:00:00Z"}
+    assert problem["version"] == first["version"] > 0
+    second = root.put(PATH, {"reason": "Power.", "version": first["version"]}).json()
+    assert (second["reason"], second["version"] > first["version"]) == ("Power.", True)
+    root.delete(PATH)
+    gone = root.put(PATH, {"reason": "Power.", "version": second["version"]})
+    assert (gone.status_code, gone.json()["version"]) == (409, 0)
+    third = root.put(PATH, {"reason": "Power.", "version": 0}).json()
+    assert third["version"] not in (first["version"], second["version"])  # not taken for an earlier pause
+    assert root.put(PATH, {"reason": "x", "version": -1}).status_code == 422
+    assert root.put(PATH, {"reason": "x", "version": 2**70}).status_code == 422
+
+
 def test_only_administrators_pause_and_everybody_reads_that_it_is_paused(world: World) -> None:
     cast = world.cast
     for user in (cast.alice, cast.bob, cast.charlie):

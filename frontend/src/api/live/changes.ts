@@ -3,7 +3,7 @@
 import { useEffect, useEffectEvent } from "react";
 
 /** As in mlhub/events/changes.py. */
-export const CHANGE_KINDS = ["round", "progress", "run", "delivery", "build", "queued_work"] as const;
+export const CHANGE_KINDS = ["round", "progress", "run", "delivery", "build", "announcement", "queued_work"] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** A job trains on, and rounds are made, several times a second: what they change is read no more often than this. */

@@ -70,6 +70,7 @@ const TOUCHED: Record<ChangeKind, Touched[]> = {
   run: [{ key: ["runs"] }, { key: ["run"] }],
   delivery: [{ key: ["deliveries"] }, { key: ["webhooks"] }],
   build: [{ key: ["environments"] }, { key: ["environment"] }],
+  announcement: [{ key: ["announcements"] }],
   queued_work: [["datasets"], ["dataset"], ["models"], ["model"]].map((key) => ({ key, isTouched: waits })),
 };
 

@@ -7,6 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import { Link, Outlet, useNavigation } from "react-router";
 
+import { useCurrentAnnouncements } from "@/api/announcements";
 import { schedulerStatusQuery } from "@/api/scheduler";
 import type { StreamState } from "@/api/live/stream";
 import { isStaff, useMe } from "@/api/session";
@@ -29,6 +30,8 @@ const ShellMenus = lazyComponent(async () => (await import("./ShellMenus")).Shel
 /** Opened with a key or by a press. */
 const CommandPalette = lazyComponent(async () => (await import("../palette/CommandPalette")).CommandPalette);
 const KeyList = lazyComponent(async () => (await import("../palette/KeyList")).KeyList);
+/** On most days nothing is said. */
+const AnnouncementAlerts = lazyComponent(async () => (await import("./AnnouncementAlerts")).AnnouncementAlerts);
 /** What is notified before it has arrived is shown when it has. */
 const Notices = lazyComponent(async () => (await import("./Notices")).Notices);
 
@@ -110,13 +113,14 @@ export function Shell() {
   );
 }
 
-/** On every page everyone sees that scheduling has stopped or admission is paused, and administrators see other problems of the scheduler. */
+/** On every page everyone sees that scheduling has stopped or admission is paused, and what administrators say; administrators see other problems of the scheduler. */
 function Banner({ me }: { me: Me }) {
   const { data: status } = useQuery(schedulerStatusQuery);
   const hasStopped = status !== undefined && status.rounds.cause !== null;
   const hasProblem = isStaff(me) && status !== undefined && hasSchedulerProblem(status);
   const isPaused = status?.admission.is_paused === true;
-  if (!hasStopped && !isPaused && !hasProblem && me.impersonation === null) return null;
+  const announcements = useCurrentAnnouncements();
+  if (!hasStopped && !isPaused && !hasProblem && me.impersonation === null && announcements.length === 0) return null;
   return (
     <Container size={1280} px={{ base: "md", md: "xl" }} pt="md">
       <Stack gap="xs">
@@ -124,6 +128,11 @@ function Banner({ me }: { me: Me }) {
         {status !== undefined && <RoundsAlert rounds={status.rounds} />}
         {isPaused && <AdmissionAlert admission={status.admission} />}
         {hasProblem && <SchedulerAlerts status={status} />}
+        {announcements.length > 0 && (
+          <Suspense fallback={null}>
+            <AnnouncementAlerts announcements={announcements} />
+          </Suspense>
+        )}
       </Stack>
     </Container>
   );

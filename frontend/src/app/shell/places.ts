@@ -46,6 +46,7 @@ export const GROUPS: readonly (readonly [heading: string, places: readonly Place
       { to: "/quotas", label: t`Quotas`, icon: "quota", letter: "k" },
       { to: "/usage", label: t`Usage`, icon: "usage", letter: "u" },
       { to: "/webhooks", label: t`Webhooks`, icon: "webhook", isForAdmins: true },
+      { to: "/platform", label: t`Platform`, icon: "platform", isForStaff: true },
       { to: "/audit", label: t`Audit`, icon: "file", isForAdmins: true },
     ],
   ],

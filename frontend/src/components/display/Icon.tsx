@@ -17,6 +17,8 @@ const PATHS = {
   usage: "M4 21h16M6 21v-7m6 7V4m6 17v-11",
   token: "M15 7a4 4 0 1 1-3.6 5.7L9 15H7v2H5v2H2v-3l6.3-6.3A4 4 0 0 1 15 7z",
   alert: "M12 9v4m0 4h.01M10.3 4l-8 14a2 2 0 0 0 1.7 3h16a2 2 0 0 0 1.7-3l-8-14a2 2 0 0 0-3.4 0z",
+  announcement: "M4 10v4h3l9 5V5l-9 5H4zM19 9a4 4 0 0 1 0 6M8 14v5h3v-3.5",
+  platform: "M4 5h16v10H4zM9 20h6m-3-5v5M8 10h2l1.5-2.5 2 5L15 10h1",
   upload: "M12 16V4m0 0L7 9m5-5l5 5M4 20h16",
   file: "M6 3h8l4 4v14H6V3zm8 0v4h4",
   sun: "M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2v2m0 16v2M4.9 4.9l1.4 1.4m11.4 11.4l1.4 1.4M2 12h2m16 0h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4",

@@ -2,7 +2,7 @@
 // What can be said of a job that is pending: since when, what it waits for, and whether its predicted start means anything.
 import { t } from "@lingui/core/macro";
 
-import type { Job } from "@/api/types";
+import type { Explanation, Job } from "@/api/types";
 import { duration } from "@/lib/time";
 
 type Pending = Pick<Job, "submitted_at" | "preflight" | "validation_problem" | "current_attempt">;
@@ -41,4 +41,10 @@ export function pendingText(job: Pending, now: number): string {
 export function meaningfulStart(predicted_start_at: string | null, now: number): string | null {
   if (predicted_start_at === null) return null;
   return Date.parse(predicted_start_at) - now < MEANINGLESS_S * 1000 ? null : predicted_start_at;
+}
+
+/** When the pause of admission ends that keeps a job pending; null where it is another reason, or no end is given. */
+export function endOfPause(explanations: readonly Explanation[], now: number): string | null {
+  const until_s = explanations.find(({ reason }) => reason === "admission_paused")?.facts["until_s"];
+  return typeof until_s === "number" && until_s * 1000 > now ? new Date(until_s * 1000).toISOString() : null;
 }

@@ -151,6 +151,16 @@ describe("Members", () => {
     expect(answered).toEqual([`i1 ${verb}`]);
   });
 
+  it("shows a few of many invitations first, so that the page is not below them all", async () => {
+    const many = Array.from({ length: 9 }, (_, at) => ({ ...OFFERED, id: `i${at}`, organisation: { ...OFFERED.organisation, name: `Org ${at}` } }));
+    server.use(answers("/api/v1/invitations", page(many)));
+    const { user } = renderPage("/members");
+    expect(await screen.findByText("Org 0 invites you as viewer")).toBeVisible();
+    expect(screen.getAllByText(/invites you as viewer/)).toHaveLength(3);
+    await user.click(screen.getByRole("button", { name: "Show all 9 invitations" }));
+    expect(screen.getAllByText(/invites you as viewer/)).toHaveLength(9);
+  });
+
   it("shows members neither invitations nor the form to invite", async () => {
     server.use(
       answers("/api/v1/organisations", page([organisation({ role: "member" })])),

@@ -86,7 +86,7 @@ function Members({ organisation, onDelete }: { organisation: Organisation; onDel
           searchedBy={isAdmin ? t`User name or e-mail address` : t`User name`}
           label={t`Members`}
           head={[t`Name`, t`Role`, ""]}
-          minWidth={360}
+          minWidth={420}
           queryKey={membersKey(organisation.id)}
           read={(query) => readMembers(organisation.id, query)}
           empty={null}

@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
@@ -11,14 +12,24 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { myInvitationsQuery } from "@/features/members/queries";
 
+const MOST_AT_ONCE = 3; // the rest of the page is below them
+
 export function MyInvitations() {
   const invitations = useQuery(myInvitationsQuery);
+  const [isWhole, { open: showAll }] = useDisclosure(false);
+  const all = invitations.data ?? [];
+  const shown = isWhole || all.length <= MOST_AT_ONCE + 1 ? all : all.slice(0, MOST_AT_ONCE);
   return (
     <Stack gap="sm">
       <ProblemAlert error={invitations.error} onRetry={() => void invitations.refetch()} />
-      {invitations.data?.map((invitation) => (
+      {shown.map((invitation) => (
         <Waiting key={invitation.id} invitation={invitation} />
       ))}
+      {shown.length < all.length && (
+        <Button variant="subtle" size="xs" style={{ alignSelf: "flex-start" }} onClick={showAll}>
+          {t`Show all ${all.length} invitations`}
+        </Button>
+      )}
     </Stack>
   );
 }

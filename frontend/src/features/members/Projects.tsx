@@ -124,7 +124,7 @@ function ProjectRow({ project, teams, isAdmin, onDelete }: RowProps) {
   return (
     <>
       <Table.Tr>
-        <Table.Td>
+        <Table.Td style={{ overflowWrap: "anywhere", minWidth: "9rem" }}>
           {project.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
         </Table.Td>
         <Table.Td>
@@ -181,7 +181,7 @@ interface ActionsProps {
 /** Where its roles, secrets and retention are; and, for its admins and who made it, what can be done with it. */
 function ProjectActions({ project, isAdmin, isSaving, onRename, onArchive, onOpen, onDelete, onDeleteEmpty }: ActionsProps) {
   return (
-    <Group gap="xs" justify="flex-end" wrap="nowrap">
+    <Group gap="xs" justify="flex-end">
       <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/roles`} aria-label={t`Roles in ${project.name}`}>
         {t`Roles`}
       </Button>

@@ -38,6 +38,16 @@ function queueOf(...jobs: ReturnType<typeof queuedJob>[]) {
 }
 
 describe("The queue's page", () => {
+  it("says of a job that waits for the end of a pause of admission that it starts no earlier", async () => {
+    const until_s = Date.parse("2099-03-02T12:00:00Z") / 1000;
+    const paused = { reason: "admission_paused", sentence: "Pending: admission of jobs is paused by an administrator.", facts: { until_s } };
+    queueOf(queuedJob({ predicted_start_at: null, explanations: [paused] }), queuedJob({ id: SECOND, predicted_start_at: null, explanations: [{ ...paused, facts: {} }] }));
+    renderPage("/queue");
+    const [, first, second] = within(await screen.findByRole("table", { name: "Queue" })).getAllByRole("row");
+    expect(first).toHaveTextContent(/not before .*Mar/);
+    expect(second).toHaveTextContent("not known");
+  });
+
   it("shows jobs in the scheduler's order, each with its reasons and its place among those of all organisations", async () => {
     queueOf(queuedJob({ name: "first", place: 2 }), queuedJob({ id: SECOND, name: "second", place: 5 }));
     renderPage("/queue");

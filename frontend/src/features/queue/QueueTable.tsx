@@ -48,7 +48,7 @@ export function QueueTable({ jobs, isMovable, onMove }: Props) {
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>{requestText(job)}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <PredictedStart at={job.predicted_start_at} p90={job.predicted_start_p90_at} />
+            <PredictedStart at={job.predicted_start_at} p90={job.predicted_start_p90_at} explanations={job.explanations} />
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
             <PredictedTime at={job.predicted_finish_at} />

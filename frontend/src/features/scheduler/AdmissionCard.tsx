@@ -8,12 +8,14 @@ import { useState } from "react";
 
 import { Problem, api, unwrap } from "@/api/client";
 import { schedulerStatusQuery } from "@/api/scheduler";
-import type { AdmissionPause } from "@/api/types";
+import type { Admission, AdmissionPause } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { StaleVersion } from "@/components/feedback/StaleVersion";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Dialog } from "@/components/form/Dialog";
 import { SectionCard } from "@/components/layout/Section";
+import { clock, localTime } from "@/lib/time";
 
 const MOST_REASON = 200;
 const SHOWN_HERE = ["reason", "until"];
@@ -33,23 +35,22 @@ export function AdmissionCard() {
   return (
     <SectionCard title={t`Admission`}>
       <QueryResult of={status}>
-        {({ admission: { is_paused: isPaused, paused_by: by } }) => (
+        {({ admission: { is_paused: isPaused, paused_by: by, ...present } }) => (
           <Group justify="space-between" gap="sm">
             <Text size="sm">
               {!isPaused ? t`Pending jobs are started as the policy decides.` : by === "" ? t`Admission is paused.` : t`Admission is paused by ${by}.`}
             </Text>
-            {isPaused ? (
-              <ConfirmButton
+            <Group gap="xs">
+              <PauseButton present={present} isChange={isPaused} pause={pause} />
+              {isPaused && <ConfirmButton
                 label={t`Resume admission`}
                 color="blue"
                 title={t`Resume admission?`}
                 text={t`Pending jobs are started again from the next scheduling round on.`}
                 dismiss={t`Stay paused`}
                 action={resume}
-              />
-            ) : (
-              <PauseButton pause={pause} />
-            )}
+              />}
+            </Group>
           </Group>
         )}
       </QueryResult>
@@ -57,34 +58,48 @@ export function AdmissionCard() {
   );
 }
 
-function PauseButton({ pause }: { pause: (body: AdmissionPause) => Promise<void> }) {
+interface PauseProps {
+  /** What was seen when the dialogue was opened. */
+  present: Pick<Admission, "reason" | "until" | "version">;
+  isChange: boolean;
+  pause: (body: AdmissionPause) => Promise<void>;
+}
+
+function PauseButton(props: PauseProps) {
   const [isOpen, { open, close }] = useDisclosure(false);
+  const { isChange } = props;
   return (
     <>
-      <Button variant="light" color="orange" size="xs" onClick={open}>
-        {t`Pause admission`}
+      <Button variant={isChange ? "default" : "light"} {...(!isChange && { color: "orange" })} size="xs" onClick={open}>
+        {isChange ? t`Change` : t`Pause admission`}
       </Button>
-      <Dialog opened={isOpen} onClose={close} title={t`Pause admission?`}>
-        <PauseForm pause={pause} close={close} />
+      <Dialog opened={isOpen} onClose={close} title={isChange ? t`Change the pause of admission` : t`Pause admission?`}>
+        <PauseForm {...props} close={close} />
       </Dialog>
     </>
   );
 }
 
-function PauseForm({ pause, close }: { pause: (body: AdmissionPause) => Promise<void>; close: () => void }) {
-  const [reason, setReason] = useState("");
-  const [until, setUntil] = useState("");
+function PauseForm({ present, pause, close, isChange }: PauseProps & { close: () => void }) {
+  const [seen] = useState(present); // a form that is open keeps what it was opened with
+  const [reason, setReason] = useState(seen.reason);
+  const [until, setUntil] = useState(seen.until === null ? "" : localTime(new Date(seen.until)));
+  const queries = useQueryClient();
   const act = useMutation({
-    mutationFn: () => pause({ reason, until: until === "" ? null : new Date(until).toISOString() }),
+    mutationFn: (version: number) => pause({ reason, until: until === "" ? null : new Date(until).toISOString(), version }),
     onSuccess: close,
   });
+  const reload = async () => {
+    await queries.invalidateQueries({ queryKey: ["scheduler", "status"] });
+    close();
+  };
   const problem = act.error instanceof Problem ? act.error : undefined;
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        act.mutate();
+        act.mutate(seen.version);
       }}
     >
       <Stack>
@@ -108,16 +123,31 @@ function PauseForm({ pause, close }: { pause: (body: AdmissionPause) => Promise<
           error={problem?.of("until")}
           onChange={(event) => setUntil(event.currentTarget.value)}
         />
-        <ProblemAlert error={act.error} atFields={SHOWN_HERE} />
+        {problem?.status === 409 ? (
+          <StaleVersion
+            error={problem}
+            labels={{ reason: t`Reason`, until: t`Resume by itself at` }}
+            textOf={(value) => (typeof value === "string" && value !== "" ? (isTime(value) ? clock(value) : value) : "–")}
+            onTheirs={() => void reload()}
+            onMine={(version) => act.mutate(version)}
+          />
+        ) : (
+          <ProblemAlert error={act.error} atFields={SHOWN_HERE} />
+        )}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={close}>
             {t`Leave it as it is`}
           </Button>
           <Button type="submit" color="orange" loading={act.isPending}>
-            {t`Pause admission`}
+            {isChange ? t`Save` : t`Pause admission`}
           </Button>
         </Group>
       </Stack>
     </form>
   );
+}
+
+/** As the API writes times, and no reason that somebody typed. */
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text);
 }

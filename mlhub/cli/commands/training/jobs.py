@@ -10,6 +10,7 @@ import typer
 
 from mlhub.cli import following, job_file
 from mlhub.cli.commands.admission import note_pause
+from mlhub.cli.commands.announcements import note_announcements
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import duration, is_past, predicted, until
@@ -47,6 +48,7 @@ def ps(
     session.output.rows(jobs, COLUMNS)
     if not jobs and "state" in query and not state:
         session.output.note("No job is pending or running; `mlhub ps --all` also lists those that have ended.")
+    note_announcements(session)
 
 
 def show(

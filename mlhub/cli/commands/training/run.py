@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import following, job_file, packing, uploads
+from mlhub.cli.commands.announcements import note_announcements
 from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
@@ -77,6 +78,7 @@ def run(
         here = JobFile(requirements=requirements).over(here)
     job = session.api.submit(**body(session, here))
     submitted(session, job)
+    note_announcements(session)
     if detach:
         return
     try:

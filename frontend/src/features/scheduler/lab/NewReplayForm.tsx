@@ -9,6 +9,7 @@ import { useNavigate } from "react-router";
 import { Problem } from "@/api/client";
 import type { ReplayCreate, SchedulerSettings } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { localTime } from "@/lib/time";
 
 import { PolicyFields, defaultsOf } from "../PolicyFields";
 import { read } from "../draft";
@@ -23,11 +24,6 @@ interface PolicyDraft {
 const MOST_POLICIES = 5;
 const DAY_MS = 86_400_000;
 const SHOWN_HERE = ["since", "until", "trace.text"];
-
-/** As <input type="datetime-local"> reads it, in local time. */
-function localTime(at: Date): string {
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
 
 export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
   const navigate = useNavigate();

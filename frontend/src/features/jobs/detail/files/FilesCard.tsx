@@ -35,7 +35,7 @@ export function FilesCard({ job }: { job: JobDetail }) {
     `/api/v1/jobs/${job.id}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
   return (
     <SectionCard title={t`Files`}>
-      <ScrollTable label={t`Artifacts`} head={[t`Artifact`, t`Size`, t`Written`, ""]} minWidth={320}>
+      <ScrollTable label={t`Artifacts`} head={[t`Artifact`, t`Size`, t`Written`, ""]} minWidth={420}>
         {files.map(({ name, size_bytes, at }) => {
           const kind = previewKindOf({ name, size_bytes });
           return (

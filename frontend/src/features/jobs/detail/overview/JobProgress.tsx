@@ -66,7 +66,7 @@ function prediction(job: Job): Fact[] {
     return facts;
   }
   const facts: Fact[] = [];
-  if (!isMoving(job)) facts.push([t`Predicted start`, <PredictedStart key="start" at={job.predicted_start_at} p90={job.predicted_start_p90_at} />]);
+  if (!isMoving(job)) facts.push([t`Predicted start`, <PredictedStart key="start" at={job.predicted_start_at} p90={job.predicted_start_p90_at} explanations={job.explanations} />]);
   facts.push([t`Predicted finish`, <Finish key="finish" job={job} />]);
   if (job.first_predicted_finish_at !== null) {
     facts.push([t`First prediction`, `${clock(job.first_predicted_finish_at)}${drift(job)}`]);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of an installation, each with what was found and, where it fails, what to do: `... doctor` prints them.
+"""Checks of an installation, each with what was found and, where it fails, what to do: `... doctor` prints them, and
+administrators see them in the dashboard.
 
 DATABASE_URL, REDIS_URL and MLHUB_PUBLIC_URL say what is checked, else the note of the home folder, so that the
 same command works where other tools start MLHub's processes.
@@ -17,14 +18,16 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import psycopg2
 import psycopg2.errors
 import redis
 
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
-from mlhub.embedded.gpu_check import problem_of_gpus
+from mlhub.embedded.checks.examiner import Check, CheckResult, Examiner
+from mlhub.embedded.checks.gpu_check import problem_of_gpus
 from mlhub.embedded.home import Home, given_address
 from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
@@ -32,17 +35,18 @@ from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capab
 TIMEOUT_S = 5
 LEAST_FREE_BYTES = 5 * 2**30
 PREFERRED_PORT = 8000
+PATIENCE_S = 90.0  # with all checks; CUDA takes up to a minute to start
+MEANINGS = {
+    "database": "PostgreSQL keeps everything that MLHub knows; without it nothing works.",
+    "valkey": "Valkey wakes pages and the control loop; without it they look every few seconds, and no task is begun.",
+    "web": "At this address people and pods reach MLHub.",
+    "rounds": "Scheduling rounds start, resize and stop jobs; without them no job starts.",
+    "sandbox": "Uploaded code runs in it, apart from the platform and from code of other organisations.",
+    "gpus": "Pods train on the GPUs of this machine, or on its CPUs.",
+    "disk": "Datasets, models, checkpoints and the database grow on it; on a full one jobs and uploads fail.",
+    "folder": "Others must not read MLHub's secrets, and pods must reach their own folders.",
+}
 START = "Start the platform: `python -m mlhub.embedded up`; then see {logs}."
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """detail: what was found. remedy: what to do about it, where is_ok is False."""
-
-    name: str
-    is_ok: bool
-    detail: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,21 +67,29 @@ class Addresses:
         return cls(database_url, redis_url, url)
 
 
-def examine(
-    home: Home, *, sandbox: Callable[[], Capabilities] = capabilities,
+def checks(
+    home: Home, *, addresses: Addresses | None = None, sandbox: Callable[[], Capabilities] = capabilities,
     gpus: Callable[[], GpuDriver | None] = nvml_driver,
-) -> Iterator[CheckResult]:  # fmt: skip
-    """Every check in turn; none of them changes anything."""
-    addresses = Addresses.of(home)
+) -> list[Check]:  # fmt: skip
+    """Every check; none of them changes anything. addresses: None = those that Addresses.of() finds."""
+    at = addresses or Addresses.of(home)
     start = START.format(logs=home.logs)
-    yield check_database(addresses.database_url, remedy=start)
-    yield check_valkey(addresses.redis_url, remedy=start)
-    yield check_web(addresses.url, remedy=start)
-    yield check_rounds(addresses.url, remedy=f"See {home.logs / 'control.log'}, and the banner of the dashboard.")
-    yield check_sandbox(sandbox)
-    yield check_gpus(home.path, gpus)
-    yield check_disk(home.path)
-    yield from check_modes(home.path)
+    rounds = f"See {home.logs / 'control.log'}, and the banner of the dashboard."
+    return [
+        Check("database", MEANINGS["database"], lambda: [check_database(at.database_url, remedy=start)]),
+        Check("valkey", MEANINGS["valkey"], lambda: [check_valkey(at.redis_url, remedy=start)]),
+        Check("web", MEANINGS["web"], lambda: [check_web(at.url, remedy=start)]),
+        Check("rounds", MEANINGS["rounds"], lambda: [check_rounds(at.url, remedy=rounds)]),
+        Check("sandbox", MEANINGS["sandbox"], lambda: [check_sandbox(sandbox)]),
+        Check("gpus", MEANINGS["gpus"], lambda: [check_gpus(home.path, gpus)]),
+        Check("disk", MEANINGS["disk"], lambda: [check_disk(home.path)]),
+        Check("folder", MEANINGS["folder"], lambda: list(check_modes(home.path))),
+    ]
+
+
+def examine(home: Home, **how: Any) -> Iterator[CheckResult]:
+    """What each check found, in turn. how: as checks() takes it."""
+    return Examiner().examine(checks(home, **how), limit_s=PATIENCE_S)
 
 
 def check_database(url: str, *, remedy: str) -> CheckResult:
@@ -92,7 +104,7 @@ def check_database(url: str, *, remedy: str) -> CheckResult:
     except psycopg2.errors.UndefinedTable:
         return CheckResult("database", False, "It has no tables.", "Run `python manage.py migrate`.")
     except psycopg2.Error as error:
-        return CheckResult("database", False, f"It does not answer: {_line(error)}", remedy)
+        return CheckResult("database", False, f"It does not answer: {_line(error, url)}", remedy)
     took_ms = 1000 * (time.perf_counter() - began)
     return CheckResult("database", True, f"Answers in {took_ms:.0f} ms; {n_migrations} migrations are applied.")
 
@@ -100,14 +112,14 @@ def check_database(url: str, *, remedy: str) -> CheckResult:
 def check_valkey(url: str, *, remedy: str) -> CheckResult:
     if not url:
         return CheckResult("valkey", False, "No Valkey or Redis is known here.", remedy)
-    client = redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
     try:
-        client.ping()
-    except (redis.RedisError, OSError) as error:
-        return CheckResult("valkey", False, f"It does not answer: {_line(error)}", remedy)
-    finally:
-        client.close()
-    return CheckResult("valkey", True, "Answers.")
+        with contextlib.closing(
+            redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
+        ) as client:
+            client.ping()
+    except (redis.RedisError, OSError, ValueError) as error:
+        return CheckResult("valkey", False, f"It does not answer: {_line(error, url)}", remedy)
+    return CheckResult("valkey", True, "It answers.")
 
 
 def check_web(url: str, *, remedy: str) -> CheckResult:
@@ -116,8 +128,12 @@ def check_web(url: str, *, remedy: str) -> CheckResult:
         port = int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT)
         if is_free(port):
             return CheckResult("web", False, f"Nothing runs yet; port {port} is free.", remedy)
-        taken = f"Another program listens on port {port}."
-        return CheckResult("web", False, taken, "Name a free port in MLHUB_PORT, or end that program.")
+        return CheckResult(
+            "web",
+            False,
+            f"Another program listens on port {port}.",
+            "Name a free port in MLHUB_PORT, or end that program.",
+        )
     status, body = _get(f"{url}/healthz")
     if status == 200:
         return CheckResult("web", True, f"Answers at {url}.")
@@ -138,12 +154,20 @@ def check_sandbox(find: Callable[[], Capabilities]) -> CheckResult:
     try:
         found = find()
     except OSError as error:
-        remedy = "Allow user namespaces (sysctl user.max_user_namespaces), or install libseccomp2 and pyseccomp."
-        return CheckResult("sandbox", False, _line(error), remedy)
+        return CheckResult(
+            "sandbox",
+            False,
+            _line(error),
+            "Allow user namespaces (sysctl user.max_user_namespaces), or install libseccomp2 and pyseccomp.",
+        )
     missing = [p for p in found.protections if not p.is_present]
+    if found.separates_tenants and missing:
+        names = ", ".join(p.name for p in missing)
+        return CheckResult(
+            "sandbox", True, f"Code of several organisations is kept apart. Missing, of little consequence: {names}."
+        )
     if found.separates_tenants:
-        lacks = f" Missing, of little consequence: {', '.join(p.name for p in missing)}." if missing else ""
-        return CheckResult("sandbox", True, f"Code of several organisations is kept apart.{lacks}")
+        return CheckResult("sandbox", True, "Code of several organisations is kept apart.")
     severe = [p for p in missing if p.is_separating]
     detail = " ".join(CONSEQUENCES.get(p.name, "") for p in severe)
     return CheckResult("sandbox", False, detail, " ".join(p.detail for p in severe))
@@ -159,20 +183,28 @@ def check_gpus(folder: Path, find: Callable[[], GpuDriver | None]) -> CheckResul
     if not problem:
         names = ", ".join(sorted({reading.name for reading in readings}))
         return CheckResult("gpus", True, f"{len(readings)} ({names}); CUDA starts in a pod's sandbox.")
-    remedy = "Install a torch with CUDA and NVIDIA's driver, or set MLHUB_GPUS=none: then pods train on CPUs."
-    return CheckResult("gpus", False, problem, remedy)
+    return CheckResult(
+        "gpus",
+        False,
+        problem,
+        "Install a torch with CUDA and NVIDIA's driver, or set MLHUB_GPUS=none: then pods train on CPUs.",
+    )
 
 
 def check_disk(folder: Path) -> CheckResult:
     """folder: the platform's. Those in it may be on other disks, such as the database's: the fullest one counts."""
     fullest = min([folder, *_on_other_disks(folder)], key=lambda path: shutil.disk_usage(_existing(path)).free)
     free_bytes = shutil.disk_usage(_existing(fullest)).free
-    free = f"{free_bytes / 2**30:.1f} GiB are free at {fullest}."
+    free_gib = f"{free_bytes / 2**30:.1f}"
     if free_bytes >= LEAST_FREE_BYTES:
-        return CheckResult("disk", True, free)
-    to_move = "MLHUB_HOME" if fullest == folder else "it"
-    least = f"Free {LEAST_FREE_BYTES / 2**30:.0f} GiB there, or move {to_move} to a larger disk."
-    return CheckResult("disk", False, free, least)
+        return CheckResult("disk", True, f"{free_gib} GiB are free at {fullest}.")
+    least_gib, to_move = f"{LEAST_FREE_BYTES / 2**30:.0f}", "MLHUB_HOME" if fullest == folder else "it"
+    return CheckResult(
+        "disk",
+        False,
+        f"{free_gib} GiB are free at {fullest}.",
+        f"Free {least_gib} GiB there, or move {to_move} to a larger disk.",
+    )
 
 
 def _on_other_disks(folder: Path) -> list[Path]:
@@ -226,5 +258,13 @@ def _get(url: str) -> tuple[int, str]:
         return 0, _line(error)
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+def _line(error: Exception, url: str = "") -> str:
+    """url: that the message may repeat, with its password, which is left out."""
+    return _without_password(" ".join(str(error).split()), url)[:300]
+
+
+def _without_password(text: str, url: str) -> str:
+    written = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
+    for secret in (url, written, unquote(written)):
+        text = text.replace(secret, "***") if secret else text
+    return text
