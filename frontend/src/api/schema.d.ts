@@ -4702,6 +4702,27 @@ export interface components {
              */
             next: string;
         };
+        /** @description A limit of the question that would be below what is used of it now. */
+        BelowUse: {
+            /** @description The name of the organisation, team or project whose limit it is. */
+            owner: string;
+            /** @description The name of the limit, such as max_gpus. */
+            limit: string;
+            /** @description The GPU type of a limit of one type; else empty. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description What is used now, by jobs that start or stop, too.
+             */
+            used: number;
+            /**
+             * Format: double
+             * @description What the limit would be, with its boosts.
+             */
+            amount: number;
+            /** @description Whether jobs above it save a checkpoint, leave and wait. Otherwise nothing is stopped or deleted, and what is new is refused. */
+            drains: boolean;
+        };
         /** @enum {unknown} */
         BlankEnum: "";
         Blocker: {
@@ -14687,6 +14708,13 @@ export interface components {
             effects: components["schemas"]["Effect"][];
             /** @description Where a question about guarantees of organisations or about nodes would have more guaranteed in sum than the cluster had; for others than platform administrators only where the own guarantee alone is more. */
             overcommitted: components["schemas"]["Overcommitment"][];
+            /** @description Limits of the question's quotas that would be below what is used of them now. */
+            below_use: components["schemas"]["BelowUse"][];
+            /**
+             * Format: double
+             * @description Seconds that each job which leaves has to save a checkpoint, from the next round on.
+             */
+            stop_grace_s: number;
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         WhatIfJobRequest: {
@@ -14715,7 +14743,9 @@ export interface components {
         /**
          * @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
          *
-         *     extra_...: what one more boost would add to these rules, or to the present ones.
+         *     extra_...: what one more boost would add to these rules, or to the present ones. max_waiting_jobs and
+         *     max_storage_bytes count when jobs are submitted and data are uploaded: they affect no job, and below_use of the
+         *     answer says where they are below what is used.
          */
         WhatIfQuotaRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
@@ -14788,6 +14818,13 @@ export interface components {
              * @description The id of the project whose quota would change.
              */
             project?: string;
+            /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that may be stored, with all below it; each content counts once; null: no limit.
+             */
+            max_storage_bytes?: number | null;
             /** @description GPUs of any type to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */

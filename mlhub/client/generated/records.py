@@ -208,6 +208,17 @@ class BatchDecision(ApiRecord):
     reason: str
 
 
+class BelowUse(ApiRecord):
+    """A limit of the question that would be below what is used of it now."""
+
+    owner: str
+    limit: str
+    gpu_type: str
+    used: float
+    amount: float
+    drains: bool
+
+
 class Blocker(ApiRecord):
     """Blocker of an answer."""
 
@@ -3354,6 +3365,8 @@ class WhatIfAnswer(ApiRecord):
     basis: str
     effects: list[Effect]
     overcommitted: list[Overcommitment]
+    below_use: list[BelowUse]
+    stop_grace_s: float
 
 
 class Why(ApiRecord):
