@@ -2612,6 +2612,7 @@ class SecondFactor(ApiRecord):
     is_enabled: bool
     n_recovery_codes: int
     has_password: bool
+    is_recovering: bool
 
 
 class Secret(ApiRecord):

@@ -26,6 +26,7 @@ SELECT {TOKEN.sql}, {USER.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.
 WHERE t.token_hash IN (%s, %s)
 """  # noqa: S608 - names of columns
 METHOD = "sign_in_method"  # of a session, and of the request that starts it; absent: by password
+BY_RECOVERY_CODE = "by_recovery_code"  # of a request and of the session that it starts
 
 
 def hash_token(token: str, *, is_limited: bool = False) -> str:
