@@ -11927,6 +11927,8 @@ export interface components {
             bounds: components["schemas"]["RetentionBound"][];
             /** @description What there is of it; all checkpoints count under checkpoints. */
             stored: components["schemas"]["StoredPart"];
+            /** @description What of it is past its days, and is removed within some minutes. */
+            due: components["schemas"]["StoredPart"];
         };
         /**
          * @description * `owner` - owner

@@ -2398,6 +2398,7 @@ class RetentionKind(ApiRecord):
     default_of: v.RuleOwner
     bounds: list[RetentionBound]
     stored: StoredPart
+    due: StoredPart
 
 
 class RoleAssignment(ApiRecord):
