@@ -8097,6 +8097,8 @@ export interface components {
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
             readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /** @description Of trained weights: what their dataset version was called, such as "wine, version 1"; it stays when that is deleted. Empty otherwise. */
+            readonly trained_on_name: string;
             /**
              * Format: uuid
              * @description Of trained weights: the id of the job; null otherwise.
@@ -8198,6 +8200,8 @@ export interface components {
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
             readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /** @description Of trained weights: what their dataset version was called, such as "wine, version 1"; it stays when that is deleted. Empty otherwise. */
+            readonly trained_on_name: string;
             /**
              * Format: uuid
              * @description Of trained weights: the id of the job; null otherwise.

@@ -1319,6 +1319,7 @@ class ModelVersion(ApiRecord):
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None
+    trained_on_name: str
     job_id: str | None
     created_at: datetime
     tags: list[str]
@@ -1354,6 +1355,7 @@ class ModelVersionDetail(ApiRecord):
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None
+    trained_on_name: str
     job_id: str | None
     created_at: datetime
     tags: list[str]
