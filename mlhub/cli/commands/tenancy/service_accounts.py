@@ -22,7 +22,7 @@ service_account = typer.Typer(
 )
 token = typer.Typer(help="Tokens of a service account.", no_args_is_help=True)
 service_account.add_typer(token, name="token")
-AccountName = Annotated[str, typer.Argument(metavar="NAME", help="Such as ci, or ci@acme.service.")]
+ServiceAccountName = Annotated[str, typer.Argument(metavar="NAME", help="Such as ci, or ci@acme.service.")]
 
 
 @service_account.command("ls")
@@ -60,7 +60,7 @@ def create_account(
 def change_role(
     context: typer.Context,
     organisation: OrganisationName,
-    name: AccountName,
+    name: ServiceAccountName,
     role: Annotated[str, typer.Argument(metavar="ROLE", help="member, submitter, viewer or outsider.")],
 ) -> None:
     """Give a service account another role in its organisation."""
@@ -68,13 +68,13 @@ def change_role(
 
 
 @service_account.command("deactivate")
-def deactivate_account(context: typer.Context, organisation: OrganisationName, name: AccountName) -> None:
+def deactivate_account(context: typer.Context, organisation: OrganisationName, name: ServiceAccountName) -> None:
     """Refuse all tokens of a service account until it is activated again."""
     _change(context, organisation, name, "Deactivated", is_active=False)
 
 
 @service_account.command("activate")
-def activate_account(context: typer.Context, organisation: OrganisationName, name: AccountName) -> None:
+def activate_account(context: typer.Context, organisation: OrganisationName, name: ServiceAccountName) -> None:
     """Accept the tokens of a deactivated service account again."""
     _change(context, organisation, name, "Active again", is_active=True)
 
@@ -83,7 +83,7 @@ def activate_account(context: typer.Context, organisation: OrganisationName, nam
 def remove_account(
     context: typer.Context,
     organisation: OrganisationName,
-    name: AccountName,
+    name: ServiceAccountName,
     reassign_to: Annotated[str, typer.Option(help="User name of who becomes the maker of what it made.")] = "",
     yes: Yes = False,
 ) -> None:
@@ -106,7 +106,7 @@ def remove_account(
 
 
 @token.command("ls")
-def list_tokens(context: typer.Context, organisation: OrganisationName, name: AccountName) -> None:
+def list_tokens(context: typer.Context, organisation: OrganisationName, name: ServiceAccountName) -> None:
     """List the tokens of a service account, the newest first; expired ones stay until they are revoked."""
     session = session_of(context)
     columns = {
@@ -124,7 +124,7 @@ def list_tokens(context: typer.Context, organisation: OrganisationName, name: Ac
 def create_token(
     context: typer.Context,
     organisation: OrganisationName,
-    name: AccountName,
+    name: ServiceAccountName,
     called: Annotated[str, typer.Option("--name", help="What the token is for.")] = "ci",
     scope: Annotated[list[str] | None, typer.Option(help="read, submit or write; repeatable.")] = None,
     only: Annotated[str, typer.Option("--only", metavar="PROJECT", help="The only project that it reaches.")] = "",
@@ -157,7 +157,7 @@ def create_token(
 def revoke_token(
     context: typer.Context,
     organisation: OrganisationName,
-    name: AccountName,
+    name: ServiceAccountName,
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id as `ls` shows it, or its name.")],
     yes: Yes = False,
 ) -> None:
