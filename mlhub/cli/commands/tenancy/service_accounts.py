@@ -186,7 +186,7 @@ def _change(context: typer.Context, organisation: str, name: str, done: str, **c
         session.output.note(f"{done}: {row['username']}.")
 
 
-def _accounts(session: Session, organisation: str, **query: str) -> list[dict[str, Any]]:
+def _accounts(session: Session, organisation: str, **query: Any) -> list[dict[str, Any]]:
     address = f"/organisations/{organisation_named(session.api, organisation)['id']}/service-accounts"
     return [dict(row) for row in session.api.all(address, **query)]
 
