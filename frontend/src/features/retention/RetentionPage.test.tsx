@@ -95,12 +95,11 @@ it("says which bound made other days of a rule, and whose it is", async () => {
 });
 
 it("says what is past its days and being removed, until it is gone", async () => {
-  const kept = rules().kinds[1]!;
   const due = { n_items: 300, n_jobs: 40, n_bytes: 17 * 2 ** 30 };
+  const left = { due: NOTHING, stored: { n_items: 12, n_jobs: 1, n_bytes: 2 ** 30 } };
   let isGone = false;
-  server.use(
-    answers(PATH, () => rules({ kinds: [isGone ? { ...kept, stored: { n_items: 12, n_jobs: 1, n_bytes: 2 ** 30 } } : { ...kept, due }] })),
-  );
+  const kinds = () => rules().kinds.map((one) => (one.kind === "checkpoints" ? { ...one, ...(isGone ? left : { due }) } : one));
+  server.use(answers(PATH, () => rules({ kinds: kinds() })));
   renderPage(`/projects/${project().id}/retention`);
   expect(await screen.findByText("17 GiB of 40 jobs past its days: being removed")).toBeVisible();
   isGone = true;
