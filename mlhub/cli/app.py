@@ -15,7 +15,17 @@ from typer.core import TyperGroup
 from mlhub._version import __version__
 from mlhub.cli.commands import account, admission, announcements, cluster, completion, platform
 from mlhub.cli.commands.datasets import collections, removals
-from mlhub.cli.commands.tenancy import members, organisations, projects, quotas, roles, secrets, teams, users
+from mlhub.cli.commands.tenancy import (
+    members,
+    organisations,
+    projects,
+    quotas,
+    roles,
+    secrets,
+    service_accounts,
+    teams,
+    users,
+)
 from mlhub.cli.commands.training import (
     checkpoints,
     differences,
@@ -84,6 +94,7 @@ for name, group in {
     "secret": secrets.secret, "study": studies.study,
     "notebook": notebooks.notebook, "organisation": organisations.organisation, "role": roles.role,
     "team": teams.team, "user": users.user, "member": members.member, "invitation": members.invitation,
+    "service-account": service_accounts.service_account,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlhub.cli.failures import CommandError
+from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session
 
@@ -20,6 +20,20 @@ def version_path(session: Session, written: str) -> str:
     model = model_named(session, name)
     version = f"@{alias}" if alias else number or _newest(session, model)
     return f"/models/{model['id']}/versions/{version}"
+
+
+def version_named(session: Session, written: str) -> dict[str, Any]:
+    """The trained version of a model, as its list has it; by default the newest. Raises CommandError."""
+    name, alias, number = parts_of(written)
+    model = model_named(session, name)
+    for row in session.api.all(f"/models/{model['id']}/versions", source="training"):
+        if (alias in row["aliases"]) if alias else (not number or row["number"] == int(number)):
+            return dict(row)
+    raise CommandError(
+        f"{model['name']} has no trained version{f' {number}' if number else ''}{f' @{alias}' if alias else ''}.",
+        remedy=f"`mlhub model versions {name}` lists those that there are.",
+        code=CommandStatus.REFUSED,
+    )
 
 
 def parts_of(written: str) -> tuple[str, str, str]:

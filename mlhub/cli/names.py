@@ -21,7 +21,7 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
     Of several jobs of one name it is the newest. Raises CommandError when there is none, or when several fit.
     """
     name = name.strip()  # as lists read it
-    if _is_id(name):
+    if is_id(name):
         return _by_id(api, collection, name)
     rows = meant(api, collection, name, **query)
     is_name = any(row["name"] == name for row in rows)
@@ -44,7 +44,7 @@ def found_near(api: Api, collection: str, name: str, *, project: str) -> dict[st
     """As found(); what has that name in the project comes before what is built in, and that before its namesakes
     elsewhere, as where the platform reads names."""
     name = name.strip()
-    if _is_id(name):
+    if is_id(name):
         return _by_id(api, collection, name)
     if any(row["name"] == name for row in meant(api, collection, name, project=project)):
         return found(api, collection, name, project=project)
@@ -162,7 +162,7 @@ def _kind(collection: str) -> str:
     return collection.removesuffix("ies") + "y" if collection.endswith("ies") else collection.rstrip("s")
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
     try:
         UUID(text)
     except ValueError:

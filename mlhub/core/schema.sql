@@ -1195,6 +1195,7 @@ CREATE TABLE public.registry_modelversion (
     tags jsonb DEFAULT '[]'::jsonb NOT NULL,
     notes text DEFAULT ''::text NOT NULL,
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    trained_on jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT registry_modelversion_n_inspections_check CHECK ((n_inspections >= 0)),
     CONSTRAINT registry_modelversion_number_check CHECK ((number >= 0)),
     CONSTRAINT registry_modelversion_size_bytes_check CHECK ((size_bytes >= 0))
@@ -2032,20 +2033,21 @@ INSERT INTO public.django_migrations VALUES (170, 'registry', '0008_logged_versi
 INSERT INTO public.django_migrations VALUES (171, 'registry', '0009_layers_of_projects', now());
 INSERT INTO public.django_migrations VALUES (172, 'registry', '0010_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (173, 'registry', '0011_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (174, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (175, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (176, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (177, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (178, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (179, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (180, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (181, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (182, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (183, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (184, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (185, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (174, 'registry', '0012_trained_on', now());
+INSERT INTO public.django_migrations VALUES (175, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (176, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (177, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (178, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (179, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (180, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (181, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (182, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (183, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (184, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (185, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (186, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 185, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 186, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.announcements_announcement

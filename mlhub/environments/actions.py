@@ -120,7 +120,9 @@ def stop_build(environment: PythonEnvironment, *, actor: User) -> PythonEnvironm
             if (found.error or {}).get("code") == STOPPED:
                 return found
             raise ConflictError(
-                f"The build {'has succeeded' if found.state == EnvironmentState.READY else 'has failed'} already.",
+                "The build has succeeded already."
+                if found.state == EnvironmentState.READY
+                else "The build has failed already.",
                 code="ended",
                 remedy="An environment that no code requires can be deleted.",
                 state=found.state,
@@ -281,11 +283,9 @@ def _refuse_required(environment: PythonEnvironment) -> None:
     if not n:
         return
     names = [f"{version.model.name} v{version.number}" for version in newest]
-    more = f" and {n - len(names)} more" if n > len(names) else ""
     n_jobs = n_jobs_of(versions)
-    used = f"; {n_jobs} {'job uses' if n_jobs == 1 else 'jobs use'} them" if n_jobs else ""
     raise ConflictError(
-        f"{', '.join(names)}{more} {'requires' if n == 1 else 'require'} this environment{used}.",
+        f"Versions of code that require this environment: {n}, the newest {', '.join(names)}. Their jobs: {n_jobs}.",
         code="in_use",
         remedy="Delete these versions of code first, and before them their jobs.",
         versions=[{"id": str(version.pk), "name": name} for version, name in zip(newest, names, strict=True)],

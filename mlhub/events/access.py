@@ -34,6 +34,21 @@ class Rights:
     bindings: tuple[tuple[str, str], ...]
     projects: tuple[str, ...]
 
+    def contain(self, others: Rights) -> bool:
+        """Whether nothing of the others is missing; more may be there."""
+        return (
+            self.user_id == others.user_id
+            and self.is_staff >= others.is_staff
+            and all(
+                set(mine) >= set(theirs)
+                for mine, theirs in (
+                    (self.roles, others.roles),
+                    (self.bindings, others.bindings),
+                    (self.projects, others.projects),
+                )
+            )
+        )
+
 
 @dataclass(frozen=True)
 class StreamEnd:
@@ -83,7 +98,10 @@ class StreamAccess:
 
 
 class DownloadAccess:
-    """Whether a download may go on: asked between pieces, every ACCESS_S. Pods, which are no users, always may."""
+    """Whether a download may go on: asked between pieces, every ACCESS_S. Pods, which are no users, always may.
+
+    Unlike a stream it goes on when its reader gets further rights: it shows nothing that depends on these.
+    """
 
     def __init__(self, request: HttpRequest) -> None:
         user = current_user(request)
@@ -96,10 +114,10 @@ class DownloadAccess:
         return self._rights is not None and time.monotonic() - self._checked_at >= sse.ACCESS_S
 
     def check(self) -> None:
-        """Raises AccessEndedError when the rights that the download began with have changed. Reads the database."""
+        """Raises AccessEndedError when any right that the download began with is gone. Reads the database."""
         self._checked_at = time.monotonic()
         user = current_user(self._request)
-        if user is None or rights_of(user) != self._rights:
+        if user is None or self._rights is None or not rights_of(user).contain(self._rights):
             raise AccessEndedError("The rights that this download began with were taken away.")
 
 

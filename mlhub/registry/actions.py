@@ -18,6 +18,7 @@ from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.models import Kind, Model, ModelVersion, name_of_trained
 from mlhub.registry.packages import entry_of
+from mlhub.registry.trained_on import kept_of
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
@@ -172,6 +173,7 @@ def register_trained(
             metrics=metrics,
             code_version=code_version,
             dataset_version=dataset_version,
+            trained_on=kept_of(dataset_version),
             job_id=job_id,
             created_by=created_by,
         )
@@ -222,6 +224,7 @@ def register_checkpoint(
             metrics=metrics,
             code_version=code_version,
             dataset_version=dataset_version,
+            trained_on=kept_of(dataset_version),
             created_by=created_by,
         )
         version.weights = storage.keep(

@@ -87,6 +87,8 @@ class ModelVersion(models.Model):
     dataset_version = models.ForeignKey(
         DatasetVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="trained"
     )
+    # of the dataset version, when that is deleted: {dataset, number, format, schema}; trained_on.py
+    trained_on = models.JSONField(default=dict, db_default={})
     job_id = models.UUIDField(null=True, blank=True, unique=True)  # not a foreign key: jobs know the registry
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

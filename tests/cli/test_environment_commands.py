@@ -53,6 +53,6 @@ def test_it_is_named_by_the_model_that_requires_it_and_the_refusal_says_which(
     assert main(["-o", "json", "environment", "show", "birds"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)["id"] == str(made.pk)
     assert main(["environment", "rm", "birds", "--yes"]) == CommandStatus.REFUSED
-    assert "birds v1 requires this environment." in capsys.readouterr().err
+    assert "the newest birds v1. Their jobs: 0." in capsys.readouterr().err
     assert main(["environment", "rm", "brids", "--yes"]) == CommandStatus.REFUSED
     assert "mlhub environment ls" in capsys.readouterr().err

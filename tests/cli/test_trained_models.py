@@ -59,6 +59,27 @@ def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
     assert Job.objects.get().model_version_id == version.pk
 
 
+def test_a_trained_version_is_shown_and_pulled_by_the_model_s_name(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = exported.table_of_flowers(tmp_path).registered(bob)
+    assert main(["model", "alias", "set", "mlp@best", str(version.number)]) == CommandStatus.OK
+    assert main(["model", "show", "mlp"]) == CommandStatus.OK
+    assert "mlp (trained)" in capsys.readouterr().out
+    for number, name in enumerate(("mlp", f"mlp:{version.number}", "mlp@best", str(version.pk))):
+        folder = tmp_path / f"pulled-{number}"
+        assert main(["model", "pull", name, "--to", str(folder)]) == CommandStatus.OK, capsys.readouterr().err
+        assert (folder / "weights.safetensors").exists()
+    capsys.readouterr()
+    assert main(["model", "pull", "mlp:99"]) == CommandStatus.REFUSED
+    assert "mlp (trained) has no trained version 99" in capsys.readouterr().err
+    assert main(["model", "pull", "nothing"]) == CommandStatus.REFUSED
+    assert "There is no model nothing" in capsys.readouterr().err
+    version.dataset_version.dataset.delete()
+    assert main(["model", "versions", "mlp"]) == CommandStatus.OK
+    assert "v1 (deleted)" in capsys.readouterr().out
+
+
 def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
     bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ import psycopg2
 import pytest
 
 from mlhub.backends.local.gpu_driver import GpuReading
+from mlhub.cli.app import main as run_command
 from mlhub.embedded import __main__ as entry
 from mlhub.embedded.checks import doctor, gpu_check
 from mlhub.embedded.checks.doctor import CheckResult, examine
@@ -164,6 +166,17 @@ def test_a_folder_that_others_may_reach_fails_with_the_command_that_mends_it(hom
     result = found(home)["folder"]
     assert not result.is_ok
     assert result.remedy.startswith("chmod")
+
+
+def test_the_command_prints_json_on_demand_and_ends_with_1_when_a_check_fails(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = CheckResult("disk", False, "1 MiB is free.", "Make room.")
+    monkeypatch.setattr(doctor, "examine", lambda _: iter([CheckResult("web", True, "It answers."), failed]))
+    assert run_command(["-o", "json", "doctor"]) == 1
+    assert json.loads(capsys.readouterr().out)[1] == {
+        "name": "disk", "is_ok": False, "detail": "1 MiB is free.", "remedy": "Make room."
+    }  # fmt: skip
 
 
 @pytest.mark.slow

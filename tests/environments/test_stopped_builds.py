@@ -214,7 +214,7 @@ def test_an_environment_is_deleted_once_no_code_requires_it_and_its_bytes_are_re
     bob, address = cast.client(cast.bob), f"/api/v1/environments/{version.environment_id}"
     refused = bob.delete(address)
     assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
-    assert refused.json()["detail"].startswith("m v1 requires this environment.")
+    assert "require this environment: 1, the newest m v1." in refused.json()["detail"]
     assert refused.json()["versions"] == [{"id": str(version.pk), "name": "m v1"}]
     assert refused.json()["remedy"]
     size, before = version.environment.size_bytes, used_bytes(cast.a)

@@ -281,5 +281,7 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(cast):
     assert "Leave that import out" in shown["remedy"]
     assert bob.get(f"/api/v1/model-versions/{version.code_version_id}").json()["not_exportable"] is None
     version.dataset_version.dataset.delete()
+    assert refusal(2)[2] == "m.py imports mlhub, which is not there elsewhere."  # how inputs are read was kept
+    ModelVersion.objects.filter(pk=version.pk).update(trained_on={})  # by an earlier version of MLHub
     assert refusal(2)[:2] == (409, "not_exportable")
     assert refusal(7)[0] == 404

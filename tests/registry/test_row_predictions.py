@@ -67,6 +67,22 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
     assert predict(bob, version).status_code == 422
 
 
+def test_a_model_predicts_exports_and_names_its_data_after_the_dataset_was_deleted(cast, tmp_path, pool):
+    version, inference = exported.table_of_customers(tmp_path).registered(cast)
+    rows = read_rows(exported.table_of_customers(tmp_path).file)[:4]
+    dataset = version.dataset_version.dataset
+    bob = cast.client(cast.bob)
+    assert cast.client(cast.alice).delete(f"/api/v1/datasets/{dataset.pk}").status_code == 204
+    answer = predict(bob, version, *rows)
+    assert answer.status_code == 200, answer.content
+    found = exported.probabilities(answer.json()["predictions"])
+    np.testing.assert_allclose(found, inference.predictions(np.arange(4))[PROBABILITIES], atol=1e-5)
+    shown = bob.get(f"/api/v1/model-versions/{version.pk}").json()
+    assert (shown["dataset_version"], shown["trained_on_name"]) == (None, f"{dataset.name}, version 1")
+    assert shown["not_exportable"] is None
+    assert bob.get(f"/api/v1/models/{version.model_id}/versions/{version.number}/export").status_code == 200
+
+
 @pytest.mark.slow
 def test_a_number_is_taken_as_the_file_writes_it_and_as_a_number_of_json(cast, tmp_path, pool):
     case = exported.table_of_sales(tmp_path)

@@ -130,6 +130,28 @@ def test_rules_are_shown_with_what_is_stored(cast: Cast, tmp_path: Path) -> None
     assert next(row for row in cleared["kinds"] if row["kind"] == "logs")["is_own"] is False
 
 
+def test_what_is_due_is_shown_and_its_removal_begins_when_the_rules_are_saved(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr("mlhub.core.dispatch.send", lambda task, *_: sent.append(task))
+    with_checkpoints(cast, tmp_path, days_ago=4)
+    trained(cast, name="young", days_ago=4)
+
+    def due() -> dict[str, int]:
+        kinds = call(cast, cast.victor, "get")["kinds"]
+        return {one["kind"]: one["due"]["n_items"] for one in kinds if one["due"]["n_items"]}
+
+    assert due() == {}
+    with django_capture_on_commit_callbacks(execute=True):
+        call(cast, cast.alice, "patch", {"logs": 3, "checkpoints": 3})
+    assert sent == ["mlhub.retention.tasks.remove_expired", "mlhub.jobs.tasks.collect_checkpoints"]
+    assert due() == {"logs": N_LINES, "checkpoints": 1}  # the pinned one stays
+    remove_expired()
+    collect_checkpoints()
+    assert due() == {}
+
+
 def test_the_installation_bounds_what_a_project_may_choose(cast: Cast, settings: Any) -> None:
     settings.RETENTION_LEAST_DAYS, settings.RETENTION_MOST_DAYS = 2.0, 30.0
     for days, setting in ((1, "MLHUB_RETENTION_LEAST_DAYS"), (31, "MLHUB_RETENTION_MOST_DAYS"), (0, "MOST_DAYS")):

@@ -16,6 +16,7 @@ from mlhub.events.access import AccessEndedError
 from mlhub.storage import downloads
 from mlhub.tenants import actions
 from mlhub.tenants.models import Membership, User
+from mlhub.tenants.roles import Role
 from tests.cast import make_cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,3 +81,14 @@ def test_a_download_goes_on_while_nothing_changes(is_user: bool) -> None:
     cast = make_cast()
     response = response_to(cast.bob if is_user else None, factory=RequestFactory())
     assert b"".join(response.streaming_content) == CONTENT
+
+
+def test_a_download_goes_on_when_its_reader_gets_further_rights() -> None:
+    cast = make_cast()
+    pieces = iter(response_to(cast.bob, factory=RequestFactory()).streaming_content)
+    assert next(pieces) == CONTENT[:1]
+    Membership.objects.create(user=cast.bob, organisation=cast.b, role=Role.VIEWER)
+    assert next(pieces) == CONTENT[1:2]
+    Membership.objects.filter(user=cast.bob, organisation=cast.a).update(role=Role.OUTSIDER)
+    with pytest.raises(AccessEndedError):
+        next(pieces)

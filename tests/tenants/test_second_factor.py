@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pyotp
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
@@ -12,6 +15,7 @@ from mlhub.tenants.actions.sign_in import second_factor
 from mlhub.tenants.models import SecondFactor, User
 
 AUTH, PASSWORD = "/api/v1/auth", "correct horse battery"
+OWN_STATE = {"has_password": True, "is_recovering": False}
 OWN, LOGIN = f"{AUTH}/second-factor", f"{AUTH}/login"
 
 
@@ -65,9 +69,19 @@ def browser(alice) -> APIClient:
 
 
 def test_after_the_password_the_code_is_asked_for_and_works_once(browser, phone):
-    assert browser.get(OWN).json() == {"is_enabled": False, "n_recovery_codes": 0, "has_password": True}
+    assert browser.get(OWN).json() == {
+        "is_enabled": False,
+        "n_recovery_codes": 0,
+        "has_password": True,
+        "is_recovering": False,
+    }
     enrol(browser, phone)
-    assert browser.get(OWN).json() == {"is_enabled": True, "n_recovery_codes": 10, "has_password": True}
+    assert browser.get(OWN).json() == {
+        "is_enabled": True,
+        "n_recovery_codes": 10,
+        "has_password": True,
+        "is_recovering": False,
+    }
     missing = sign_in(APIClient())
     assert (missing.status_code, missing.json()["code"]) == (403, "second_factor_needed")
     assert sign_in(APIClient(), phone.code()).json()["code"] == "wrong_code"  # the enrolment has used it
@@ -179,3 +193,60 @@ def test_the_admin_page_which_asks_for_no_code_admits_nobody_by_password_alone(a
     enrol(browser, phone)
     answer = APIClient().post("/admin/login/", {"username": "alice", "password": PASSWORD}, format="multipart")
     assert (answer.status_code, b"asks for code or passkey" in answer.content) == (200, True)
+
+
+def test_the_last_recovery_code_leads_to_a_new_second_factor_and_to_new_codes(browser, phone):
+    codes = enrol(browser, phone)
+    SecondFactor.objects.update(recovery_hashes=SecondFactor.objects.get().recovery_hashes[:1])
+    anew = APIClient()
+    assert sign_in(anew, codes[0]).status_code == 200
+    assert anew.get(OWN).json() == {
+        "is_enabled": True, "n_recovery_codes": 0, "has_password": True, "is_recovering": True
+    }  # fmt: skip
+    assert anew.post(f"{OWN}/recovery-codes", {"password": "wrong"}).json()["code"] == "wrong_password"
+    renewed = anew.post(f"{OWN}/recovery-codes", {"password": PASSWORD})
+    assert renewed.status_code == 200, renewed.json()
+    assert len(set(renewed.json()["recovery_codes"]) - set(codes)) == 10
+    assert anew.post(f"{OWN}/remove", {"password": PASSWORD}).status_code == 204
+    assert Event.objects.filter(kind="user.recovery_codes_renewed", actor__username="alice").exists()
+
+
+def test_new_recovery_codes_need_the_second_factor_and_void_the_earlier_ones(browser, phone):
+    assert browser.post(f"{OWN}/recovery-codes", {"password": PASSWORD}).json()["code"] == "no_second_factor"
+    old = enrol(browser, phone)
+    refused = browser.post(f"{OWN}/recovery-codes", {"password": PASSWORD})
+    assert (refused.status_code, refused.json()["code"]) == (403, "second_factor_needed")
+    made = browser.post(f"{OWN}/recovery-codes", {"password": PASSWORD, "code": phone.next_code()})
+    assert sign_in(APIClient(), old[0]).json()["code"] == "wrong_code"
+    assert sign_in(APIClient(), made.json()["recovery_codes"][0]).status_code == 200
+
+
+def test_a_session_that_began_with_a_recovery_code_long_ago_proves_nothing(browser, phone, alice):
+    codes = enrol(browser, phone)
+    anew = APIClient()
+    assert sign_in(anew, codes[0]).status_code == 200
+    alice.sessions.update(created_at=timezone.now() - timedelta(minutes=11))
+    assert anew.post(f"{OWN}/remove", {"password": PASSWORD}).json()["code"] == "second_factor_needed"
+    assert browser.post(f"{OWN}/remove", {"password": PASSWORD}).json()["code"] == "second_factor_needed"
+
+
+def test_the_owner_gets_an_email_of_each_change(
+    cast, alice, browser, phone, settings, mailoutbox, django_capture_on_commit_callbacks
+):
+    settings.HAS_MAIL_SERVER = True
+    with django_capture_on_commit_callbacks(execute=True):
+        codes = enrol(browser, phone)
+        assert sign_in(APIClient(), codes[0]).status_code == 200
+        assert (
+            browser.post(f"{OWN}/recovery-codes", {"password": PASSWORD, "code": phone.next_code()}).status_code == 200
+        )
+        assert cast.client(cast.root).delete(f"/api/v1/users/{alice.pk}/second-factor").status_code == 204
+    assert [(mail.to, mail.subject) for mail in mailoutbox] == [
+        (["alice@example.org"], "MLHub: An authenticator app was set up for your account"),
+        (["alice@example.org"], "MLHub: A recovery code of your account was used"),
+        (["alice@example.org"], "MLHub: New recovery codes were made for your account"),
+        (["alice@example.org"], "MLHub: The authenticator app of your account was removed"),
+    ]
+    assert "was used: 9 left" in mailoutbox[1].body
+    assert "by the administrator root" in mailoutbox[3].body
+    assert not any(code in mail.body for mail in mailoutbox for code in codes)

@@ -469,6 +469,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/second-factor/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ten new recovery codes, shown this once; the earlier ones count no more. 409 without a second factor. */
+        post: operations["auth_second_factor_recovery_codes_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/second-factor/remove": {
         parameters: {
             query?: never;
@@ -4918,6 +4935,27 @@ export interface components {
              */
             next: string;
         };
+        /** @description A limit of the question that would be below what is used of it now. */
+        BelowUse: {
+            /** @description The name of the organisation, team or project whose limit it is. */
+            owner: string;
+            /** @description The name of the limit, such as max_gpus. */
+            limit: string;
+            /** @description The GPU type of a limit of one type; else empty. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description What is used now, by jobs that start or stop, too.
+             */
+            used: number;
+            /**
+             * Format: double
+             * @description What the limit would be, with its boosts.
+             */
+            amount: number;
+            /** @description Whether jobs above it save a checkpoint, leave and wait. Otherwise nothing is stopped or deleted, and what is new is refused. */
+            drains: boolean;
+        };
         /** @enum {unknown} */
         BlankEnum: "";
         Blocker: {
@@ -8287,6 +8325,8 @@ export interface components {
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
             readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /** @description Of trained weights: what their dataset version was called, such as "wine, version 1"; it stays when that is deleted. Empty otherwise. */
+            readonly trained_on_name: string;
             /**
              * Format: uuid
              * @description Of trained weights: the id of the job; null otherwise.
@@ -8388,6 +8428,8 @@ export interface components {
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
             readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /** @description Of trained weights: what their dataset version was called, such as "wine, version 1"; it stays when that is deleted. Empty otherwise. */
+            readonly trained_on_name: string;
             /**
              * Format: uuid
              * @description Of trained weights: the id of the job; null otherwise.
@@ -12162,6 +12204,8 @@ export interface components {
             bounds: components["schemas"]["RetentionBound"][];
             /** @description What there is of it; all checkpoints count under checkpoints. */
             stored: components["schemas"]["StoredPart"];
+            /** @description What of it is past its days, and is removed within some minutes. */
+            due: components["schemas"]["StoredPart"];
         };
         /**
          * @description * `owner` - owner
@@ -12724,6 +12768,8 @@ export interface components {
             n_recovery_codes: number;
             /** @description Whether changes need the password; false: the account has none, and needs a recent sign-in. */
             has_password: boolean;
+            /** @description Whether this session began with a recovery code less than ten minutes ago: changes then need the password alone. */
+            is_recovering: boolean;
         };
         /** @description One of the two, for accounts with a second factor. */
         SecondFactorProofRequest: {
@@ -14966,6 +15012,13 @@ export interface components {
             effects: components["schemas"]["Effect"][];
             /** @description Where a question about guarantees of organisations or about nodes would have more guaranteed in sum than the cluster had; for others than platform administrators only where the own guarantee alone is more. */
             overcommitted: components["schemas"]["Overcommitment"][];
+            /** @description Limits of the question's quotas that would be below what is used of them now. */
+            below_use: components["schemas"]["BelowUse"][];
+            /**
+             * Format: double
+             * @description Seconds that each job which leaves has to save a checkpoint, from the next round on.
+             */
+            stop_grace_s: number;
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         WhatIfJobRequest: {
@@ -14994,7 +15047,9 @@ export interface components {
         /**
          * @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
          *
-         *     extra_...: what one more boost would add to these rules, or to the present ones.
+         *     extra_...: what one more boost would add to these rules, or to the present ones. max_waiting_jobs and
+         *     max_storage_bytes count when jobs are submitted and data are uploaded: they affect no job, and below_use of the
+         *     answer says where they are below what is used.
          */
         WhatIfQuotaRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
@@ -15067,6 +15122,13 @@ export interface components {
              * @description The id of the project whose quota would change.
              */
             project?: string;
+            /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that may be stored, with all below it; each content counts once; null: no limit.
+             */
+            max_storage_bytes?: number | null;
             /** @description GPUs of any type to add to the guarantee. */
             extra_guarantee?: number;
             /** @description GPUs to add to max_gpus, where that is set. */
@@ -16368,6 +16430,41 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["CodeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_second_factor_recovery_codes_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OwnerProofRequest"];
             };
         };
         responses: {

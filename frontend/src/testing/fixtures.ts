@@ -86,6 +86,7 @@ export function modelVersion(over: Partial<ModelVersionDetail> = {}): ModelVersi
     environment: null,
     queue: null,
     code_version: null,
+    trained_on_name: "",
     dataset_version: null,
     job_id: null,
     created_at: AT,

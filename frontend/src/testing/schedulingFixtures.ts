@@ -227,7 +227,7 @@ export function jobPreview(over: Partial<JobPreview> = {}): JobPreview {
 }
 
 export function whatIfAnswer(over: Partial<WhatIfAnswer> = {}): WhatIfAnswer {
-  return { policy: "mlhub", as_of: AT, decide_ms: 4, n_jobs: 3, basis: "", effects: [], overcommitted: [], ...over };
+  return { policy: "mlhub", as_of: AT, decide_ms: 4, n_jobs: 3, basis: "", effects: [], overcommitted: [], below_use: [], stop_grace_s: 30, ...over };
 }
 
 export function cluster(over: Partial<Cluster> = {}): Cluster {

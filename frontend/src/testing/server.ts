@@ -23,7 +23,7 @@ export function problem(status: number, body: Record<string, unknown>): Response
 
 export const server = setupServer(
   answers("/api/v1/auth/me", me()),
-  answers("/api/v1/auth/second-factor", { is_enabled: false, n_recovery_codes: 0, has_password: true }),
+  answers("/api/v1/auth/second-factor", { is_enabled: false, n_recovery_codes: 0, has_password: true, is_recovering: false }),
   answers("/api/v1/auth/passkeys", page([])),
   answers("/api/v1/auth/setup", { is_needed: false }),
   answers("/api/v1/auth/methods", signInMethods()),

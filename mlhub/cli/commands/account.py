@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import httpx
@@ -70,18 +72,27 @@ def whoami(context: typer.Context) -> None:
 
 
 def _made_token(url: str, username: str, password: str, scopes: list[str]) -> str:
+    wanted = {"name": f"mlhub on {platform.node()}"[:100], "scopes": scopes, "expires_in_days": TOKEN_DAYS}
+    with signed_in(url, username, password) as post:
+        return str(post("/tokens", wanted)["token"])
+
+
+@contextmanager
+def signed_in(url: str, username: str, password: str) -> Iterator[Callable[[str, dict[str, Any]], Any]]:
+    """A session of its own for what no token may do: gives a function that posts in it, and signs out at the end.
+
+    Raises CommandError where name, password or code are refused.
+    """
     with httpx.Client(base_url=f"{url}/api/v1", timeout=60, follow_redirects=True) as http:
         http.get("/auth/csrf")
         try:
             _sign_in(http, {"username": username, "password": password})
         except Refused as error:
             raise CommandError(str(error), code=CommandStatus.NOT_SIGNED_IN) from error
-        wanted = {"name": f"mlhub on {platform.node()}"[:100], "scopes": scopes, "expires_in_days": TOKEN_DAYS}
         try:
-            made = content_of(http.post("/tokens", json=wanted, headers=_csrf(http)))
+            yield lambda address, body: content_of(http.post(address, json=body, headers=_csrf(http)))
         finally:
             http.post("/auth/logout", headers=_csrf(http))
-        return str(made["token"])
 
 
 def _sign_in(http: httpx.Client, sent: dict[str, str]) -> None:

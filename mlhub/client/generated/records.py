@@ -224,6 +224,17 @@ class BatchDecision(ApiRecord):
     reason: str
 
 
+class BelowUse(ApiRecord):
+    """A limit of the question that would be below what is used of it now."""
+
+    owner: str
+    limit: str
+    gpu_type: str
+    used: float
+    amount: float
+    drains: bool
+
+
 class Blocker(ApiRecord):
     """Blocker of an answer."""
 
@@ -1332,6 +1343,7 @@ class ModelVersion(ApiRecord):
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None
+    trained_on_name: str
     job_id: str | None
     created_at: datetime
     tags: list[str]
@@ -1367,6 +1379,7 @@ class ModelVersionDetail(ApiRecord):
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None
+    trained_on_name: str
     job_id: str | None
     created_at: datetime
     tags: list[str]
@@ -2427,6 +2440,7 @@ class RetentionKind(ApiRecord):
     default_of: v.RuleOwner
     bounds: list[RetentionBound]
     stored: StoredPart
+    due: StoredPart
 
 
 class RoleAssignment(ApiRecord):
@@ -2641,6 +2655,7 @@ class SecondFactor(ApiRecord):
     is_enabled: bool
     n_recovery_codes: int
     has_password: bool
+    is_recovering: bool
 
 
 class Secret(ApiRecord):
@@ -3394,6 +3409,8 @@ class WhatIfAnswer(ApiRecord):
     basis: str
     effects: list[Effect]
     overcommitted: list[Overcommitment]
+    below_use: list[BelowUse]
+    stop_grace_s: float
 
 
 class Why(ApiRecord):

@@ -433,6 +433,28 @@ class AuthOperations:
             r.RecoveryCodes, "POST", path_of("/auth/second-factor/confirm"), body={"code": code}
         )
 
+    def second_factor_recovery_codes(
+        self,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.RecoveryCodes:
+        """Ten new recovery codes, shown this once; the earlier ones count no more. 409 without a second factor.
+
+        POST /auth/second-factor/recovery-codes
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        """
+        return self._transport.record(
+            r.RecoveryCodes,
+            "POST",
+            path_of("/auth/second-factor/recovery-codes"),
+            body={"code": code, "passkey": passkey, "password": password},
+        )
+
     def second_factor_remove(
         self,
         *,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -19,10 +20,18 @@ from mlhub.control.advice import whatif
 from mlhub.control.advice.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.api.boosts import EXTRA_BY_TYPE, EXTRA_GUARANTEE_BY_TYPE, extra_by_type
 from mlhub.control.api.effects import EffectSerializer, visible_among
-from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
+from mlhub.control.api.quota_serializers import (
+    MAX_BYTES,
+    MAX_COUNT,
+    MAX_STORAGE,
+    MAX_WAITING,
+    RULES,
+    QuotaRulesSerializer,
+)
 from mlhub.control.api.serializers import OvercommitmentSerializer
 from mlhub.control.api.user_quotas import UserQuotaChangeSerializer, member_of
 from mlhub.control.quotas import quota_tree
+from mlhub.control.quotas.below_use import ENDS_NOTHING, limits_below_use
 from mlhub.control.quotas.budgets import budgets_now
 from mlhub.control.quotas.overcommitment import Overcommitment, guaranteed_in, overcommitments_if
 from mlhub.control.quotas.type_guarantees import require_limited_types_there, require_types_there
@@ -82,7 +91,9 @@ class WhatIfJobSerializer(StrictSerializer):
 class WhatIfQuotaSerializer(QuotaRulesSerializer):
     """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit.
 
-    extra_...: what one more boost would add to these rules, or to the present ones.
+    extra_...: what one more boost would add to these rules, or to the present ones. max_waiting_jobs and
+    max_storage_bytes count when jobs are submitted and data are uploaded: they affect no job, and below_use of the
+    answer says where they are below what is used.
     """
 
     organisation = serializers.UUIDField(
@@ -90,6 +101,12 @@ class WhatIfQuotaSerializer(QuotaRulesSerializer):
     )
     team = serializers.UUIDField(required=False, help_text="The id of the team whose quota would change.")
     project = serializers.UUIDField(required=False, help_text="The id of the project whose quota would change.")
+    max_waiting_jobs = serializers.IntegerField(
+        min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_WAITING
+    )
+    max_storage_bytes = serializers.IntegerField(
+        min_value=0, max_value=MAX_BYTES, allow_null=True, required=False, help_text=MAX_STORAGE
+    )
     extra_guarantee = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, required=False, help_text="GPUs of any type to add to the guarantee."
     )
@@ -172,6 +189,20 @@ class WhatIfSerializer(StrictSerializer):
         return attrs
 
 
+class BelowUseSerializer(serializers.Serializer[Any]):
+    """A limit of the question that would be below what is used of it now."""
+
+    owner = serializers.CharField(help_text="The name of the organisation, team or project whose limit it is.")
+    limit = serializers.CharField(help_text="The name of the limit, such as max_gpus.")
+    gpu_type = serializers.CharField(allow_blank=True, help_text="The GPU type of a limit of one type; else empty.")
+    used = serializers.FloatField(help_text="What is used now, by jobs that start or stop, too.")
+    amount = serializers.FloatField(help_text="What the limit would be, with its boosts.")
+    drains = serializers.BooleanField(
+        help_text="Whether jobs above it save a checkpoint, leave and wait. Otherwise nothing is stopped or deleted, "
+        "and what is new is refused."
+    )
+
+
 class WhatIfAnswerSerializer(serializers.Serializer[Any]):
     """basis: what the prediction of the hypothetical job rests on: measured, validated (its speed), guessed, or blank.
 
@@ -191,6 +222,12 @@ class WhatIfAnswerSerializer(serializers.Serializer[Any]):
         many=True,
         help_text="Where a question about guarantees of organisations or about nodes would have more guaranteed in sum "
         "than the cluster had; for others than platform administrators only where the own guarantee alone is more.",
+    )
+    below_use = BelowUseSerializer(
+        many=True, help_text="Limits of the question's quotas that would be below what is used of them now."
+    )
+    stop_grace_s = serializers.FloatField(
+        help_text="Seconds that each job which leaves has to save a checkpoint, from the next round on."
     )
 
 
@@ -222,6 +259,8 @@ class WhatIfView(APIView):
         shown = {
             "basis": hypothetical.basis if hypothetical else "",
             "overcommitted": _overcommitted(user, body, quotas),
+            "below_use": [one for owner, rules in quotas for one in limits_below_use(owner, rules)],
+            "stop_grace_s": settings.STOP_GRACE_S,
             **{k: getattr(found, k) for k in found.__annotations__},
         }
         return Response(WhatIfAnswerSerializer(shown).data)
@@ -247,7 +286,9 @@ def _changes(user: User, body: dict[str, Any], quotas: Sequence[tuple[Owner, dic
     for number, request in enumerate(body.get("jobs", ())):
         job = _job(user, request["job"], field=f"jobs.{number}.job")
         found.append(whatif.with_job(str(job.id), **_requested(request)))
-    found += [whatif.with_quota(str(owner.id), **rules) for owner, rules in quotas]
+    for owner, rules in quotas:
+        decided_by = {name: value for name, value in rules.items() if name not in ENDS_NOTHING}
+        found.append(whatif.with_quota(str(owner.id), **decided_by))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
         for name in removed:

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from mlhub.jobs.models import Job, JobKind
 from mlhub.registry.models import ModelVersion
+from mlhub.registry.trained_on import inputs_read_by
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
@@ -53,9 +54,9 @@ def dataset_spec(job: Job) -> DatasetSpec | None:
     if version is None:
         return None
     schema = version.schema
-    trained_on = job.model_version.dataset_version
+    trained_on = inputs_read_by(job.model_version)
     if job.kind != JobKind.TRAIN and trained_on is not None:
-        known = TrainedSchema(trained_on.format, trained_on.schema), TrainedSchema(version.format, schema)
+        known = trained_on, TrainedSchema(version.format, schema)
         schema = schema_for_model(*known, needs_targets=job.kind == JobKind.EVALUATE)
     return DatasetSpec(version.format, dataset_inputs([f["name"] for f in version.files]), schema)
 

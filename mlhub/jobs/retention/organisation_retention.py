@@ -11,7 +11,7 @@ from django.db import transaction
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.models import OrganisationRetention
-from mlhub.jobs.retention.retention_actions import out_of_bound, require_kind
+from mlhub.jobs.retention.retention_actions import begin_removal, out_of_bound, require_kind
 from mlhub.jobs.retention.retention_bounds import BoundSide, OrganisationRule
 from mlhub.jobs.retention.retention_rules import MOST_DAYS, installation_rule
 from mlhub.tenants.access_control.permissions import require_role
@@ -64,6 +64,7 @@ def set_organisation_retention(
             after=_flat(changes),
             version=row.version,
         )
+        begin_removal()
     return row
 
 

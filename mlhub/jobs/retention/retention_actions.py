@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.models import ProjectRetention
@@ -17,13 +18,15 @@ from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.models import Organisation, Project, User
 from mlhub.tenants.roles import Role
 
+REMOVAL = ("mlhub.retention.tasks.remove_expired", "mlhub.jobs.tasks.collect_checkpoints")
+
 
 def set_retention(
     project: Project, days: Mapping[str, float | None], *, version: int | None = None, actor: User
 ) -> ProjectRetention:
     """Changes how many days are kept, by kind: 0 = for good, None = by default. For admins.
 
-    What is due by it is removed by the next runs. version: the one that the caller saw, 0 = there were no rules. Raises
+    What is due by it is removed from then on. version: the one that the caller saw, 0 = there were no rules. Raises
     NotAllowedError, InvalidInputError, and ConflictError with both versions when another admin changed them since.
     """
     require_role(actor, project, Role.ADMIN)
@@ -62,7 +65,14 @@ def set_retention(
             after=dict(days),
             version=row.version,
         )
+        begin_removal()
     return row
+
+
+def begin_removal() -> None:
+    """In a transaction: what is due is looked for at its end, and not only by the next periodic run."""
+    for task in REMOVAL:
+        send_on_commit(task)
 
 
 def check_days(days: Mapping[str, Any], organisation: Organisation) -> None:

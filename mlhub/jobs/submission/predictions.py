@@ -12,6 +12,7 @@ from mlhub.jobs.models import Job, JobKind, ModeChoice
 from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.registry.trained_on import inputs_read_by
 from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
@@ -55,16 +56,17 @@ def check_prediction(
         raise InvalidInputError(f"A job of kind {kind} needs a dataset.", field="dataset", remedy="Name one.")
     trained = _trained_by(model)
     _check_model(model)
-    trained_on = model.dataset_version
+    trained_on = inputs_read_by(model)
     if trained_on is None:
         raise InvalidInputError(
-            f"The dataset that {model.model.name} was trained on is gone, and with it how inputs are read.",
+            f"Nothing says how inputs of {model.model.name} are read: it was trained without a dataset, or by an "
+            "earlier version of MLHub on one that is deleted.",
             field="model_of",
-            remedy="Train the model again.",
+            remedy="Train the model again on a dataset.",
         )
     try:
         schema = schema_for_model(
-            TrainedSchema(trained_on.format, trained_on.schema or {}),
+            trained_on,
             TrainedSchema(dataset.format, dataset.schema or {}),
             needs_targets=kind == JobKind.EVALUATE,
         )

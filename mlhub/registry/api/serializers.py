@@ -20,6 +20,7 @@ from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.registry.annotations import MAX_NOTES_LENGTH
 from mlhub.registry.export.archive import check_exportable
 from mlhub.registry.models import Kind, Model, ModelFile, ModelVersion
+from mlhub.registry.trained_on import name_of
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
@@ -85,6 +86,10 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     dataset_version = TrainedOnSerializer(
         read_only=True, allow_null=True, help_text="Of trained weights: the dataset version; null otherwise."
     )
+    trained_on_name = serializers.SerializerMethodField(
+        help_text='Of trained weights: what their dataset version was called, such as "wine, version 1"; it stays when '
+        "that is deleted. Empty otherwise."
+    )
     source = serializers.ChoiceField(
         choices=SOURCES,
         read_only=True,
@@ -132,6 +137,7 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
             "queue",
             "code_version",
             "dataset_version",
+            "trained_on_name",
             "job_id",
             "created_at",
             "tags",
@@ -151,6 +157,9 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     @extend_schema_field(serializers.ListField(child=serializers.CharField(help_text="A name.")))
     def get_aliases(self, version: ModelVersion) -> list[str]:
         return sorted(alias.name for alias in version.aliases.all())
+
+    def get_trained_on_name(self, version: ModelVersion) -> str:
+        return name_of(version)
 
     @extend_schema_field(DownloadsSerializer)
     def get_downloads(self, version: ModelVersion) -> dict[str, str | None]:

@@ -13,11 +13,12 @@ from functools import lru_cache
 from typing import IO
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.datasets.models import DatasetVersion
 from mlhub.registry.export import description
 from mlhub.registry.export.source_code import IMPORTS_MLHUB, builtin_source, command_files, program_files
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.registry.trained_on import inputs_read_by
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.prediction.schema_compatibility import TrainedSchema
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 
@@ -43,7 +44,7 @@ def model_folder(version: ModelVersion) -> ModelFolder:
     Raises InvalidInputError or ConflictError for a version that cannot be exported, with the reason.
     """
     (weights, trained_on), code = check_exportable(version), version.code_version or version
-    about = description.preprocessing(trained_on.format, trained_on.schema or {})
+    about = description.preprocessing(trained_on.format, trained_on.schema)
     texts = {
         **command_files(),
         "README.md": description.readme(version, about),
@@ -99,9 +100,9 @@ def _stored(archive: zipfile.ZipFile, sink: _Sink, name: str, file: IO[bytes]) -
             yield sink.taken()
 
 
-def check_exportable(version: ModelVersion) -> tuple[Blob, DatasetVersion]:
-    """The weights, and the dataset version of the training. Raises InvalidInputError, ConflictError with the reason."""
-    code, trained_on = version.code_version or version, version.dataset_version
+def check_exportable(version: ModelVersion) -> tuple[Blob, TrainedSchema]:
+    """The weights, and how inputs are read. Raises InvalidInputError, ConflictError with the reason."""
+    code, trained_on = version.code_version or version, inputs_read_by(version)
     weights: Blob | None = version.weights
     if weights is None:
         raise InvalidInputError(
@@ -117,9 +118,10 @@ def check_exportable(version: ModelVersion) -> tuple[Blob, DatasetVersion]:
         )
     if trained_on is None:
         raise ConflictError(
-            f"The dataset that {version.model.name} was trained on is gone, and with it how inputs are read.",
+            f"Nothing says how inputs of {version.model.name} are read: it was trained without a dataset, or by an "
+            "earlier version of MLHub on one that is deleted.",
             code="not_exportable",
-            remedy="Train the model again, and take the new version.",
+            remedy="Train the model again on a dataset, and take the new version.",
         )
     if code.kind != Kind.BUILTIN:
         _check_package(code)

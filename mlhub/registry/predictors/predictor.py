@@ -73,7 +73,7 @@ class Predictor:
         settings.SANDBOX_ROOT.mkdir(parents=True, exist_ok=True)
         folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(dir=settings.SANDBOX_ROOT)))
         _write(folder / "model.json", json.dumps(model_description(version)))
-        _write(folder / "preprocessing.json", json.dumps(preprocessing(trained_on.format, trained_on.schema or {})))
+        _write(folder / "preprocessing.json", json.dumps(preprocessing(trained_on.format, trained_on.schema)))
         if code.kind == Kind.BUILTIN:
             _write(folder / "code" / f"{code.entry}.py", builtin_source(code.entry))
         folder.chmod(0o755)  # read by the user of the sandbox

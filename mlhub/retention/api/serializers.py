@@ -64,6 +64,7 @@ class RetentionKindSerializer(EffectiveDaysSerializer):
     default_of = serializers.ChoiceField(choices=OWNERS, help_text="Whose rule would hold then.")
     bounds = RetentionBoundSerializer(many=True, help_text="The bounds on what the project may choose.")
     stored = StoredPartSerializer(help_text="What there is of it; all checkpoints count under checkpoints.")
+    due = StoredPartSerializer(help_text="What of it is past its days, and is removed within some minutes.")
 
 
 class RetentionSerializer(serializers.Serializer[Any]):

@@ -69,19 +69,22 @@ def _shown(project: Project, request: Request) -> dict[str, Any]:
     row = ProjectRetention.objects.filter(project=project).first()
     own, rules = own_days(project), organisation_rules(project.organisation)
     role = role_of(caller(request), project)
+    effective = {kind: effective_of(kind, own, rules) for kind in KINDS}
+    due = reclaimable(project, {kind: found.days for kind, found in effective.items()}, now=timezone.now())
     kinds = []
     for kind in KINDS:
         default, installation = effective_of(kind, {}, rules), installation_rule(kind)
         kinds.append(
             {
                 "kind": kind,
-                **asdict(effective_of(kind, own, rules)),
+                **asdict(effective[kind]),
                 "is_own": kind in own,
                 "installation_days": installation_days(kind),
                 "default_days": default.days,
                 "default_of": default.rule_of,
                 "bounds": [*(rules[kind].bounds if kind in rules else ()), *installation.bounds],
                 "stored": asdict(stored(project, kind)),
+                "due": asdict(due[kind]),
             }
         )
     found = {

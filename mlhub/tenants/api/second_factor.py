@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions.sign_in import second_factor as actions
-from mlhub.tenants.actions.sign_in.owner_checks import require_owner
+from mlhub.tenants.actions.sign_in.owner_checks import is_recovering, require_owner
 from mlhub.tenants.actions.sign_in.password_sign_in import has_password
 from mlhub.tenants.api.account import require_session
 from mlhub.tenants.api.proofs import OwnerProofSerializer
@@ -28,6 +28,10 @@ class SecondFactorSerializer(serializers.Serializer[Any]):
     n_recovery_codes = serializers.IntegerField(help_text="How many recovery codes are unused.")
     has_password = serializers.BooleanField(
         help_text="Whether changes need the password; false: the account has none, and needs a recent sign-in."
+    )
+    is_recovering = serializers.BooleanField(
+        help_text="Whether this session began with a recovery code less than ten minutes ago: changes then need the "
+        "password alone."
     )
 
 
@@ -57,6 +61,7 @@ class SecondFactorView(APIView):
                 "is_enabled": actions.has_app(user),
                 "n_recovery_codes": actions.n_recovery_codes(user),
                 "has_password": has_password(user),
+                "is_recovering": user.acting_token is None and is_recovering(request._request, user),
             }
         )
 
@@ -89,3 +94,13 @@ class RemoveSecondFactorView(APIView):
         require_owner(request._request, user, **read_body(OwnerProofSerializer, request))
         actions.remove_app(user, actor=user)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class RecoveryCodesView(APIView):
+    @extend_schema(request=OwnerProofSerializer, responses=RecoveryCodesSerializer)
+    def post(self, request: Request) -> Response:
+        """Ten new recovery codes, shown this once; the earlier ones count no more. 409 without a second factor."""
+        require_session(request)
+        user = caller(request)
+        require_owner(request._request, user, **read_body(OwnerProofSerializer, request))
+        return Response({"recovery_codes": actions.make_new_recovery_codes(user)})

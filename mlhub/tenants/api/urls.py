@@ -36,6 +36,7 @@ urlpatterns = [
     path("auth/second-factor", second_factor.SecondFactorView.as_view()),
     path("auth/second-factor/confirm", second_factor.ConfirmSecondFactorView.as_view()),
     path("auth/second-factor/remove", second_factor.RemoveSecondFactorView.as_view()),
+    path("auth/second-factor/recovery-codes", second_factor.RecoveryCodesView.as_view()),
     path("auth/passkeys", passkeys.PasskeysView.as_view()),
     path("auth/passkeys/options", passkeys.PasskeyOptionsView.as_view()),
     path("auth/passkeys/<uuid:id>", passkeys.PasskeyView.as_view()),

@@ -26,6 +26,7 @@ SELECT {TOKEN.sql}, {USER.sql} FROM tenants_apitoken t JOIN tenants_user u ON u.
 WHERE t.token_hash IN (%s, %s)
 """  # noqa: S608 - names of columns
 METHOD = "sign_in_method"  # of a session, and of the request that starts it; absent: by password
+BY_RECOVERY_CODE = "by_recovery_code"  # of a request and of the session that it starts
 
 
 def hash_token(token: str, *, is_limited: bool = False) -> str:
@@ -88,6 +89,26 @@ def _stored(token: str) -> ApiToken | None:
     return row
 
 
+def _why_void(token: ApiToken) -> str | None:
+    """For who holds the secret, such as a program in CI: what became of it, and who makes another. None: it counts."""
+    if token.user.is_active and token.is_usable:
+        return None
+    is_service = token.user.service_of_id is not None
+    if not token.user.is_active:
+        who = "An admin of its organisation" if is_service else "An administrator of the platform"
+        return f"The account {token.user.username} of this API token is deactivated. {who} can activate it."
+    if token.revoked_at is not None:
+        what = f"was revoked on {token.revoked_at:%Y-%m-%d %H:%M} UTC"
+    else:
+        what = f"expired on {token.expires_at:%Y-%m-%d %H:%M} UTC"
+    remedy = (
+        "An admin of its organisation makes another on the page Members, or by `mlhub service-account token create`."
+        if is_service
+        else "Make another one on the page API tokens, or by `mlhub login`."
+    )
+    return f"The API token {token.name!r} of {token.user.username} {what}. {remedy}"
+
+
 class ApiTokenAuthentication(authentication.BaseAuthentication):
     """Authorization: Bearer mlh_..."""
 
@@ -96,8 +117,10 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         if scheme.lower() != "bearer" or not token.startswith(TOKEN_PREFIX):
             return None
         found = _stored(token)
-        if found is None or not found.is_usable or not found.user.is_active:
-            raise exceptions.AuthenticationFailed("This API token is unknown, revoked or expired.")
+        if found is None:
+            raise exceptions.AuthenticationFailed("This API token is unknown. Sign in again, or make another one.")
+        if (reason := _why_void(found)) is not None:
+            raise exceptions.AuthenticationFailed(reason)
         now = timezone.now()
         if found.last_used_at is None or (now - found.last_used_at).total_seconds() > 60:
             ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)

@@ -17,7 +17,7 @@ from mlhub.core.web.origin import current_origin
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SignInMethod, User, UserSession
 from mlhub.tenants.sign_in import impersonation
-from mlhub.tenants.sign_in.authentication import METHOD
+from mlhub.tenants.sign_in.authentication import BY_RECOVERY_CODE, METHOD
 
 MAX_NAME = 150  # characters of a name that somebody tried
 
@@ -38,6 +38,7 @@ def _started(user: User, request: HttpRequest, **_: Any) -> None:
         seen = {"address": origin.address, "user_agent": origin.user_agent} if origin else {}
         method: dict[str, Any] = {"method": getattr(request, METHOD)} if hasattr(request, METHOD) else {}
         request.session[METHOD] = method.get("method", SignInMethod.PASSWORD)
+        request.session[BY_RECOVERY_CODE] = getattr(request, BY_RECOVERY_CODE, False)
         UserSession.objects.update_or_create(session_key=key, defaults={"user": user, **seen, **method})
         _record("session.started", user, **method)
 

@@ -6,8 +6,8 @@ import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { askPasskey, passkeysQuery, whyNoPasskeys } from "@/api/passkeys";
-import { signInMethodsQuery } from "@/api/signInMethods";
+import { askPasskey, passkeysQuery, whyNoPasskeys } from "@/api/signIn/passkeys";
+import { signInMethodsQuery } from "@/api/signIn/signInMethods";
 import type { OwnerProof } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
@@ -43,7 +43,9 @@ export function OwnerProofForm({ label, formLabel, action, color, children }: Pr
   const problem = error instanceof Problem ? error : undefined;
   const hasPassword = factor?.has_password ?? true;
   const isPasskeyOffered = passkeys.length > 0 && !whyNoPasskeys(origin);
-  const isCodeNeeded = factor?.is_enabled || passkeys.length > 0 || code !== "" || problem?.code === "second_factor_needed";
+  const isRecovering = factor?.is_recovering ?? false;
+  const isAsked = !isRecovering && (factor?.is_enabled || passkeys.length > 0);
+  const isCodeNeeded = isAsked || code !== "" || problem?.code === "second_factor_needed";
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
@@ -87,7 +89,7 @@ export function OwnerProofForm({ label, formLabel, action, color, children }: Pr
             color={color}
             variant={color ? "light" : "filled"}
             loading={act.isPending}
-            disabled={hasPassword && (password === "" || (Boolean(factor?.is_enabled) && code === ""))}
+            disabled={hasPassword && (password === "" || (Boolean(factor?.is_enabled) && !isRecovering && code === ""))}
           >
             {label}
           </Button>

@@ -20,6 +20,7 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { Identity } from "@/features/account/Identity";
 import { MailNotices } from "@/features/account/MailNotices";
 import { Passkeys } from "@/features/account/Passkeys";
+import { RecoveryCodes } from "@/features/account/RecoveryCodes";
 import { SecondFactor } from "@/features/account/SecondFactor";
 import { everyPage } from "@/lib/cursor";
 
@@ -41,6 +42,7 @@ export function AccountPage() {
       <Section title={t`Authenticator app`}>
         <SecondFactor />
       </Section>
+      <RecoveryCodes />
       <Identity />
       <Section title={t`E-mail`}>
         <MailNotices />

@@ -7,7 +7,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { makePasskey } from "@/api/passkeys";
+import { makePasskey } from "@/api/signIn/passkeys";
 import type { OwnerProof } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";

@@ -7,7 +7,7 @@ import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { leaveFor, refusalOf, signInMethodsQuery } from "@/api/signInMethods";
+import { leaveFor, refusalOf, signInMethodsQuery } from "@/api/signIn/signInMethods";
 import type { Identity as ExternalIdentity, OwnerProof } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";

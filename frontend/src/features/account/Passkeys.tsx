@@ -7,9 +7,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { passkeysQuery, whyNoPasskeys } from "@/api/passkeys";
+import { passkeysQuery, whyNoPasskeys } from "@/api/signIn/passkeys";
 import { meQuery } from "@/api/session";
-import { signInMethodsQuery } from "@/api/signInMethods";
+import { signInMethodsQuery } from "@/api/signIn/signInMethods";
 import type { OwnerProof, Passkey } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { SecretOnce } from "@/components/display/SecretOnce";

@@ -13,7 +13,7 @@ it("sets the second factor up, shows the recovery codes once, and removes it wit
   server.use(
     answers("/api/v1/auth/sessions", page([])),
     answers("/api/v1/auth/notices", { topics: [], email: "", has_mail_server: false }),
-    answers("/api/v1/auth/second-factor", () => ({ is_enabled: isEnabled, n_recovery_codes: isEnabled ? 10 : 0, has_password: true })),
+    answers("/api/v1/auth/second-factor", () => ({ is_enabled: isEnabled, n_recovery_codes: isEnabled ? 10 : 0, has_password: true, is_recovering: false })),
     http.post("/api/v1/auth/second-factor", async ({ request }) => {
       sent.push(await request.json());
       const body = { secret: "JBSWY3DPEHPK3PXP", address: "otpauth://totp/MLHub:ada", qr_svg: "<svg></svg>" };
@@ -60,4 +60,31 @@ it("sets the second factor up, shows the recovery codes once, and removes it wit
     { password: "right", code: "1" },
     { password: "right", code: "12" },
   ]);
+});
+
+it("asks for the password alone after a sign-in by the last recovery code, and makes new codes", async () => {
+  let left = 0;
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/auth/sessions", page([])),
+    answers("/api/v1/auth/notices", { topics: [], email: "", has_mail_server: false }),
+    answers("/api/v1/auth/second-factor", () => ({ is_enabled: true, n_recovery_codes: left, has_password: true, is_recovering: true })),
+    http.post("/api/v1/auth/second-factor/recovery-codes", async ({ request }) => {
+      sent.push(await request.json());
+      left = 10;
+      return HttpResponse.json({ recovery_codes: ["eeeee-fffff"] });
+    }),
+  );
+  const { user } = renderPage("/account");
+  expect(await screen.findByText("Few recovery codes are left")).toBeVisible();
+  expect(screen.getByText("You signed in with a recovery code")).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Make new codes" }));
+  const form = within(screen.getByRole("form", { name: "New recovery codes" }));
+  expect(form.queryByLabelText(/^Code/)).not.toBeInTheDocument();
+  await user.type(form.getByLabelText(/^Your password/), "right");
+  await user.click(form.getByRole("button", { name: "Make new codes" }));
+  expect(await screen.findByText(/eeeee-fffff/)).toBeVisible();
+  expect(screen.getByText("Each signs you in once in place of the second factor. Left: 10.")).toBeVisible();
+  expect(screen.queryByText("Few recovery codes are left")).not.toBeInTheDocument();
+  expect(sent).toEqual([{ password: "right", code: "" }]);
 });

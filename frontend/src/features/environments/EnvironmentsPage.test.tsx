@@ -67,7 +67,7 @@ it("deletes an environment after a question, and names the code that still requi
     answers("/api/v1/environments", () => page(isDeleted ? [] : [FAILED])),
     http.delete("/api/v1/environments/:id", () => {
       if (isUsed) {
-        return problem(409, { title: "Conflict", detail: "Counter v3 requires this environment.", code: "in_use" });
+        return problem(409, { title: "Conflict", detail: "Versions of code that require this environment: 1, the newest Counter v3. Their jobs: 2.", code: "in_use" });
       }
       isDeleted = true;
       return new HttpResponse(null, { status: 204 });
@@ -77,7 +77,7 @@ it("deletes an environment after a question, and names the code that still requi
   await user.click(await screen.findByRole("button", { name: "Delete the environment of requirements.txt" }));
   const dialog = await screen.findByRole("dialog");
   await user.click(within(dialog).getByRole("button", { name: "Delete" }));
-  expect(await within(dialog).findByText(/Counter v3 requires this environment/)).toBeInTheDocument();
+  expect(await within(dialog).findByText(/the newest Counter v3/)).toBeInTheDocument();
   isUsed = false;
   await user.click(within(dialog).getByRole("button", { name: "Delete" }));
   expect(await screen.findByText("No environments")).toBeInTheDocument();

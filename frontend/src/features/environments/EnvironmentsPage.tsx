@@ -8,8 +8,8 @@ import { useSearchParams } from "react-router";
 
 import { environmentQuery } from "@/api/environments";
 import type { Environment, EnvironmentState } from "@/api/types";
-import { EnvironmentActions } from "@/components/display/EnvironmentActions";
-import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
+import { EnvironmentActions } from "@/components/display/environment/EnvironmentActions";
+import { EnvironmentStatus } from "@/components/display/environment/EnvironmentStatus";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 
 import type { ModelVersion, ModelVersionDetail } from "@/api/types";
-import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
+import { EnvironmentStatus } from "@/components/display/environment/EnvironmentStatus";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
@@ -151,13 +151,13 @@ function Downloads({ version }: { version: ModelVersionDetail }) {
   );
 }
 
-function lineageOf({ job_id, dataset_version: data, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
+function lineageOf({ job_id, dataset_version: data, trained_on_name: dataName, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
     [t`Trained by`, job_id === null ? "–" : <TextLink key="job" to={`/jobs/${job_id}`}>{t`This job`}</TextLink>],
     [
       t`On the data`,
       data === null ? (
-        "–"
+        dataName ? t`${dataName}, deleted` : "–"
       ) : (
         <TextLink key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
           {t`${data.dataset.name}, version ${data.number}`}

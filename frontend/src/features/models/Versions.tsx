@@ -32,7 +32,9 @@ export function TrainedVersions(props: Props) {
         metricsLine(version.metrics),
         version.dataset_version
           ? `${version.dataset_version.dataset.name} v${version.dataset_version.number}`
-          : "–",
+          : version.trained_on_name
+            ? t`${version.trained_on_name}, deleted`
+            : "–",
         version.job_id ? (
           <TextLink key="job" to={`/jobs/${version.job_id}`}>
             {t`Job`}

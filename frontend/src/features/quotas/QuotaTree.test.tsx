@@ -218,10 +218,11 @@ describe("The tree of quotas", () => {
       after: { ...prospect, decision: "preempt", explanations: [{ reason: "reclaimed", sentence, facts: {} }] },
       ...{ start_delta_s: null, finish_delta_s: null },
     };
+    const belowUse = { owner: "Vision", limit: "max_gpus", gpu_type: "", used: 5, amount: 1, drains: true };
     server.use(
       http.post("/api/v1/what-if", async ({ request }) => {
         received.push(await request.json());
-        return HttpResponse.json({ policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [effect], overcommitted: [] });
+        return HttpResponse.json({ policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [effect], overcommitted: [], below_use: [belowUse], stop_grace_s: 30 });
       }),
       http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
         received.push(await request.json());
@@ -239,6 +240,8 @@ describe("The tree of quotas", () => {
     const shown = await within(form).findByRole("status");
     expect(shown).toHaveTextContent("1 running job gives GPUs back.");
     expect(shown).toHaveTextContent(sentence);
+    expect(shown).toHaveTextContent("At most: Vision uses 5 now, and the limit would be 1.");
+    expect(shown).toHaveTextContent("jobs above it save a checkpoint within 30 s, and wait");
     await user.click(within(form).getByRole("button", { name: "Save" }));
     expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
     expect(received).toEqual([{ quotas: [{ guarantee: 1, project: VISION.id }] }, { guarantee: 1, version: 7 }]);

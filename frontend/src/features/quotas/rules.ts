@@ -101,11 +101,9 @@ export function halfLifeHours(owner: QuotaOwner): number {
   return owner.half_life_s / HOUR_S;
 }
 
-/** Whose quota the what-if is about. What holds at submission or for files changes no scheduling decision. */
+/** Whose quota the what-if is about. Jobs that have a higher priority than the highest one keep it. */
 export function asHypotheticalQuota(owner: QuotaOwner, rules: QuotaRules) {
   const wish = { ...rules };
   delete wish.max_priority;
-  delete wish.max_waiting_jobs;
-  delete wish.max_storage_bytes;
   return { ...wish, [owner.kind]: owner.id };
 }

@@ -15,7 +15,7 @@ const NOTHING = { n_items: 0, n_jobs: 0, n_bytes: 0 };
 function rules(over: Partial<Retention> = {}): Retention {
   const usual = {
     ...{ is_own: false, installation_days: null, default_days: null, days: null, chosen_days: null },
-    ...{ rule_of: "installation" as const, default_of: "installation" as const, clamped_by: null, bounds: [], stored: NOTHING },
+    ...{ rule_of: "installation" as const, default_of: "installation" as const, clamped_by: null, bounds: [], stored: NOTHING, due: NOTHING },
   };
   const own = { is_own: true, rule_of: "project" as const, days: 14, chosen_days: 14 };
   return {
@@ -92,4 +92,17 @@ it("says which bound made other days of a rule, and whose it is", async () => {
   expect(screen.getByLabelText("Days of Logs")).toHaveValue("60");
   expect(screen.getByText("14 days")).toHaveTextContent("(as A has it)");
   expect(screen.getByRole("link", { name: "Bounds of A for all its projects" })).toHaveAttribute("href", "/organisations/o1/retention");
+});
+
+it("says what is past its days and being removed, until it is gone", async () => {
+  const due = { n_items: 300, n_jobs: 40, n_bytes: 17 * 2 ** 30 };
+  const left = { due: NOTHING, stored: { n_items: 12, n_jobs: 1, n_bytes: 2 ** 30 } };
+  let isGone = false;
+  const kinds = () => rules().kinds.map((one) => (one.kind === "checkpoints" ? { ...one, ...(isGone ? left : { due }) } : one));
+  server.use(answers(PATH, () => rules({ kinds: kinds() })));
+  renderPage(`/projects/${project().id}/retention`);
+  expect(await screen.findByText("17 GiB of 40 jobs past its days: being removed")).toBeVisible();
+  isGone = true;
+  expect(await screen.findByText("1 GiB of 1 job", undefined, { timeout: 20_000 })).toBeVisible();
+  expect(screen.queryByText(/being removed/)).not.toBeInTheDocument();
 });

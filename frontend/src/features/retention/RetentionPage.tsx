@@ -75,13 +75,20 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
   return (
     <form onSubmit={submit} aria-label={t`Rules of retention`}>
       <ScrollTable label={t`Rules of retention`} head={[t`What`, t`Kept for`, t`Stored`, t`Other days`]} minWidth={640}>
-        {rules.kinds.map(({ kind, is_own, default_days, bounds, stored, ...effective }) => (
+        {rules.kinds.map(({ kind, is_own, default_days, bounds, stored, due, ...effective }) => (
           <Table.Tr key={kind}>
             <Table.Td>{KINDS[kind]}</Table.Td>
             <Table.Td>
               <Kept effective={effective} organisation={organisation.name} />
             </Table.Td>
-            <Table.Td>{stored.n_items === 0 ? "–" : t`${bytes(stored.n_bytes)} of ${jobsText(stored.n_jobs)}`}</Table.Td>
+            <Table.Td>
+              {stored.n_items === 0 ? "–" : t`${bytes(stored.n_bytes)} of ${jobsText(stored.n_jobs)}`}
+              {due.n_items > 0 && (
+                <Text size="xs" c="dimmed" role="status">
+                  {t`${bytes(due.n_bytes)} of ${jobsText(due.n_jobs)} past its days: being removed`}
+                </Text>
+              )}
+            </Table.Td>
             <Table.Td>
               {rules.may_edit && (
                 <NumberInput

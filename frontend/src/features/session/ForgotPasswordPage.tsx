@@ -7,7 +7,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { signInMethodsQuery } from "@/api/signInMethods";
+import { signInMethodsQuery } from "@/api/signIn/signInMethods";
 import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";

@@ -5,7 +5,7 @@ import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { askPasskey } from "@/api/passkeys";
+import { askPasskey } from "@/api/signIn/passkeys";
 import type { Me, PasskeyAnswer } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 

@@ -8,7 +8,7 @@ import { useEffect, useState } from "react";
 import { useLocation, useNavigate, useSearchParams } from "react-router";
 
 import { meQuery, setupQuery } from "@/api/session";
-import { refusalOf, signInMethodsQuery } from "@/api/signInMethods";
+import { refusalOf, signInMethodsQuery } from "@/api/signIn/signInMethods";
 import type { Me } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";

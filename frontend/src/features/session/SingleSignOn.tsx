@@ -6,7 +6,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { leaveFor, signInMethodsQuery } from "@/api/signInMethods";
+import { leaveFor, signInMethodsQuery } from "@/api/signIn/signInMethods";
 import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { PasskeyButton } from "@/features/session/PasskeyButton";

@@ -17,7 +17,8 @@ from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
 from mlhub.cli.commands.datasets.versions import Name, dataset_versions, model_versions
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.names import dataset_version, found, project_id
+from mlhub.cli.model_names import model_named, version_named
+from mlhub.cli.names import dataset_version, found, is_id, project_id
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
@@ -74,7 +75,7 @@ def show_dataset(context: typer.Context, name: Name) -> None:
 def show_model(context: typer.Context, name: Name) -> None:
     """A model with its newest version."""
     session = session_of(context)
-    session.output.data(session.api.get(f"/models/{_of(session, 'models', name)['id']}"))
+    session.output.data(session.api.get(f"/models/{model_named(session, name)['id']}"))
 
 
 @dataset.command("push")
@@ -184,7 +185,9 @@ def push_model(
 @model.command("pull")
 def pull_model(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="A job that has trained, or the id of a model version.")],
+    name: Annotated[
+        str, typer.Argument(help="A job that has trained, NAME, NAME:3 or NAME@ALIAS of a model, or a version's id.")
+    ],
     to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
     what: Annotated[str, typer.Option(help="weights, package, metadata, or all.")] = "all",
 ) -> None:
@@ -211,11 +214,12 @@ def sha256_of(path: Path) -> str:
 
 
 def _trained(session: Session, name: str) -> dict[str, Any]:
-    """The version that a job has trained, or the version of that id."""
+    """The version that a job has trained, the version of that id, or of a model's name with :NUMBER or @ALIAS."""
     try:
         job = session.api.get(f"/jobs/{found(session.api, 'jobs', name)['id']}")
     except CommandError:
-        version: dict[str, Any] = session.api.get(f"/model-versions/{name}")
+        version_id = name if is_id(name) else version_named(session, name)["id"]
+        version: dict[str, Any] = session.api.get(f"/model-versions/{version_id}")
         return version
     if job["result_version"] is None:
         raise CommandError(f"{job['name']} has no trained model: its state is {job['state']}.")

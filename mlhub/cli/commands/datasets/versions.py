@@ -63,4 +63,6 @@ def _list(session: Session, path: str, columns: dict[str, Any]) -> None:
 
 def _dataset(row: dict[str, Any]) -> str:
     used = row["dataset_version"]
-    return f"{used['dataset']['name']} v{used['number']}" if used else ""
+    if used:
+        return f"{used['dataset']['name']} v{used['number']}"
+    return f"{row['trained_on_name'].replace(', version ', ' v')} (deleted)" if row["trained_on_name"] else ""

@@ -10,12 +10,12 @@ import typer
 from mlhub.cli.commands.tenancy.budgets import BudgetChanges, changed_budgets
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.failures import CommandError
-from mlhub.cli.output import Format, predicted, until
+from mlhub.cli.output import Format, duration, predicted, size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
-# rules that the scheduler does not decide by: they change no plan
-NOT_PREVIEWED = ("max_priority", "max_storage_bytes", "max_waiting_jobs")
+# jobs that have a higher priority keep it
+NOT_PREVIEWED = ("max_priority",)
 GIB = 2**30
 NONE = "none"
 
@@ -150,7 +150,7 @@ def types_of(texts: list[str]) -> dict[str, int]:
 def preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
     """What the scheduler would decide now, with the rules as they are and as they would be."""
     wish = {key: value for key, value in rules.items() if key not in NOT_PREVIEWED}
-    found: dict[str, Any] = {"effects": [], "overcommitted": []}
+    found: dict[str, Any] = {"effects": [], "overcommitted": [], "below_use": []}
     if wish:
         found = session.api.post("/what-if", quotas=[{owner["kind"]: owner["id"], **wish}])
     columns: dict[str, Any] = {
@@ -165,8 +165,32 @@ def preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> N
         session.output.data(found)
     elif found["effects"]:
         session.output.rows(found["effects"], columns)
+    for limit in found["below_use"]:
+        session.output.note(below_use_sentence(limit, found["stop_grace_s"]))
     session.output.note(f"{impact_sentence(found['effects'])} Nothing was changed.")
     note_overcommitments(session, found["overcommitted"], are="would be")
+
+
+def below_use_sentence(limit: dict[str, Any], grace_s: float) -> str:
+    """As on the page Quotas: which limit is below its use, and what becomes of what is above it."""
+    shown = size if limit["limit"].endswith("_bytes") else "{:,.12g}".format
+    unit, what = _UNITS[limit["limit"]]
+    used, amount = shown(limit["used"]), shown(limit["amount"])
+    of = f" {limit['gpu_type']}" if limit["gpu_type"] else ""
+    numbers = f"{limit['owner']} {what} {used}{of}{unit} now, and the limit would be {amount}"
+    if limit["drains"]:
+        return (
+            f"{numbers}: from the next round on, jobs above it save a checkpoint within {duration(grace_s)}, and wait; "
+            "one that is starting does so when it runs."
+        )
+    return f"{numbers}: nothing is stopped or deleted, and what is new is refused until less is used."
+
+
+_UNITS = {
+    "max_gpus": (" GPUs", "uses"), "gpus_by_type": (" GPUs", "uses"), "max_running_jobs": (" jobs", "runs"),
+    "max_waiting_jobs": (" jobs", "queues"), "max_cpus": (" CPUs", "requests"),
+    "max_memory_bytes": (" of memory", "requests"), "max_storage_bytes": ("", "stores"),
+}  # fmt: skip
 
 
 def impact_sentence(effects: list[dict[str, Any]]) -> str:

@@ -11,6 +11,7 @@ import typer
 from mlhub.cli.commands.tenancy.budgets import budgets_in_words
 from mlhub.cli.commands.tenancy.quota_owners import OwnerName, note_overcommitments, owner_of, owners_of
 from mlhub.cli.commands.tenancy.quota_rules import list_owners, preview, set_rules, types_of
+from mlhub.cli.commands.tenancy.quota_versions import restore, show_history
 from mlhub.cli.commands.tenancy.user_limits import users
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.output import Format, size, until
@@ -20,6 +21,8 @@ quota = typer.Typer(help="What may be used, and is used now; boosts; requests.",
 quota.add_typer(users, name="users")
 quota.command("ls")(list_owners)
 quota.command("set")(set_rules)
+quota.command("history")(show_history)
+quota.command("restore")(restore)
 
 
 OfTypes = Annotated[

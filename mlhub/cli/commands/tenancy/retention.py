@@ -31,8 +31,11 @@ def show(context: typer.Context, project: ProjectName) -> None:
         "ITEMS": lambda row: row["stored"]["n_items"],
         "JOBS": lambda row: row["stored"]["n_jobs"],
         "SIZE": lambda row: size(row["stored"]["n_bytes"]),
+        "DUE": lambda row: size(row["due"]["n_bytes"]) if row["due"]["n_items"] else "",
     }
     session.output.rows(found["kinds"], columns)
+    if any(row["due"]["n_items"] for row in found["kinds"]):
+        session.output.note("What is due is past its days, and is removed within some minutes.")
 
 
 @retention.command("set")

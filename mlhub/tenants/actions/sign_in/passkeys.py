@@ -22,6 +22,7 @@ from mlhub.tenants.actions.sign_in.second_factor import (
     remove_app,
     renew_recovery_codes,
 )
+from mlhub.tenants.actions.sign_in.security_notices import notify_owner
 from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Passkey, SignInMethod, User
@@ -134,3 +135,4 @@ def _record(kind: str, passkey: Passkey, actor: User, **facts: Any) -> None:
     user = passkey.user
     facts = {"username": user.username, "user_id": user.pk, "name": passkey.name, **facts}
     record(kind, organisation=None, subject_kind="user", subject_id=user.pk, actor=actor, **facts)
+    notify_owner(kind, user, actor=actor, name=passkey.name)

@@ -27,10 +27,12 @@ from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.core.security.encryption import cipher
 from mlhub.tenants.actions.sign_in.lock import refuse_if_locked, refuse_while_locked
 from mlhub.tenants.actions.sign_in.passkey_proofs import accept_passkey
+from mlhub.tenants.actions.sign_in.security_notices import notify_owner
 from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SecondFactor, User
 from mlhub.tenants.passkeys.ceremonies import Assertion
+from mlhub.tenants.sign_in.authentication import BY_RECOVERY_CODE
 
 PURPOSE = "second factor"
 STEP_S, N_DIGITS = 30, 6
@@ -98,6 +100,23 @@ def renew_recovery_codes(user: User) -> list[str]:
     return codes
 
 
+def make_new_recovery_codes(user: User) -> list[str]:
+    """Ten codes in place of all earlier ones. The caller has made sure that it is the owner.
+
+    Raises ConflictError for an account without a second factor, which has nothing that they replace.
+    """
+    if not has_second_factor(user):
+        raise ConflictError(
+            "This account has no second factor.",
+            code="no_second_factor",
+            remedy="Set up an authenticator app or a passkey; recovery codes come with it.",
+        )
+    with transaction.atomic():
+        codes = renew_recovery_codes(user)
+        _record("user.recovery_codes_renewed", user, user)
+    return codes
+
+
 def require_second_factor(request: HttpRequest, user: User, code: str, passkey: Assertion | None = None) -> None:
     """Returns for accounts without a second factor, and once code or passkey is accepted, which then counts no more.
 
@@ -122,7 +141,7 @@ def require_second_factor(request: HttpRequest, user: User, code: str, passkey: 
         )
     credentials = {"username": user.username}
     refuse_while_locked(AxesProxyHandler.is_allowed(request, credentials))
-    if not _accept(user, code):
+    if not _accept(request, user, code):
         user_login_failed.send(sender=__name__, credentials=credentials, request=request)
         refuse_if_locked(request)
         raise _wrong_code()
@@ -161,8 +180,11 @@ def n_recovery_codes(user: User) -> int:
     return 0 if factor is None else len(factor.recovery_hashes)
 
 
-def _accept(user: User, code: str) -> bool:
-    """Whether the code is right; it is used up. The row is held, so that of two uses at once one is refused."""
+def _accept(request: HttpRequest, user: User, code: str) -> bool:
+    """Whether the code is right; it is used up. The row is held, so that of two uses at once one is refused.
+
+    A session that begins with a recovery code is marked: its owner has nothing else to remove what was lost with.
+    """
     with transaction.atomic():
         factor = SecondFactor.objects.select_for_update().filter(user=user).first()
         if factor is None:
@@ -174,7 +196,8 @@ def _accept(user: User, code: str) -> bool:
             return False
         factor.recovery_hashes = [each for each in factor.recovery_hashes if each != _hash(code)]
         factor.save(update_fields=["recovery_hashes"])
-        _record("user.recovery_code_used", user, user)
+        setattr(request, BY_RECOVERY_CODE, True)
+        _record("user.recovery_code_used", user, user, n_left=len(factor.recovery_hashes))
         return True
 
 
@@ -226,6 +249,7 @@ def _wrong_code() -> InvalidInputError:
     )
 
 
-def _record(kind: str, user: User, actor: User) -> None:
-    facts = {"username": user.username, "user_id": user.pk}
-    record(kind, organisation=None, subject_kind="user", subject_id=user.pk, actor=actor, **facts)
+def _record(kind: str, user: User, actor: User, **facts: int) -> None:
+    of_user = {"username": user.username, "user_id": user.pk}
+    record(kind, organisation=None, subject_kind="user", subject_id=user.pk, actor=actor, **of_user, **facts)
+    notify_owner(kind, user, actor=actor, **facts)

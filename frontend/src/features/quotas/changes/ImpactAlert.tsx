@@ -5,13 +5,19 @@ import { Alert, List, Text } from "@mantine/core";
 
 import type { WhatIfAnswer } from "@/api/types";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
-import { impactOf, impactSentence } from "@/features/quotas/changes/impact";
+import { belowUseSentence, impactOf, impactSentence } from "@/features/quotas/changes/impact";
 
-export function ImpactAlert({ answer: { effects, overcommitted } }: { answer: WhatIfAnswer }) {
+export function ImpactAlert({ answer }: { answer: WhatIfAnswer }) {
+  const { effects, overcommitted, below_use: belowUse, stop_grace_s: graceS } = answer;
   const { starts, gives, waits } = impactOf(effects);
   return (
     <>
       <Alert color="blue" role="status" title={impactSentence(effects)}>
+        {belowUse.map((limit) => (
+          <Text key={`${limit.owner} ${limit.limit} ${limit.gpu_type}`} size="sm">
+            {belowUseSentence(limit, graceS)}
+          </Text>
+        ))}
         <List size="sm">
           {[...gives, ...starts, ...waits].map((effect) => (
             <List.Item key={effect.id}>

@@ -2,7 +2,10 @@
 // What a changed quota would do to jobs, in one sentence: from the two plans that the scheduler compared.
 import { plural, t } from "@lingui/core/macro";
 
-import type { Effect } from "@/api/types";
+import type { Effect, WhatIfAnswer } from "@/api/types";
+import { ruleName } from "@/features/quotas/ruleText";
+import { bytes, number } from "@/lib/quantities";
+import { duration } from "@/lib/time";
 
 /** Jobs that start now, give GPUs back, or would have started and now wait. */
 export function impactOf(effects: Effect[]): { starts: Effect[]; gives: Effect[]; waits: Effect[] } {
@@ -27,4 +30,17 @@ export function impactSentence(effects: Effect[]): string {
     waits.length > 0 && plural(waits.length, { one: "# job that would start now waits", other: "# jobs that would start now wait" }),
   ].filter(Boolean);
   return parts.length > 0 ? `${parts.join("; ")}.` : t`Nothing would change for jobs at present.`;
+}
+
+/** Which limit is below its use, and what becomes of what is above it. */
+export function belowUseSentence(limit: WhatIfAnswer["below_use"][number], graceS: number): string {
+  const shown = limit.limit.endsWith("_bytes") ? bytes : number;
+  const [used, amount] = [shown(limit.used), shown(limit.amount)];
+  const name = [ruleName(limit.limit), limit.gpu_type].filter(Boolean).join(", ");
+  const numbers = t`${name}: ${limit.owner} uses ${used} now, and the limit would be ${amount}.`;
+  const grace = duration(graceS);
+  const then = limit.drains
+    ? t`From the next round on, jobs above it save a checkpoint within ${grace}, and wait; one that is starting does so when it runs.`
+    : t`Nothing is stopped or deleted, and what is new is refused until less is used.`;
+  return `${numbers} ${then}`;
 }

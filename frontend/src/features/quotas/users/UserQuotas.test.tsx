@@ -19,7 +19,7 @@ const EFFECT = {
   after: { ...PROSPECT, decision: "preempt", explanations: [] },
   ...{ start_delta_s: null, finish_delta_s: null },
 };
-const WHAT_IF = { policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [EFFECT], overcommitted: [] };
+const WHAT_IF = { policy: "mlhub", as_of: "", decide_ms: 1, n_jobs: 2, basis: "", effects: [EFFECT], overcommitted: [], below_use: [], stop_grace_s: 30 };
 
 function serve(limits: UserQuota[], may_edit: boolean) {
   server.use(

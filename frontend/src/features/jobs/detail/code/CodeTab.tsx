@@ -6,7 +6,7 @@ import { Link } from "react-router";
 
 import type { JobDetail } from "@/api/types";
 import { DownloadButton } from "@/components/form/DownloadButton";
-import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
+import { EnvironmentStatus } from "@/components/display/environment/EnvironmentStatus";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";

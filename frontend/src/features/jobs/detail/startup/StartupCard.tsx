@@ -7,7 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import type { JobDetail } from "@/api/types";
-import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
+import { EnvironmentStatus } from "@/components/display/environment/EnvironmentStatus";
 import { SectionCard } from "@/components/layout/Section";
 import { startupQuery } from "@/features/jobs/queries";
 import { shortDuration } from "@/lib/time";

@@ -11,7 +11,7 @@ import { ENVIRONMENT_STATES } from "@/domain/states/environmentState";
 import { bytes } from "@/lib/quantities";
 
 import { EnvironmentActions } from "./EnvironmentActions";
-import { StateBadge } from "./StateBadge";
+import { StateBadge } from "@/components/display/StateBadge";
 
 interface Props {
   environment: EnvironmentBrief;
