@@ -59,7 +59,7 @@ class LedgerInUseError(Exception):
     """Another run writes this ledger."""
 
 
-class Ledger:
+class HistoryLedger:
     """The file of what was played; written whole after each part, so that a kill costs the part that it interrupts."""
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(path: Path) -> Iterator[Ledger]:
+def open_ledger(path: Path) -> Iterator[HistoryLedger]:
     """Raises LedgerInUseError."""
     with path.with_suffix(".lock").open("w") as lock:
         try:
@@ -92,7 +92,7 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
             raise LedgerInUseError(
                 f"{path} is written by another run. Wait for it, or name another --ledger."
             ) from error
-        yield Ledger(path)
+        yield HistoryLedger(path)
 
 
 def sources_hash() -> str:
@@ -137,7 +137,7 @@ def play(policy: str, part: int, n_histories: int) -> tuple[int, str | None]:
     return n_played, first
 
 
-def run(ledger: Ledger, policies: list[str], *, goal: int, until: float, part: int = PART) -> list[str]:
+def run(ledger: HistoryLedger, policies: list[str], *, goal: int, until: float, part: int = PART) -> list[str]:
     """Plays parts until each policy has as many histories as asked for, or the time is over. Returns new faults."""
     sources, found = sources_hash(), []
     while time.monotonic() < until:
@@ -164,7 +164,7 @@ def run(ledger: Ledger, policies: list[str], *, goal: int, until: float, part: i
     return found
 
 
-def page(ledger: Ledger, sources: str) -> str:
+def page(ledger: HistoryLedger, sources: str) -> str:
     """The table of all policies under these sources."""
     lines = [
         "# Random histories",

@@ -43,7 +43,7 @@ def doctor(context: typer.Context) -> None:
     if output.form is Format.TABLE:
         _embedded("doctor")
     _require_platform()
-    from mlhub.embedded.doctor import examine  # its packages are there only with the extra
+    from mlhub.embedded.checks.doctor import examine  # its packages are there only with the extra
     from mlhub.embedded.home import Home
 
     results = list(examine(Home.of_environment()))
