@@ -175,7 +175,7 @@ def test_the_command_prints_json_on_demand_and_ends_with_1_when_a_check_fails(
     monkeypatch.setattr(doctor, "examine", lambda _: iter([CheckResult("web", True, "It answers."), failed]))
     assert run_command(["-o", "json", "doctor"]) == 1
     assert json.loads(capsys.readouterr().out)[1] == {
-        "name": "disk", "is_ok": False, "detail": "1 MiB is free.", "remedy": "Make room."
+        "name": "disk", "state": "problem", "detail": "1 MiB is free.", "remedy": "Make room."
     }  # fmt: skip
 
 

@@ -54,7 +54,8 @@ ROWS = {
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
 PERSONAL = {
     "auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/password", "auth/password-link", "auth/sessions",
-    "auth/second-factor", "auth/second-factor/confirm", "auth/second-factor/remove", "auth/setup", "auth/invitation",
+    "auth/second-factor", "auth/second-factor/confirm", "auth/second-factor/remove",
+    "auth/second-factor/recovery-codes", "auth/setup", "auth/invitation",
     "auth/invitation/accept", "auth/methods", "auth/identities", "auth/single-sign-on", "auth/single-sign-on/code",
     "auth/passkeys", "auth/passkeys/options", "auth/passkey-challenge", "auth/passkey-login", "auth/forgotten-password",
     "auth/impersonation/end",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -47,7 +46,8 @@ def doctor(context: typer.Context) -> None:
     from mlhub.embedded.home import Home
 
     results = list(examine(Home.of_environment()))
-    output.data([asdict(result) for result in results])
+    shown = ("name", "state", "detail", "remedy")
+    output.data([{name: getattr(result, name) for name in shown} for result in results])
     raise typer.Exit(0 if all(result.is_ok for result in results) else 1)
 
 

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.embedded.checks.doctor import Addresses, checks
-from mlhub.embedded.checks.examiner import Check, CheckResult, Examiner
+from mlhub.embedded.checks.examiner import STATES, Check, CheckResult, Examiner
 from mlhub.embedded.home import Home
 from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LIMIT_S = 15.0  # for all checks together: somebody waits for the page
 OF_THIS_MACHINE = ("sandbox", "gpus", "folder")  # where pods and uploads run, with the local backend
-STATES = ("ok", "problem", "unknown")
 _examiner = Examiner()  # one for all requests of the process: a check that hangs is not begun again
 
 
@@ -64,6 +63,9 @@ def _checks() -> list[Check]:
 
 
 def _shown(result: CheckResult, meaning: str) -> dict[str, str]:
-    state = "ok" if result.is_ok else "problem" if result.has_ended else "unknown"
     texts = {"meaning": meaning, "detail": result.detail, "remedy": result.remedy}
-    return {"name": result.name, "state": state, **{name: in_readers_language(text) for name, text in texts.items()}}
+    return {
+        "name": result.name,
+        "state": result.state,
+        **{name: in_readers_language(text) for name, text in texts.items()},
+    }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 OWN_MACHINE = "Run `mlhub doctor` on the machine, and look at its logs."
+STATES = ("ok", "problem", "unknown")  # of a check
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class CheckResult:
     detail: str
     remedy: str = ""
     has_ended: bool = True
+
+    @property
+    def state(self) -> str:
+        """One of STATES: ok; problem; unknown, of a check that has not ended."""
+        return "ok" if self.is_ok else "problem" if self.has_ended else "unknown"
 
 
 @dataclass(frozen=True)
