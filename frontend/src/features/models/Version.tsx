@@ -157,7 +157,9 @@ function lineageOf({ job_id, dataset_version: data, trained_on_name: dataName, c
     [
       t`On the data`,
       data === null ? (
-        dataName ? t`${dataName}, deleted` : "–"
+        <span key="data" dir="auto">
+          {dataName ? t`${dataName}, deleted` : "–"}
+        </span>
       ) : (
         <TextLink key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
           {t`${data.dataset.name}, version ${data.number}`}

@@ -30,11 +30,9 @@ export function TrainedVersions(props: Props) {
       empty={<EmptyState title={t`Not trained yet`} text={t`Every job that succeeds adds a version with its weights here.`} />}
       cells={(version) => [
         metricsLine(version.metrics),
-        version.dataset_version
-          ? `${version.dataset_version.dataset.name} v${version.dataset_version.number}`
-          : version.trained_on_name
-            ? t`${version.trained_on_name}, deleted`
-            : "–",
+        <span key="data" dir="auto">
+          {dataOf(version)}
+        </span>,
         version.job_id ? (
           <TextLink key="job" to={`/jobs/${version.job_id}`}>
             {t`Job`}
@@ -47,6 +45,11 @@ export function TrainedVersions(props: Props) {
       ]}
     />
   );
+}
+
+function dataOf({ dataset_version: data, trained_on_name: dataName }: ModelVersion): string {
+  if (data) return `${data.dataset.name} v${data.number}`;
+  return dataName ? t`${dataName}, deleted` : "–";
 }
 
 export function CodeVersions(props: Props) {
