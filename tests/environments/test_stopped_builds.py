@@ -232,7 +232,7 @@ def test_the_refusal_counts_the_jobs_of_the_code_that_requires_it(cast, wheelhou
     refused = cast.client(cast.bob).delete(f"/api/v1/environments/{version.environment_id}")
     assert refused.status_code == 409
     assert (refused.json()["n_versions"], refused.json()["n_jobs"]) == (1, 1)
-    assert "1 job uses" in refused.json()["detail"]
+    assert "Their jobs: 1." in refused.json()["detail"]
 
 
 def test_one_that_failed_is_deleted_though_refused_code_named_it(cast, wheelhouse):
