@@ -61,6 +61,7 @@ class _Case:
         )
         self.grants: list[Grant] = []
         self.nodes = {node.name: node.n_gpus for node in view.nodes if node.is_schedulable}
+        self.type_of = {node.name: node.gpu_type for node in view.nodes}
         self.slots = [(name, gpu) for name, n in self.nodes.items() for gpu in range(n)]
         self.has: dict[bool, set[GpuSlot]] = {True: set(), False: set()}
         self.there: dict[bool, list[str]] = {True: [], False: []}
@@ -72,38 +73,57 @@ class _Case:
         waiting = {job.id for job in self.waiting if _is_guaranteed(job)}
         self.reserved: dict[str, dict[str, int]] | None = None
         if reserved is not None:
-            self.reserved = {job_id: dict(pieces) for job_id, pieces in reserved.items() if job_id in waiting}
+            self.reserved = {
+                job_id: {name: n for name, n in pieces.items() if name in self.nodes}  # others were cordoned, or left
+                for job_id, pieces in reserved.items()
+                if job_id in waiting
+            }
         self.open = {name: n - sum(slot[0] == name for slot in self.has[True]) for name, n in self.nodes.items()}
         for pieces in (self.reserved or {}).values():
             for name in set(pieces) & set(self.open):
                 self.open[name] -= pieces[name]
 
     def place(self, job: JobSnapshot) -> list[GpuSlot] | None:
-        """GPUs for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
-        n = job.fixed_workers
-        if not _is_guaranteed(job):
-            gaps = [slot for slot in self.slots if slot not in self.has[False]]
-            gaps = sorted(gaps, key=lambda slot: slot in self.has[True])
-            return gaps[:n] if len(gaps) >= n else None
-        free = [slot for slot in self.slots if slot not in self.has[True]]
-        if self.reserved is None:
-            return free[:n] if len(free) >= n else None
-        pieces = self._set_aside(job, self.reserved.setdefault(job.id, {}))
-        if sum(pieces.values()) < n:
-            return None
-        del self.reserved[job.id]
-        return [slot for name, k in pieces.items() for slot in [slot for slot in free if slot[0] == name][:k]]
+        """GPUs of one type for a waiting job; None if it has to wait. Guaranteed: the first node where it fits."""
+        n, kind = job.fixed_workers, _is_guaranteed(job)
+        if kind and self.reserved is not None:
+            pieces = self._set_aside(job, self.reserved.setdefault(job.id, {}))
+            if sum(pieces.values()) < n:
+                return None
+            del self.reserved[job.id]
+            free = [slot for slot in self.slots if slot not in self.has[True]]
+            return [slot for name, k in pieces.items() for slot in [slot for slot in free if slot[0] == name][:k]]
+        found = [gaps[:n] for gaps in self._gaps_by_type(job) if len(gaps) >= n]
+        return min(found, key=lambda slots: len(self.has[not kind].intersection(slots)), default=None)
+
+    def _gaps_by_type(self, job: JobSnapshot) -> list[list[GpuSlot]]:
+        """The GPUs without a job of its class, of each type that it may use; those with no job at all come first."""
+        by_type: dict[str, list[GpuSlot]] = {}
+        kind = _is_guaranteed(job)
+        for slot in self.slots:
+            if slot not in self.has[kind] and self._may_use(job, slot[0]):
+                by_type.setdefault(self.type_of[slot[0]], []).append(slot)
+        if kind:
+            return list(by_type.values())
+        return [sorted(gaps, key=lambda slot: slot in self.has[True]) for gaps in by_type.values()]
+
+    def _may_use(self, job: JobSnapshot, node: str) -> bool:
+        return not job.gpu_types or self.type_of[node] in job.gpu_types
 
     def _set_aside(self, job: JobSnapshot, pieces: dict[str, int]) -> dict[str, int]:
-        """What the job has set aside by now: on one node, or whole nodes."""
+        """What the job has set aside by now: on one node, or whole nodes of one type."""
         missing = job.fixed_workers - sum(pieces.values())
-        per_node = max(self.nodes.values(), default=0)
+        open_now = {name: n for name, n in self.open.items() if self._may_use(job, name)}
+        per_node = max((self.nodes[name] for name in open_now), default=0)
         if job.fixed_workers > per_node:
-            more = dict([(name, n) for name, n in self.open.items() if n == per_node][: missing // per_node])
+            whole = [name for name, n in open_now.items() if n == per_node]
+            types = [self.type_of[name] for name in (*pieces, *whole)]
+            gpu_type = types[0] if pieces else max(dict.fromkeys(types), key=types.count, default="")
+            more = dict.fromkeys([n for n in whole if self.type_of[n] == gpu_type][: missing // per_node], per_node)
         else:
-            fitting = next((name for name, n in self.open.items() if n >= missing), "")
-            name = next(iter(pieces), fitting or max(self.open, key=lambda name: self.open[name], default=""))
-            more = {name: min(missing, self.open.get(name, 0))}
+            fitting = next((name for name, n in open_now.items() if n >= missing), "")
+            name = next(iter(pieces), fitting or max(open_now, key=lambda name: open_now[name], default=""))
+            more = {name: min(missing, open_now.get(name, 0))}
         for name, n in more.items():
             if n > 0:
                 pieces[name] = pieces.get(name, 0) + n
@@ -126,11 +146,12 @@ class _Case:
             return
         per_node = tuple((name, sum(slot[0] == name for slot in slots)) for name in dict.fromkeys(s[0] for s in slots))
         others = tuple(self.there[not kind])
-        if not self.has[not kind].intersection(slots) and (not kind or not others) and self.budget.reserve(job, n):
+        gpu_type = self.type_of[slots[0][0]]
+        is_apart = not self.has[not kind].intersection(slots) and (not kind or not others)
+        if is_apart and self.budget.reserve(job, n, gpu_type=gpu_type):
             fits = (Explanation(Reason.FITS, {"n_workers": n}),)
             self.grants.append(Grant(job.id, n, self.budget.gpu_type(job), fits, node_workers=per_node))
         elif others and self.may_share and job.profile is not None:
-            gpu_type = self.view.speeds.standard_type(job)
             if not self.budget.reserve_colocated(job, n, gpu_type=gpu_type):
                 return
             partners = f"{len(others)} {'opportunistic' if kind else 'guaranteed'} jobs"

@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from scheduler import JobSnapshot, PairObservation, Profile, decide, policy_named
+import pytest
+
+from scheduler import JobSnapshot, Launch, PairObservation, Plan, Profile, decide, policy_named
 from scheduler.api.snapshot import ClusterSnapshot
 from tests.scheduler.cases import Case, cluster, job, kinds
 
@@ -75,3 +77,33 @@ def test_gandiva_gives_a_slice_to_who_waits() -> None:
 
 def decided(snapshot: ClusterSnapshot, case: Case) -> Any:
     return decide(snapshot, policy=policy_named("gandiva", {}), memory=case.memory)
+
+
+@pytest.mark.parametrize("priority", [0, 1])
+@pytest.mark.parametrize("reserves", [True, False])
+def test_antman_places_a_gang_on_one_type_that_the_job_may_use(priority: int, reserves: bool) -> None:
+    """Found by random histories: the first GPUs that were free were taken, of whatever type."""
+    case = cluster(nodes=3, gpus=2).with_node("n0", n_gpus=1).with_node("n2", gpu_type="k80")
+    gang = job("gang", gpus=2, priority=priority)
+    plan = case.without_node("n1").waiting(gang).decide("antman", reserves=reserves)
+    assert nodes_of(plan, "gang") == {"n2"}
+    picky = job("picky", gpus=1, priority=priority, gpu_types=("k80",))
+    assert nodes_of(case.waiting(picky).decide("antman", reserves=reserves), "picky") == {"n2"}
+
+
+def test_antman_sets_nothing_aside_on_a_node_that_was_cordoned() -> None:
+    case = cluster(nodes=2, gpus=4).running(job("a", gpus=3, priority=1), job("b", gpus=3, priority=1))
+    case = case.waiting(job("large", gpus=4, priority=1))
+    plan = case.decide("antman")
+    [(_, pieces)] = plan.memory.policy_values["reserved"].items()
+    cordoned = case.after(plan).with_node(next(iter(pieces)), is_schedulable=False)
+    ended = replace(cordoned, jobs=tuple(one for one in cordoned.jobs if one.id == "large"))
+    other = ({"n0", "n1"} - pieces.keys()).pop()
+    assert nodes_of(ended.decide("antman"), "large") == {other}
+
+
+def nodes_of(plan: Plan, job_id: str) -> set[str]:
+    decision = plan.of(job_id)
+    assert isinstance(decision, Launch)
+    assert decision.allocation.n_workers == sum(len(share.gpus) for share in decision.allocation.shares)
+    return {share.node for share in decision.allocation.shares if share.gpus}
