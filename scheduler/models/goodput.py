@@ -38,8 +38,10 @@ def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float | Floats) -> F
 
 
 def adapts_batch(job: JobSnapshot) -> bool:
-    """Returns whether the scheduler chooses the job's batch: its user allows a range, and its noise scale is known."""
-    return job.max_batch_size is not None and job.noise_scale is not None
+    """Returns whether the scheduler chooses the job's batch: its user allows larger ones than the declared one, and
+    its noise scale is known.
+    """
+    return job.max_batch_size is not None and job.noise_scale is not None and job.max_batch_size > job.batch_size
 
 
 def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
@@ -48,7 +50,7 @@ def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
     A worker's share above max_local_batch is done in several passes. A lone worker with more than the declared batch
     makes two at least: gradient statistics need two samples.
     """
-    if job.max_batch_size is None or job.noise_scale is None or job.max_batch_size <= job.batch_size:
+    if not adapts_batch(job):
         # where the range is allowed, but what it is worth is not known yet, a worker has what it needs at least
         least_local = 0 if job.max_batch_size is None else job.min_local_batch
         return _declared(job.batch_size, job.max_local_batch, least_local, n_workers)

@@ -141,3 +141,10 @@ def test_a_wide_job_gives_way_to_many_that_wait_until_two_restarts_before_its_en
 
     assert not isinstance(decided(150.0).of("wide"), Keep)
     assert isinstance(decided(40.0).of("wide"), Keep)
+
+
+def test_a_range_of_one_batch_is_decided_next_to_a_wider_one() -> None:
+    """Found by random histories: no round was made for any job while one's largest batch was its declared one."""
+    adaptive = {"batch_size": 8, "noise_scale": 0.0, "length_s": 1000.0, "max_workers": 2}
+    case = cluster(gpus=4).waiting(job("one", max_batch_size=8, **adaptive), job("wide", max_batch_size=32, **adaptive))
+    assert kinds(case.decide("mlhub")) == {"one": "Launch", "wide": "Launch"}
