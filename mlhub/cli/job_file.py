@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from mlhub.cli import core_yaml
 from mlhub.cli.failures import CommandError
 
 SETTINGS = (
@@ -18,6 +20,10 @@ SETTINGS = (
     "max_workers", "priority", "resources", "limits", "seed", "target_metric", "target_value", "environment",
     "secrets", "features", "output", "examples",
 )  # fmt: skip
+OF_TRAINING = ("epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
+OF_PREDICTION = ("features", "output", "examples")
+# settings that jobs of a kind do not take
+FOREIGN = {"train": (), "notebook": (*OF_TRAINING, *OF_PREDICTION, "batch_size", "min_workers", "max_workers")}
 REFERENCES = ("project", "dataset", "dataset_version", "model", "model_version", "model_of")
 BROUGHT = ("data", "format", "code", "entry", "requirements", "target")
 
@@ -57,7 +63,7 @@ class JobFile:
 def read(path: Path) -> JobFile:
     """Paths in the file are relative to the file. Raises CommandError naming the field and the remedy."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = core_yaml.load(path.read_text())
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -81,6 +87,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
         if name in content and not isinstance(content[name], str):
             raise CommandError(f"{where}: `{name}` must be text.")
     _check_environment(content, where=where)
+    _check_numbers(content, where=where)
     return JobFile(
         settings={n: content[n] for n in SETTINGS if n in content},
         references={n: content[n] for n in REFERENCES if n in content},
@@ -110,6 +117,15 @@ def _check_environment(content: dict[str, Any], *, where: str) -> None:
             raise CommandError(f"{where}: `environment.{name}` must be text.", remedy=f'Write it as {name}: "...".')
 
 
+def _check_numbers(content: Any, *, where: str, path: str = "") -> None:
+    """Raises CommandError for .inf and .nan, which no setting of a job can be."""
+    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for name, value in inner:
+        _check_numbers(value, where=where, path=f"{path}.{name}" if path else str(name))
+    if isinstance(content, float) and not math.isfinite(content):
+        raise CommandError(f"{where}: `{path}` must be a finite number.", remedy="Leave it out, or write a number.")
+
+
 def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """content with each `field=value` or `field.name=value`; values are YAML (20, true, {a: 1}, text).
 
@@ -121,7 +137,7 @@ def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, A
         if not (separator and path):
             raise CommandError(f"{change!r} is no field=value.", remedy="Write it as in `--set epochs=20`.")
         try:
-            value = yaml.safe_load(text)
+            value = core_yaml.load(text)
         except yaml.YAMLError as error:
             raise CommandError(f"The value of {path} is no YAML: {error}") from error
         name, _, inner = path.partition(".")
@@ -135,11 +151,16 @@ def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, A
 def of_job(job: dict[str, Any]) -> dict[str, Any]:
     """The content of a file that submits a job of the API again: same versions, same settings."""
     found: dict[str, Any] = {"project": job["project"]["id"]}
+    is_notebook = job.get("kind") == "notebook"
     for version in ("dataset_version", "model_version"):
-        if job[version]:
+        if job[version] and not (is_notebook and version == "model_version"):
             found[version] = job[version]["id"]
+    asked = job.get("prediction") or {}
+    foreign = FOREIGN.get(job.get("kind", "train"), OF_TRAINING)
     for name in SETTINGS:
-        value = job.get(name)
+        if name in foreign:
+            continue  # the API shows what the platform chose, and refuses it in a request
+        value = asked.get(name) if name in OF_PREDICTION else job.get(name)
         if name == "datasets":
             value = {one["name"]: one["version"] for one in value or []}
         if isinstance(value, dict):
@@ -150,4 +171,4 @@ def of_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def dumped(content: dict[str, Any]) -> str:
-    return str(yaml.safe_dump(content, sort_keys=False))
+    return core_yaml.dump(content)

@@ -26,12 +26,22 @@ def version_named(session: Session, written: str) -> dict[str, Any]:
     """The trained version of a model, as its list has it; by default the newest. Raises CommandError."""
     name, alias, number = parts_of(written)
     model = model_named(session, name)
-    for row in session.api.all(f"/models/{model['id']}/versions", source="training"):
+    return version_of(session, model, alias=alias, number=number, source="training")
+
+
+def version_of(session: Session, model: dict[str, Any], *, alias: str, number: str, source: str = "") -> dict[str, Any]:
+    """The newest version of a model that has this alias and this number, where they are given. Raises CommandError.
+
+    source: such as training; "" = any.
+    """
+    query: dict[str, Any] = {"source": source} if source else {}
+    for row in session.api.all(f"/models/{model['id']}/versions", **query):
         if (alias in row["aliases"]) if alias else (not number or row["number"] == int(number)):
             return dict(row)
+    kind = "trained version" if source == "training" else "version"
     raise CommandError(
-        f"{model['name']} has no trained version{f' {number}' if number else ''}{f' @{alias}' if alias else ''}.",
-        remedy=f"`mlhub model versions {name}` lists those that there are.",
+        f"{model['name']} has no {kind}{f' {number}' if number else ''}{f' @{alias}' if alias else ''}.",
+        remedy=f"`mlhub model versions '{model['name']}'` lists those that there are.",
         code=CommandStatus.REFUSED,
     )
 

@@ -19,7 +19,7 @@ from rich.markup import escape
 from mlhub.backends.local import ClusterFileError
 from mlhub.backends.local.gpu_driver import nvml_driver
 from mlhub.embedded.checks.doctor import CheckResult, check_gpus, examine
-from mlhub.embedded.home import PROJECT, Home
+from mlhub.embedded.home import PROJECT, Home, Platform
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.recovery import backup, restore
 from mlhub.embedded.setup_code import read_setup_code
@@ -115,9 +115,14 @@ def _down(home: Home, console: Console) -> int:
     return 0
 
 
+def running(home: Home) -> Platform | None:
+    """The platform of that home, where it runs."""
+    return home.platform() if _supervisor_pid(home) else None
+
+
 def _status(home: Home, console: Console) -> int:
-    pid, platform = _supervisor_pid(home), home.platform()
-    if pid is None or platform is None:
+    platform = running(home)
+    if platform is None:
         console.print(f"No platform runs in {home.path}.")
         return NOT_RUNNING
     console.print(f"{platform.url} (home {home.path})")
@@ -150,10 +155,16 @@ def _env(home: Home, console: Console) -> int:
     if platform is None:
         console.print(f"No platform has run in {home.path} yet.")
         return NOT_RUNNING
-    variables = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
-    for name in sorted(set(variables) - set(os.environ) | {n for n in variables if n.startswith("MLHUB_")}):
-        print(f"export {name}={shlex.quote(variables[name])}")
+    for name, value in variables_of(home, platform).items():
+        print(f"export {name}={shlex.quote(value)}")
     return 0
+
+
+def variables_of(home: Home, platform: Platform) -> dict[str, str]:
+    """What manage.py needs to reach that platform, and this process does not have."""
+    variables = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
+    names = set(variables) - set(os.environ) | {n for n in variables if n.startswith("MLHUB_")}
+    return {name: variables[name] for name in sorted(names)}
 
 
 def _doctor(home: Home, console: Console) -> int:

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from mlhub.storage.bucket_joins import Joiner
 
 READ_AHEAD_BYTES = 4 * 2**20
-LENT_FOR = timedelta(hours=1)
+# a bucket looks at it when a request begins: a download that began goes on, one that breaks off asks the platform for a
+# new address. The clocks of platform and bucket may differ by so much
+LENT_FOR = timedelta(minutes=5)
 TIMEOUT = timedelta(minutes=5)  # of a request, its body included
 RETRY_AFTER_S = 10
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

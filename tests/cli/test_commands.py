@@ -28,6 +28,7 @@ from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 from tests.jobs.submission.test_differences import NEW, OLD, code, with_code
+from tests.registry.exported import table_of_flowers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,6 +124,26 @@ def test_a_job_as_a_file_submits_the_same_job_again(
     assert again != pk
     assert main(["show", again, "--as-file"]) == CommandStatus.OK
     assert yaml.safe_load(capsys.readouterr().out) == yaml.safe_load(file.read_text())
+
+
+def test_a_prediction_and_a_notebook_as_files_are_submitted_again(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = table_of_flowers(tmp_path).registered(bob)
+    dataset = {"dataset_version": str(version.dataset_version_id), "model_version": str(version.pk)}
+    asked = {"kind": "predict", **dataset, "output": "npz", "features": ["0"], "examples": "held_out"}
+    notebook = {"kind": "notebook", "resources": {"memory_gib": 2.0}, "limits": {"idle_s": 120.0}}
+    for wanted in (asked, notebook):
+        file = tmp_path / "job.yaml"
+        file.write_text(yaml.safe_dump(wanted))
+        written = []
+        for _ in range(2):
+            assert main(["run", str(file), "--detach"]) == CommandStatus.OK, capsys.readouterr().err
+            assert main(["show", capsys.readouterr().out.strip(), "--as-file"]) == CommandStatus.OK
+            written.append(capsys.readouterr().out)
+            file.write_text(written[-1])
+        assert written[0] == written[1]
+        assert yaml.safe_load(written[0]).items() >= wanted.items()
 
 
 def test_the_settings_and_the_code_that_differ_between_two_jobs_are_printed(

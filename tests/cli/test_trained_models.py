@@ -16,6 +16,7 @@ import pytest
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.jobs.models import Job
+from mlhub.registry.models import Model, ModelVersion
 from mlhub.registry.predictors.pool import predictor_pool
 from mlhub.runtime.exported_model.model import ExportedModel
 from mlhub.runtime.exported_model.serving import PredictionServer, serve
@@ -57,6 +58,25 @@ def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
     dataset = version.dataset_version.dataset.name
     assert main(["run", "--dataset", dataset, "--model", "mlp@best", "-d"]) == CommandStatus.OK, capsys.readouterr().err
     assert Job.objects.get().model_version_id == version.pk
+
+
+def test_a_version_and_a_trained_model_are_deleted_by_the_names_that_are_used_elsewhere(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = exported.table_of_flowers(tmp_path).registered(bob)
+    model = version.model
+    second = ModelVersion.objects.create(
+        model=model, number=version.number + 1, source=version.source, kind=version.kind, state=version.state,
+        code_version=version.code_version, contract=version.contract, created_by=bob.bob,
+    )  # fmt: skip
+    assert main(["model", "rm", "mlp:9", "--yes"]) == CommandStatus.REFUSED
+    assert "has no version 9" in capsys.readouterr().err
+    assert main(["model", "rm", f"mlp:{second.number}", "--yes"]) == CommandStatus.OK, capsys.readouterr().err
+    assert [one.pk for one in model.versions.all()] == [version.pk]
+    assert main(["model", "rm", "mlp", "--yes"]) == CommandStatus.OK, capsys.readouterr().err
+    assert "Deleted: mlp (trained)." in capsys.readouterr().err
+    assert not Model.objects.filter(pk=model.pk).exists()
+    assert main(["model", "rm", "mlp", "--yes"]) == CommandStatus.USAGE  # the platform's own
 
 
 def test_a_trained_version_is_shown_and_pulled_by_the_model_s_name(

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from tempfile import gettempdir
@@ -18,13 +19,14 @@ from typing import Any
 
 import psycopg2
 import pytest
+import yaml
 
 from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.cli.app import main as run_command
 from mlhub.embedded import __main__ as entry
 from mlhub.embedded.checks import doctor, gpu_check
 from mlhub.embedded.checks.doctor import CheckResult, examine
-from mlhub.embedded.home import Home
+from mlhub.embedded.home import Home, Platform
 from mlhub.runtime.sandbox.capabilities import Capabilities, report_of
 from mlhub.runtime.sandbox.isolation import Isolation
 from tests.platform import ROOT
@@ -177,6 +179,24 @@ def test_the_command_prints_json_on_demand_and_ends_with_1_when_a_check_fails(
     assert json.loads(capsys.readouterr().out)[1] == {
         "name": "disk", "state": "problem", "detail": "1 MiB is free.", "remedy": "Make room."
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_whether_a_platform_runs_and_its_variables_are_printed_as_data(
+    home: Home, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLHUB_HOME", str(home.path))
+    own = Platform("http://127.0.0.1:1", "postgresql://there", "redis://there", {"supervisor": os.getpid()})
+    home.write_platform(replace(own, pids={"supervisor": 2**22 + 1}))  # of no process
+    assert run_command(["-o", form, "status"]) == entry.NOT_RUNNING
+    stopped = {"is_running": False, "home": str(home.path), "url": None, "processes": {}}
+    assert yaml.safe_load(capsys.readouterr().out) == stopped
+    home.write_platform(own)
+    assert run_command(["-o", form, "status"]) == 0
+    running = {"is_running": True, "url": own.url, "processes": own.pids}
+    assert yaml.safe_load(capsys.readouterr().out) == stopped | running
+    assert run_command(["-o", form, "env"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["MLHUB_PUBLIC_URL"]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import io
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -16,6 +17,7 @@ from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held, token_of
+from mlhub.runtime.launcher.ingest_api import IngestApi
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from tests.cast import Cast
@@ -59,6 +61,29 @@ def test_a_pod_is_pointed_to_the_bucket(running, client: Client) -> None:
     assert answer["Cache-Control"] == "no-store"
     with urllib.request.urlopen(answer["Location"], timeout=600) as blob:
         assert blob.read() == CONTENT
+
+
+def test_each_request_of_a_live_attempt_gets_an_address_that_soon_expires(running, client: Client) -> None:
+    _, attempt, sha256 = running
+    address = f"/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}"
+    token = {"Authorization": f"Bearer {token_of(attempt.id)}"}
+    signed = parse_qs(urlsplit(client.get(address, headers=token)["Location"]).query)
+    assert int(signed["X-Amz-Expires"][0]) <= 300
+    attempts.close_succeeded(attempt, now=timezone.now())
+    refused = client.get(address, headers=token)
+    assert (refused.status_code, "Location" in refused) == (410, False)
+
+
+def test_a_fetch_that_broke_off_asks_for_a_new_address_and_goes_on(
+    running, live_server, server: BucketServer, tmp_path: Path, settings
+) -> None:
+    _, attempt, sha256 = running
+    api = IngestApi(live_server.url, str(attempt.id), token_of(attempt.id))
+    begun = tmp_path / "begun"
+    begun.write_bytes(CONTENT[:3000])
+    api.fetch(f"{live_server.url}/api/v1/ingest/attempts/{attempt.id}/blobs/{sha256}", begun)
+    assert begun.read_bytes() == CONTENT
+    assert ("GET", f"/blobs/{sha256[:2]}/{sha256[2:4]}/{sha256}") in server.requests
 
 
 def test_the_web_brings_it_where_pods_do_not_reach_the_bucket(running, client: Client, settings) -> None:

@@ -146,6 +146,7 @@ def test_only_an_empty_organisation_is_deleted_with_its_memberships(cast):
     owner, address = cast.client(cast.root), organisation_address(cast)
     refused = owner.delete(address)
     assert (refused.status_code, refused.json()["contents"]) == (409, {"project": 1})
+    assert "delete it with all its data on the page Members" in refused.json()["remedy"]
     cast.project_a.delete()
     assert owner.delete(address).status_code == 204
     assert not Organisation.objects.filter(name="A").exists()

@@ -1122,7 +1122,7 @@ export interface paths {
         /**
          * @description An input of this very attempt, for pods that do not share a disk with the platform.
          *
-         *     307: it is in an object store that pods reach; the address is good for an hour.
+         *     307: it is in an object store that pods reach; the address is good for five minutes.
          */
         get: operations["ingest_attempts_blobs_retrieve"];
         put?: never;

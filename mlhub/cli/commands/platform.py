@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -31,9 +31,20 @@ def down() -> None:
     _embedded("down")
 
 
-def status() -> None:
+def status(context: typer.Context) -> None:
     """Whether the platform of this machine runs, and where."""
-    _embedded("status")
+    output = session_of(context).output
+    if output.form is Format.TABLE:
+        _embedded("status")
+    _require_platform()
+    from mlhub.embedded.__main__ import NOT_RUNNING, running  # its packages are there only with the extra
+    from mlhub.embedded.home import Home
+
+    home = Home.of_environment()
+    platform = running(home)
+    url, processes = (platform.url, platform.pids) if platform else (None, {})
+    output.data({"is_running": platform is not None, "home": str(home.path), "url": url, "processes": processes})
+    raise typer.Exit(0 if platform else NOT_RUNNING)
 
 
 def doctor(context: typer.Context) -> None:
@@ -51,9 +62,20 @@ def doctor(context: typer.Context) -> None:
     raise typer.Exit(0 if all(result.is_ok for result in results) else 1)
 
 
-def env() -> None:
+def env(context: typer.Context) -> None:
     """Print the variables that manage.py needs to reach the platform of this machine."""
-    _embedded("env")
+    output = session_of(context).output
+    if output.form is Format.TABLE:
+        _embedded("env")
+    _require_platform()
+    from mlhub.embedded.__main__ import variables_of  # its packages are there only with the extra
+    from mlhub.embedded.home import Home
+
+    home = Home.of_environment()
+    platform = home.platform()
+    if platform is None:
+        _embedded("env")
+    output.data(variables_of(home, platform))
 
 
 def backup(
@@ -74,7 +96,7 @@ def restore(
     _embedded("restore", str(file), *(["--force"] if force else []))
 
 
-def _embedded(*arguments: str) -> None:
+def _embedded(*arguments: str) -> NoReturn:
     """Raises typer.Exit with the status of the embedded platform, CommandError where it is not installed."""
     _require_platform()
     from mlhub.embedded.__main__ import main  # its packages are there only with the extra

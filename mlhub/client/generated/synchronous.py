@@ -1292,7 +1292,7 @@ class IngestOperations:
     def download_attempts_blobs(self, id: Ref, sha256: Ref, /, *, to: str | PathLike[str]) -> Path:
         """An input of this very attempt, for pods that do not share a disk with the platform.
 
-        307: it is in an object store that pods reach; the address is good for an hour.
+        307: it is in an object store that pods reach; the address is good for five minutes.
 
         GET /ingest/attempts/{id}/blobs/{sha256}
 

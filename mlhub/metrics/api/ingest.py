@@ -128,7 +128,7 @@ class InputView(PodView):
     def get(self, request: Request, sha256: str, **_: Any) -> HttpResponseBase:
         """An input of this very attempt, for pods that do not share a disk with the platform.
 
-        307: it is in an object store that pods reach; the address is good for an hour.
+        307: it is in an object store that pods reach; the address is good for five minutes.
         """
         attempt = self.attempt(request)
         for blob in readable_blobs(attempt.job):

@@ -9,6 +9,7 @@ import typer
 
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
+from mlhub.cli.model_names import model_named, parts_of, version_of
 from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import size
 from mlhub.cli.session import Session, session_of
@@ -38,13 +39,23 @@ def remove_dataset(
 
 
 def remove_model(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="Name or id of a model.")], yes: Yes = False
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name or id of a model; with :NUMBER or @ALIAS only that version.")],
+    yes: Yes = False,
 ) -> None:
-    """Delete a model with all its versions; refused while jobs or trained models use it."""
+    """Delete a model with all its versions, or one version; refused while jobs or trained models use it."""
     session = session_of(context)
-    row = found(session.api, "models", name, **_project(session))
+    called, alias, number = parts_of(name)
+    row = model_named(session, called)
     if row["project"] is None:
         raise CommandError(f"{row['name']} is one of MLHub's own models.", remedy="Name a model of a project.")
+    if alias or number:
+        one = version_of(session, row, alias=alias, number=number)
+        written = f"version {one['number']} of {row['name']}"
+        require_yes(f"Delete {written} ({row['project']['name']}) for good?", yes=yes)
+        session.api.delete(f"/model-versions/{one['id']}")
+        session.output.note(f"Deleted: {written}.")
+        return
     require_yes(f"Delete the model {row['name']} ({row['project']['name']}) with all its versions for good?", yes=yes)
     session.api.delete(f"/models/{row['id']}")
     session.output.note(f"Deleted: {row['name']}.")

@@ -130,6 +130,8 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
 
 def _check(session: Session, wanted: JobFile, project: str) -> None:
     """Raises CommandError when there is no model, or no data for what is no script, before anything is uploaded."""
+    if wanted.settings.get("kind") == "notebook":
+        return  # it needs neither
     has_data = wanted.data is not None or {"dataset", "dataset_version"} & set(wanted.references)
     has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
     if wanted.code is not None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from mlhub.cli import core_yaml
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import with_changes
@@ -145,7 +146,7 @@ def _one(session: Session, name: str) -> dict[str, Any]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text())
+        content = core_yaml.load(file.read_text())
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

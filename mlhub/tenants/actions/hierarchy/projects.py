@@ -177,6 +177,8 @@ def delete(owner: TenantNode, *, actor: User) -> None:
                 code="not_empty",
                 remedy="Delete those first, or move them to another team."
                 if isinstance(owner, Team)
+                else "Delete those first, or archive it and delete it with all its data on the page Members."
+                if isinstance(owner, Organisation)
                 else f"Delete those first, or archive the {_kind(owner)}.",
                 contents=held,
             )

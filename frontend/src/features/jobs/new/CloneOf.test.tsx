@@ -13,6 +13,8 @@ const STORED = jobDetail({
   hyperparameters: { lr: 0.01 },
   strategy: { name: "ssp", staleness: 3 },
   resources: { cpus: 2 },
+  environment: { TOKENIZERS: "false" },
+  secrets: ["TOKEN"],
   target_metric: "eval/accuracy",
   target_value: 0.9,
 });
@@ -41,12 +43,30 @@ it("fills the form in, and sends the settings with what was changed or emptied",
   await user.click(screen.getByRole("button", { name: "Start job" }));
   await expect.poll(() => router.state.location.pathname).toBe("/jobs/made");
   await expect.poll(() => sent).toHaveLength(1);
+  expect(sent[0]).not.toHaveProperty("dataset_version");
+  expect(sent[0]).not.toHaveProperty("model_version");
   expect(sent[0]).toMatchObject({
     epochs: 7,
     hyperparameters: {},
     strategy: { name: "ssp", staleness: 3 },
     resources: { cpus: 2 },
+    environment: { TOKENIZERS: "false" },
+    secrets: ["TOKEN"],
     target_metric: "eval/accuracy",
     target_value: 0.9,
   });
+});
+
+it("is written as a file with the versions that it keeps", async () => {
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model()])),
+    answers("/api/v1/strategies", []),
+    answers("/api/v1/jobs/{id}", STORED),
+  );
+  const { user } = renderPage(`/jobs/new?clone=${STORED.id}`);
+  await user.click(await screen.findByRole("radio", { name: "YAML" }));
+  const file = await screen.findByLabelText<HTMLTextAreaElement>("Job file (YAML)");
+  expect(file.value).toContain(`dataset_version: ${STORED.dataset_version?.id}\nmodel_version: ${STORED.model_version.id}\n`);
+  expect(file.value).toContain("environment:\n  TOKENIZERS: 'false'\nsecrets:\n  - TOKEN\n");
 });

@@ -10,7 +10,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { jobQuery } from "@/features/jobs/queries";
 
 import type { Clone } from "./basics/useNewJob";
-import { type Draft, NO_DATASET, requestOf } from "./draft";
+import { type Draft, NO_DATASET, type Pin, requestOf } from "./draft";
 import { draftOfRequest } from "./file/requestDraft";
 
 export function CloneOf({ id, children }: { id: string; children: (clone: Clone) => ReactNode }) {
@@ -27,24 +27,26 @@ export function CloneOf({ id, children }: { id: string; children: (clone: Clone)
 /** The form as it would have been filled in for this job. */
 export function draftOf(job: Job): Draft {
   const { name, epochs, batch_size, mode, min_workers, max_workers, target_metric, target_value, seed, priority } = job;
-  const { hyperparameters, strategy, resources, limits } = job;
+  const { hyperparameters, strategy, resources, limits, environment, secrets, dataset_version, model_version } = job;
   const datasets = Object.fromEntries(job.datasets.map((one) => [one.name, one.dataset.id]));
-  return draftOfRequest({
-    ...{ dataset: job.dataset_version?.dataset.id ?? NO_DATASET, model: job.model_version.model.id, datasets },
+  const pins: Pin[] = dataset_version ? [{ of: dataset_version.dataset.id, field: "dataset_version", value: dataset_version.id }] : [];
+  pins.push({ of: model_version.model.id, field: "model_version", value: model_version.id });
+  const request = {
+    ...{ dataset: dataset_version?.dataset.id ?? NO_DATASET, model: model_version.model.id, datasets },
     ...{ name, epochs, batch_size, mode, min_workers, max_workers, target_metric, target_value, seed, priority },
-    ...{ hyperparameters, strategy, resources, limits },
-  });
+    ...{ hyperparameters, strategy, resources, limits, environment, secrets },
+  };
+  return draftOfRequest(request, pins);
 }
+
+/** What a clone has the original's versions of. */
+const OF_ORIGINAL: ReadonlySet<string> = new Set(["dataset", "dataset_version", "datasets", "project", "model", "model_version"]);
 
 /** What is left empty in the form is sent as such, so that it does not stay as in the original. */
 function cloneJob(id: string, draft: Draft): Promise<Job> {
-  const settings: Partial<JobSubmit> = requestOf(draft);
-  delete settings.dataset; // the original's versions of all
-  delete settings.datasets;
-  delete settings.project;
-  delete settings.model;
-  const emptied = { hyperparameters: {}, strategy: {}, resources: {}, limits: {}, target_metric: "", target_value: null };
-  const { batch_size, ...others } = settings;
+  const settings = Object.entries(requestOf(draft)).filter(([name]) => !OF_ORIGINAL.has(name));
+  const emptied = { hyperparameters: {}, strategy: {}, resources: {}, limits: {}, environment: {}, secrets: [], target_metric: "", target_value: null };
+  const { batch_size, ...others } = Object.fromEntries(settings) as Partial<JobSubmit>;
   const body = { ...emptied, ...others, ...(typeof batch_size === "number" ? { batch_size } : {}) };
   return unwrap(api.POST("/api/v1/jobs/{id}/clone", { params: { path: { id } }, body }));
 }

@@ -10,6 +10,14 @@ import { number } from "@/lib/quantities";
 
 import { wordsOf } from "./basics/commandLine";
 
+/** What a file says of a dataset or model more exactly than by its id, such as its version; it counts while that one stays chosen. */
+export interface Pin {
+  /** The id of the dataset or model. */
+  of: string;
+  field: "dataset_version" | "model_version" | "model";
+  value: string;
+}
+
 /** In place of a dataset, for scripts. */
 export const NO_DATASET = "none";
 
@@ -47,6 +55,7 @@ export interface Draft extends Record<PodSetting, number | string> {
   datasets: readonly FurtherDataset[];
   /** Of a request that was written as a file: what has no input, by the API's names. It is sent as it is. */
   further: Readonly<Record<string, unknown>>;
+  pins: readonly Pin[];
 }
 
 export type Field = keyof Draft;
@@ -81,6 +90,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     secrets: [],
     datasets: [],
     further: {},
+    pins: [],
   };
 }
 
@@ -133,8 +143,8 @@ export function check(draft: Draft): Errors {
  * project: of a script without a dataset.
  */
 export function requestOf(draft: Draft, project?: string): JobSubmit {
-  const data = draft.dataset === NO_DATASET ? { project } : { dataset: draft.dataset };
-  const request: JobSubmit = { ...draft.further, ...data, model: draft.model, mode: draft.mode };
+  const data = draft.dataset === NO_DATASET ? { project, ...projectOf(draft.further) } : pinned(draft, "dataset");
+  const request: JobSubmit = { ...draft.further, ...data, ...pinned(draft, "model"), mode: draft.mode };
   const named = draft.datasets.map(({ name, dataset }) => [name.trim(), dataset]);
   if (named.length > 0) request.datasets = Object.fromEntries(named) as Record<string, string>;
   if (draft.name.trim() !== "") request.name = draft.name.trim();
@@ -155,7 +165,7 @@ export function requestOf(draft: Draft, project?: string): JobSubmit {
   const types = draft.gpu_types.split(",").map((name) => name.trim()).filter((name) => name !== "");
   if (types.length > 0) request.resources = { ...request.resources, gpu_types: types };
   const variables = Object.fromEntries(linesOf(draft.environment).map(variableOf));
-  if (Object.keys(variables).length > 0) request.environment = variables;
+  if (Object.keys(variables).length > 0) request.environment = { ...request.environment, ...variables };
   if (draft.secrets.length > 0) request.secrets = draft.secrets;
   return request;
 }
@@ -197,6 +207,20 @@ export function newKey(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The dataset or the model, as exactly as the file that it is of says it. */
+function pinned(draft: Draft, name: "dataset" | "model"): Partial<JobSubmit> {
+  const pin = pinOf(draft, name);
+  return pin === undefined ? { [name]: draft[name] } : { [pin.field]: pin.value };
+}
+
+export function pinOf(draft: Draft, name: "dataset" | "model"): Pin | undefined {
+  return draft.pins.find(({ field, of }) => field.startsWith(name) && of === draft[name]);
+}
+
+function projectOf({ project }: Draft["further"]): Pick<JobSubmit, "project"> {
+  return typeof project === "string" ? { project } : {};
 }
 
 function whole(value: number | string): number | undefined {

@@ -9,7 +9,7 @@ import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
 import { ModelSelect } from "@/components/form/choice/ModelSelect";
 import { isReady } from "@/features/jobs/queries";
 
-import { NO_DATASET } from "../draft";
+import { NO_DATASET, pinOf } from "../draft";
 import { type JobFields, isTrainable } from "./useNewJob";
 
 const EXAMPLE = "--lr 0.1"; // of a command line, in any language
@@ -17,7 +17,7 @@ const EXAMPLE = "--lr 0.1"; // of a command line, in any language
 /** Of a field with its longest placeholder; where two are wider than the form, they stand below each other. */
 const WHOLE_PLACEHOLDER_PX = 220;
 
-interface ChoiceProps extends Omit<JobFields, "draft"> {
+interface ChoiceProps extends JobFields {
   /** Of those that are there, "": none. */
   dataset: string;
   model: string;
@@ -26,7 +26,8 @@ interface ChoiceProps extends Omit<JobFields, "draft"> {
   isNothingReady: boolean;
 }
 
-export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, errors, onChange }: ChoiceProps) {
+export function ChoiceFields({ draft, dataset, model, mayDoWithout, isNothingReady, errors, onChange }: ChoiceProps) {
+  const ofVersion = t`Of the version that the job file names, until you choose another.`;
   return (
     <>
       <DatasetSelect
@@ -39,7 +40,7 @@ export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, err
         onChange={(id) => onChange({ dataset: id })}
         error={errors.dataset}
         disabled={isNothingReady && !mayDoWithout}
-        description={mayDoWithout ? t`A script may do without one.` : isNothingReady ? <NothingReady /> : undefined}
+        description={pinOf(draft, "dataset") ? ofVersion : mayDoWithout ? t`A script may do without one.` : isNothingReady ? <NothingReady /> : undefined}
       />
       <ModelSelect
         label={t`Model`}
@@ -49,6 +50,7 @@ export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, err
         value={model}
         onChange={(id) => onChange({ model: id })}
         error={errors.model}
+        description={pinOf(draft, "model") && ofVersion}
       />
     </>
   );

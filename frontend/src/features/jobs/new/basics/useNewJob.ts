@@ -63,7 +63,7 @@ export function useNewJob(clone: Clone | undefined) {
   const [isSettled, setSettled] = useState(true);
   const [isOpen, advanced] = useDisclosure(clone !== undefined);
   const isClone =
-    clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
+    clone !== undefined && (["dataset", "model", "datasets", "pins"] as const).every((name) => isSame(draft[name], clone.draft[name]));
   const submit = useSubmitJob(isClone ? () => clone.send(draft) : undefined);
   const choice = useChoice(draft);
   const complete = {
@@ -112,6 +112,11 @@ export function useNewJob(clone: Clone | undefined) {
   };
   const fields: JobFields = { draft, errors, onChange };
   return { fields, choice, isClone, asked, send, submit, file, advanced: { isOpen, toggle: advanced.toggle } };
+}
+
+/** Of what was read from a file anew, too. */
+function isSame(one: Draft[keyof Draft], other: Draft[keyof Draft]): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 export function isTrainable(dataset: Dataset): boolean {

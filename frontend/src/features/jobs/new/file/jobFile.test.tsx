@@ -5,15 +5,17 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { JobSubmit } from "@/api/types";
-import { dataset, job, jobDetail, model } from "@/testing/fixtures";
+import { dataset, datasetVersion, job, jobDetail, model, modelVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { jobPreview } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
 
-import { requestOf } from "../draft";
+import { NO_DATASET, requestOf } from "../draft";
 import { fileText, readFile } from "./jobFile";
 
 const builtin = model({ id: "00000000-0000-7000-8000-0000000000e9", name: "MLP", project: null });
+const VERSION_OF_DATASET = datasetVersion({ id: "00000000-0000-7000-8000-0000000000d9" });
+const VERSION_OF_MODEL = modelVersion({ id: "00000000-0000-7000-8000-0000000000e8" });
 const FULL: JobSubmit = {
   dataset: dataset().id,
   model: builtin.id,
@@ -45,6 +47,8 @@ beforeEach(() => {
     answers("/api/v1/jobs/{id}", jobDetail()),
     answers("/api/v1/jobs", page([])),
     answers("/api/v1/projects/{id}/secrets", page([])),
+    answers("/api/v1/dataset-versions/{id}", VERSION_OF_DATASET),
+    answers("/api/v1/model-versions/{id}", VERSION_OF_MODEL),
     http.post("/api/v1/jobs/preview", () => HttpResponse.json(jobPreview())),
   );
 });
@@ -55,15 +59,53 @@ describe("A job file", () => {
     expect("draft" in read && requestOf(read.draft)).toEqual(FULL);
   });
 
+  it("keeps the versions that it names, as a file of mlhub show does, until another dataset or model is chosen", async () => {
+    const [ofDataset, ofModel] = [VERSION_OF_DATASET, VERSION_OF_MODEL];
+    const request: JobSubmit = { dataset_version: ofDataset.id, model_version: ofModel.id, mode: "auto", epochs: 2 };
+    const read = await readFile(fileText(request));
+    if (!("draft" in read)) throw new Error(read.problems.join());
+    expect(read.draft).toMatchObject({ dataset: ofDataset.dataset.id, model: ofModel.model.id });
+    expect(requestOf(read.draft)).toEqual(request);
+    expect(requestOf({ ...read.draft, dataset: "other", model: "other" })).toEqual({ dataset: "other", model: "other", mode: "auto", epochs: 2 });
+    const numbered = await readFile("dataset_version: " + ofDataset.id + "\nmodel: MLP:3\n");
+    expect("draft" in numbered && requestOf(numbered.draft)).toEqual({ dataset_version: ofDataset.id, model: "MLP:3", mode: "auto" });
+  });
+
+  it.each<JobSubmit>([
+    { ...FULL, kind: "train", project: "research" },
+    { ...FULL, environment: { SPACED: " a ", LINES: "a\nb\n", PLAIN: "1e-3", YES: "yes", TIME: "1:30" } },
+    { ...FULL, hyperparameters: { at: "2024-01-01", text: "1_000", big: 1e21, tiny: 1e-300, none: null, merge: "<<", empty: "", list: [[], {}, [1]] } },
+  ])("loses nothing of %o", async (request) => {
+    const read = await readFile(fileText(request));
+    expect("draft" in read && requestOf(read.draft)).toEqual(request);
+  });
+
+  it("has a range of the batch as the form has it, and the project of a script without a dataset", async () => {
+    const ranged = await readFile(`dataset: ${dataset().id}\nmodel: MLP\nbatch_size: {min: 32, max: 256}\n`);
+    expect("draft" in ranged && requestOf(ranged.draft)).toMatchObject({ batch_size: 32, hyperparameters: { max_batch_size: 256 } });
+    const script = await readFile("model: MLP\nproject: research\n");
+    expect("draft" in script && requestOf({ ...script.draft, dataset: NO_DATASET }, "p1")).toEqual({ model: builtin.id, project: "research", mode: "auto" });
+  });
+
   it("names datasets and models, and says all that is wrong with it at once", async () => {
     const named = await readFile(`dataset: ${dataset().name}\nmodel: MLP\n`);
     expect("draft" in named && requestOf(named.draft)).toEqual({ dataset: dataset().id, model: builtin.id, mode: "auto" });
-    const wrong = await readFile("model: NoSuch\nepochs: ten\nresources: 4\ndataset_version: x\n");
+    const wrong = await readFile("model: NoSuch\nepochs: ten\nresources: 4\ndataset_version: x\nlimits: {stall_s: soon}\nstrategy: {n_peers: 2}\nseed: .inf\nenvironment: {A: 1}\n");
     expect(wrong.problems).toEqual([
       "epochs: this is not a number.",
       "resources: write names and values below it.",
-      expect.stringContaining("dataset_version: a new job has the newest version"),
+      "limits.stall_s: this is not a number.",
+      "environment.A: this is not a text; put it in quotation marks.",
+      "strategy.name: name the strategy.",
+      "seed: this is not a finite number.",
+      "dataset_version: there is none of the id x.",
       "model: there is none of the name NoSuch.",
+    ]);
+    const brought = await readFile("data: ./images\ncode: train.py\nkind: predict\n");
+    expect(brought.problems).toEqual([
+      expect.stringMatching(/^kind: this form starts trainings/),
+      expect.stringMatching(/^data: this page cannot read files next to the job file/),
+      expect.stringMatching(/^code: /),
     ]);
     expect((await readFile("epochs: 1\nname: [a\n")).problems).toEqual([expect.stringMatching(/^Line [23]: /)]);
     expect((await readFile("just words")).problems).toEqual(["Write fields and values, such as epochs: 10."]);
