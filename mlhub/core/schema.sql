@@ -2037,17 +2037,18 @@ INSERT INTO public.django_migrations VALUES (174, 'registry', '0012_trained_on',
 INSERT INTO public.django_migrations VALUES (175, 'retention', '0001_organisation_deletions', now());
 INSERT INTO public.django_migrations VALUES (176, 'retention', '0002_project_deletions', now());
 INSERT INTO public.django_migrations VALUES (177, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (178, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (179, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (180, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (181, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (182, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (183, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (184, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (185, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (186, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (178, 'tenants', '0035_without_access_log', now());
+INSERT INTO public.django_migrations VALUES (179, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (180, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (181, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (182, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (183, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (184, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (185, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (186, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (187, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 186, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 187, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.announcements_announcement

@@ -146,6 +146,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_DISABLE_ACCESS_LOG = True  # the audit has sign-ins and sign-outs, and is pruned
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the wait that is shown to people is the real one
 AXES_CLIENT_IP_CALLABLE = "mlhub.core.web.addresses.client_address"
 AXES_USERNAME_CALLABLE = "mlhub.tenants.sign_in.lockout.counted_name"

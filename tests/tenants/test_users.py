@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from rest_framework.test import APIClient
 
 from mlhub.datasets.models import Dataset
@@ -160,6 +162,32 @@ def test_what_a_deleted_user_made_passes_to_the_heir_and_the_audit_keeps_the_nam
     assert not User.objects.filter(username="bob").exists()
     by_bob = root.get("/api/v1/events", {"actor": "bob", "kind": "token.created"}).json()["results"]
     assert [row["actor"] for row in by_bob] == [{"username": "bob"}]
+
+
+def places_of(text: str) -> set[str]:
+    """The tables of which a row holds the text in any column."""
+    found = set()
+    for model in apps.get_models(include_auto_created=True):
+        of_row = model.objects.extra(
+            where=[f"{connection.ops.quote_name(model._meta.db_table)}::text LIKE %s"], params=[f"%{text}%"]
+        )
+        found |= {model._meta.label} if of_row.exists() else set()
+    return found
+
+
+def test_of_a_deleted_person_the_audit_alone_keeps_the_name(cast):
+    with_password(cast.bob)
+    User.objects.filter(pk=cast.bob.pk).update(username="ROBERTA", email="ROBERTA@example.org")
+    cast.bob.refresh_from_db()
+    browser = signed_in(cast.bob)
+    browser.post("/api/v1/auth/logout")
+    for client in (APIClient(), browser):  # the second one is known
+        assert client.post(LOGIN, {"username": "ROBERTA", "password": OTHER}).status_code == 401
+    offer = {"username": "ROBERTA", "role": "member"}
+    assert cast.client(cast.charlie).post(f"/api/v1/organisations/{cast.b.id}/invitations", offer).status_code == 201
+    assert {"axes.AccessAttempt", "tenants.Invitation", "tenants.User"} <= places_of("ROBERTA")
+    assert cast.client(cast.root).delete(f"{USERS}/{cast.bob.id}").status_code == 204
+    assert places_of("ROBERTA") == {"events.Event"}
 
 
 def test_the_only_owner_of_an_organisation_is_not_deleted(cast):

@@ -12,8 +12,10 @@ import hashlib
 import secrets
 from typing import Any
 
+from axes.models import AccessAttempt
 from django.conf import settings
 from django.core import signing
+from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -30,6 +32,11 @@ def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> st
     username = str(source.get("username") or "")
     browser = _known_browser(request, username)
     return f"{username} [{hashlib.sha256(browser.encode()).hexdigest()[:16]}]" if browser else username
+
+
+def forget_failures(username: str) -> None:
+    """Removes what was counted under a name, in known browsers as well."""
+    AccessAttempt.objects.filter(Q(username=username) | Q(username__startswith=f"{username} [")).delete()
 
 
 def remember_browser(request: HttpRequest, response: HttpResponseBase, *, username: str) -> None:

@@ -14,8 +14,9 @@ from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.membership.role_bindings import withdraw_all
 from mlhub.tenants.actions.sign_in.sessions import end_sessions
 from mlhub.tenants.audit import record
-from mlhub.tenants.models import Membership, Organisation, User
+from mlhub.tenants.models import Invitation, Membership, Organisation, User
 from mlhub.tenants.roles import Role
+from mlhub.tenants.sign_in.lockout import forget_failures
 from mlhub.wire.words import counted_words
 
 CHANGEABLE = ("email", "is_active", "is_staff")
@@ -72,7 +73,7 @@ def sole_ownerships(user: User) -> list[str]:
 
 
 def delete_user(user: User, *, heir: User | None, actor: User) -> None:
-    """For good; what the account made passes to the heir, and events keep its name.
+    """For good; what the account made passes to the heir, and events and the ledger of GPU-hours keep its name.
 
     Raises ConflictError for the last administrator, for the only owner of an organisation, and when there are rows
     without an heir; InvalidInputError for an heir who may not see them.
@@ -99,6 +100,9 @@ def delete_user(user: User, *, heir: User | None, actor: User) -> None:
             withdraw_all(membership, actor=actor)
             _record_removal(membership, actor)
         _record("user.deleted", user, actor, **passed)
+        forget_failures(user.username)
+        # no later account of this name accepts what was meant for this person
+        Invitation.objects.filter(username=user.username).delete()
         user.delete()
 
 
