@@ -55,12 +55,15 @@ ENDED_BY = (End.TIME, End.PROCESSOR_TIME, End.MEMORY, End.PROCESSES, End.DISK, E
 class PackageSource:
     """Where packages come from. index_url: "" = what uv is configured with on this machine. wheelhouse: a folder of
     wheels; alone, it is the only source. hosts: at which the pages of an index link files, besides itself and those
-    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe."""
+    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe.
+    certificates: of the authorities that are trusted, in PEM, where the site has one of its own; "" = as uv is
+    configured."""
 
     index_url: str = ""
     wheelhouse: str = ""
     hosts: tuple[str, ...] = ()
     builds_sources: bool = False
+    certificates: str = ""
 
     def options(self) -> list[str]:
         house = ["--find-links", self.wheelhouse] if self.wheelhouse else []
@@ -178,7 +181,8 @@ class _Build:
                 self.folders,
                 variables=variables,
                 sources=sources,
-                egress=egress_of(sources, variables, source.hosts),
+                egress=egress_of(sources, variables, source.hosts, certificates=source.certificates),
+                certificates=source.certificates,
                 limits=SandboxLimits(
                     timeout_s=self.limits.timeout_s,
                     memory_bytes=MEMORY_BYTES,

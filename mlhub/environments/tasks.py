@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import DomainError
 from mlhub.core.locks import work_lock, work_slot
+from mlhub.core.security.certificates import certificates_of_programs
 from mlhub.environments import actions
 from mlhub.environments.build_folders import bound_cache, build_folder
 from mlhub.environments.failures import BuildError, BuildStoppedError, given_up
@@ -92,6 +93,7 @@ def _build(environment: PythonEnvironment) -> None:
                     settings.WHEELHOUSE,
                     settings.PACKAGE_HOSTS,
                     builds_sources=settings.BUILD_SOURCES,
+                    certificates=certificates_of_programs() if settings.CA_FILE else "",
                 ),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
