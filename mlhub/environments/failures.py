@@ -10,6 +10,7 @@ MAX_MESSAGE = 1500  # characters
 
 
 NO_WHEEL = "no_wheel"
+OUT_OF_DISK = "out_of_disk"
 STOPPED = "stopped"  # the code of a build that a person ended
 
 
@@ -39,7 +40,7 @@ class KnownFailure:
 
 KNOWN = (
     KnownFailure(
-        "out_of_disk",
+        OUT_OF_DISK,
         re.compile(r"No space left on device|Disk quota exceeded|os error 28|os error 122"),
         "Require less; an administrator must make room on the disk that builds environments.",
     ),
@@ -114,7 +115,7 @@ def too_slow(limit_s: float, log: str) -> BuildError:
 
 
 def no_room() -> BuildError:
-    return _error("out_of_disk", "The disk that builds environments is full.", KNOWN[0].remedy)
+    return _error(OUT_OF_DISK, "The disk that builds environments is full.", KNOWN[0].remedy)
 
 
 def too_many_files(limit: int) -> BuildError:

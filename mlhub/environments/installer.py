@@ -55,12 +55,15 @@ ENDED_BY = (End.TIME, End.PROCESSOR_TIME, End.MEMORY, End.PROCESSES, End.DISK, E
 class PackageSource:
     """Where packages come from. index_url: "" = what uv is configured with on this machine. wheelhouse: a folder of
     wheels; alone, it is the only source. hosts: at which the pages of an index link files, besides itself and those
-    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe."""
+    that are known. builds_sources: whether packages without a wheel are built from their source, where that is safe.
+    certificates: of the authorities that are trusted, in PEM, where the site has one of its own; "" = as uv is
+    configured."""
 
     index_url: str = ""
     wheelhouse: str = ""
     hosts: tuple[str, ...] = ()
     builds_sources: bool = False
+    certificates: str = ""
 
     def options(self) -> list[str]:
         house = ["--find-links", self.wheelhouse] if self.wheelhouse else []
@@ -178,7 +181,8 @@ class _Build:
                 self.folders,
                 variables=variables,
                 sources=sources,
-                egress=egress_of(sources, variables, source.hosts),
+                egress=egress_of(sources, variables, source.hosts, certificates=source.certificates),
+                certificates=source.certificates,
                 limits=SandboxLimits(
                     timeout_s=self.limits.timeout_s,
                     memory_bytes=MEMORY_BYTES,
@@ -192,9 +196,9 @@ class _Build:
             ) as installer,
         ):
             self._watch(installer.process, log)
-            printed = log_text(log, start=start)
+            printed = self._log_text(log, start=start)
             ended = installer.ended(printed)
-        self.on_log(log_text(log))
+        self.on_log(self._log_text(log))
         if ended.end in ENDED_BY:
             raise over_a_limit(ended.proof)
         if ended.exit_code != 0:
@@ -212,10 +216,13 @@ class _Build:
                 return
             self.check()
             if time.monotonic() > self.until:
-                raise too_slow(self.limits.timeout_s, log_text(log))
+                raise too_slow(self.limits.timeout_s, self._log_text(log))
             if time.monotonic() > next_log:
-                self.on_log(log_text(log))
+                self.on_log(self._log_text(log))
                 next_log = time.monotonic() + LOG_EVERY_S
+
+    def _log_text(self, log: Path, *, start: int = 0) -> str:
+        return log_text(log, start=start, folders=(self.folder, self.folders.cache))
 
     def _check_size(self) -> None:
         """Raises BuildError. The cache that builds share is bounded afterwards; one that code can write counts now."""
@@ -231,11 +238,13 @@ class _Build:
                 raise too_many_files(MAX_FILES)
 
 
-def log_text(log: Path, *, start: int = 0) -> str:
-    """The log from a byte on as it is stored: its end, printable, without credentials of the index and without paths
-    of this machine."""
+def log_text(log: Path, *, start: int, folders: Sequence[Path]) -> str:
+    """The log from a byte on as it is stored: its end, printable, without credentials of the index and without where
+    these folders are on this machine."""
     text = log.read_bytes()[start:][-4 * MAX_LOG_CHARACTERS :].decode(errors="replace").replace("\x00", "�")
-    text = INTERPRETER.sub(r"\1", CREDENTIALS.sub("", text)).replace(f"{log.parent}/", "")
+    text = INTERPRETER.sub(r"\1", CREDENTIALS.sub("", text))
+    for folder in folders:
+        text = text.replace(f"{folder}/", "")
     return text[-MAX_LOG_CHARACTERS:]
 
 

@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from mlhub.core.errors import DomainError
 from mlhub.core.locks import work_lock, work_slot
+from mlhub.core.security.certificates import certificates_of_programs
 from mlhub.environments import actions
 from mlhub.environments.build_folders import bound_cache, build_folder
-from mlhub.environments.failures import BuildError, BuildStoppedError, given_up
+from mlhub.environments.failures import OUT_OF_DISK, BuildError, BuildStoppedError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.storage import work_queue
@@ -80,8 +81,12 @@ def _try_to_build(environment: PythonEnvironment) -> None:
 
 
 def _build(environment: PythonEnvironment) -> None:
-    """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored."""
+    """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored.
+
+    One that finds no room on the disk gives back what the installer's cache takes of it.
+    """
     root = Path(settings.ENVIRONMENT_ROOT)
+    cache_bytes = settings.MAX_ENVIRONMENT_BYTES
     with build_folder(root / "builds") as folder:
         try:
             layer = install(
@@ -92,6 +97,7 @@ def _build(environment: PythonEnvironment) -> None:
                     settings.WHEELHOUSE,
                     settings.PACKAGE_HOSTS,
                     builds_sources=settings.BUILD_SOURCES,
+                    certificates=certificates_of_programs() if settings.CA_FILE else "",
                 ),
                 limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
                 cache=root / "cache",
@@ -99,16 +105,21 @@ def _build(environment: PythonEnvironment) -> None:
                 check=actions.check_wanted(environment),
             )
             actions.finish_build(environment, layer, scratch=folder / "layer.zip")
+        except BuildError as error:
+            if error.code == OUT_OF_DISK:
+                cache_bytes = 0
+            raise
         except OSError as error:
             if error.errno in NO_ROOM:
+                cache_bytes = 0
                 raise BuildError(
                     f"The environment could not be built: {error.strerror}.",
-                    code="out_of_disk",
+                    code=OUT_OF_DISK,
                     remedy="An administrator must make room on the disk that builds environments.",
                 ) from error
             raise
         finally:
-            bound_cache(root / "cache", limit_bytes=settings.MAX_ENVIRONMENT_BYTES)
+            bound_cache(root / "cache", limit_bytes=cache_bytes)
 
 
 def _given_up(environment: PythonEnvironment) -> BuildError:

@@ -11,6 +11,7 @@ from kombu import Queue
 
 from mlhub import _installation
 from mlhub.core.rate_limits import limits as rate_limits
+from mlhub.core.security.certificates import check_authorities
 from mlhub.core.structured_logs.logs import logging_settings
 from mlhub.core.web.addresses import networks
 from mlhub.core.web.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
@@ -242,6 +243,13 @@ WEBHOOK_ALLOW = env.list("MLHUB_WEBHOOK_ALLOW", default=[])
 LONG_WAIT_S = env.float("MLHUB_LONG_WAIT_S", default=1800.0)  # 0 = no notices of jobs that wait
 
 # MLHub's own
+# the site's own authorities, in PEM: trusted next to the public ones wherever the platform calls an address
+CA_FILE = env.str("MLHUB_CA_FILE", default="")
+if CA_FILE:
+    try:
+        check_authorities(CA_FILE)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"MLHUB_CA_FILE: {error}.") from error
 # data by reference: hosts and networks inside the site that files may be fetched from, also by plain http; folders of
 # the site that everybody may read; how long one fetch may take, and how many are under way at a time
 DATA_ALLOW = env.list("MLHUB_DATA_ALLOW", default=[])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
 from threading import Event, Thread
 from typing import Any
 
@@ -47,7 +48,7 @@ class FileServer:
 
 
 @contextmanager
-def file_server(content: bytes) -> Iterator[FileServer]:
+def file_server(content: bytes, *, tls: SSLContext | None = None) -> Iterator[FileServer]:
     stopped = Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,7 +105,9 @@ def file_server(content: bytes) -> Iterator[FileServer]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    found = FileServer(f"http://127.0.0.1:{server.server_port}", content)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    found = FileServer(f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}", content)
     Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield found
     stopped.set()

@@ -26,6 +26,7 @@ from mlhub.storage.staging import Staging
 from mlhub.storage.stores import blob_store
 from mlhub.storage.tasks import work_on_next_outgoing
 from mlhub.tenants.actions import set_quota
+from tests.authorities import site_authority
 from tests.datasets import files
 from tests.datasets.file_server import file_server
 from tests.storage.bucket_server import bucket_server
@@ -212,6 +213,21 @@ def test_a_server_that_refuses_is_quoted(cast, server, status, code):
     error = refused(cast, f"{server.url}/iris.csv")
     assert (error["code"], str(status) in error["message"]) == (code, True)
     assert len(server.requests) == (6 if status == 503 else 1)
+
+
+def test_a_certificate_of_a_private_authority_is_refused_at_once_and_trusted_where_the_site_names_it(
+    cast, settings, tmp_path
+):
+    settings.DATA_ALLOW, authority = ["127.0.0.1"], site_authority(tmp_path)
+    with file_server(CONTENT, tls=authority.for_server()) as server:
+        error = refused(cast, f"{server.url}/iris.csv")
+        assert (error["code"], server.requests) == ("untrusted_certificate", [])
+        assert "127.0.0.1" in error["message"]
+        assert "MLHUB_CA_FILE" in error["remedy"]
+        settings.CA_FILE = str(authority.certificate)
+        version = fetched(cast, refer(cast, f"{server.url}/iris.csv", name="trusted", target="species"))
+    assert (version["state"], version["error"]) == ("inspecting", None)
+    assert version["files"][0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
 
 
 def test_a_refresh_says_whether_the_file_changed_and_an_unchanged_one_is_neither_sent_nor_counted_again(cast, server):

@@ -106,6 +106,8 @@ def test_the_values_fit_their_schema(name: str) -> None:
         {"beat": {"replicas": 2}},
         {"control": {"resources": {"limit": {"cpu": "1"}}}},
         {"secret": {"previousKeys": ["short"]}},
+        {"packages": {"hosts": ["https://files.example.org"]}},
+        {"packages": {"buildSources": "no"}},
     ],
 )
 def test_values_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
@@ -119,6 +121,14 @@ def test_every_option_of_the_backend_can_be_set_or_is_set_by_the_chart() -> None
     options = {field.name for field in fields(KubernetesOptions)}
     assert set(SCHEMA["properties"]["kubernetes"]["properties"]) | by_chart | for_check_only == options
     KubernetesOptions.from_settings({k.removeprefix("MLHUB_KUBE_").lower(): v for k, v in data.items() if "KUBE_" in k})
+
+
+def test_the_packages_of_code_come_from_where_the_values_say() -> None:
+    given, usual = (kinds(name, "ConfigMap")["mlhub"]["data"] for name in ("production", "trial"))
+    assert given["MLHUB_PACKAGE_INDEX_URL"] == "https://packages.example.org/simple"
+    assert given["MLHUB_PACKAGE_HOSTS"].split(",") == ["files.example.org", "files.example.org:8443"]
+    assert (given["MLHUB_BUILD_SOURCES"], usual["MLHUB_BUILD_SOURCES"]) == ("0", "1")
+    assert "MLHUB_PACKAGE_HOSTS" not in usual
 
 
 def test_the_chart_has_the_backends_rules_of_access() -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from ssl import SSLContext
 
 BACKEND = """
 import base64, hashlib, os, zipfile
@@ -72,15 +73,17 @@ class _Pages(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """The folder by HTTP: the address of its root, and the paths that are asked for."""
+def served(folder: Path, *, tls: SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
+    """The folder by HTTP or HTTPS: the address of its root, and the paths that are asked for."""
     asked: list[str] = []
     handler = partial(type("Pages", (_Pages,), {"asked": asked}), directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+            yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_address[1]}", asked
         finally:
             server.shutdown()
 

@@ -10,6 +10,7 @@ import zipfile
 from datetime import timedelta
 
 import pytest
+import uv
 
 from mlhub.environments import actions, torch_builds
 from mlhub.environments.build_folders import build_folder
@@ -284,6 +285,28 @@ def test_the_installers_cache_does_not_grow_without_end(cast, wheelhouse, settin
         file.truncate(settings.MAX_ENVIRONMENT_BYTES + 1)  # a sparse file
     assert settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"})).state == "ready"
     assert not (cache / "old").exists()
+
+
+@pytest.mark.slow
+def test_a_build_without_room_says_so_without_paths_of_the_machine_and_empties_the_cache(
+    cast, wheelhouse, settings, monkeypatch
+):
+    full = wheelhouse / "uv"  # an installer that fills the disk, as uv says it
+    full.write_text(
+        f"""#!/bin/sh
+[ "$1" = cache ] && exec {uv.find_uv_bin()} "$@"
+mkdir "$UV_CACHE_DIR/.tmpX" && echo half > "$UV_CACHE_DIR/.tmpX/half"
+echo "error: failed to write to file \\`$UV_CACHE_DIR/.tmpX/half\\`: No space left on device (os error 28)"
+exit 2
+"""
+    )
+    full.chmod(0o755)
+    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(full))
+    version = settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"}))
+    assert version.error["code"] == "out_of_disk"
+    assert "`.tmpX/half`: No space left" in version.error["message"]
+    assert str(settings.ENVIRONMENT_ROOT) not in version.environment.log + version.error["message"]
+    assert list((settings.ENVIRONMENT_ROOT / "cache").glob("**/half")) == []
 
 
 @pytest.mark.slow

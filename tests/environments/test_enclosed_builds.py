@@ -19,9 +19,11 @@ from mlhub.runtime.sandbox import isolation as isolations
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.storage.models import Holding
 from mlhub.storage.stores import blob_store
+from tests.authorities import site_authority
 from tests.environments.indexes import served, write_index, write_source
 from tests.environments.test_code_that_requires_packages import settled, uploaded
 from tests.environments.wheels import write_wheel, write_wheelhouse
+from tests.runtime.sandbox.test_egress import site_proxy
 
 pytestmark = [
     pytest.mark.slow,
@@ -317,6 +319,27 @@ def _site_proxy(site: socket.socket, address: str, heads: list[bytes]) -> None:
             outside.sendall(head.replace(address.encode(), b"", 1))
             while data := outside.recv(2**16):
                 inside.sendall(data)
+
+
+def test_an_index_and_a_proxy_of_the_site_may_have_certificates_of_its_own_authority(
+    cast, tmp_path, settings, monkeypatch
+):
+    root, authority = tmp_path / "index", site_authority(tmp_path)
+    write_wheelhouse(root / "files")
+    write_index(root, root / "files")
+    settings.ENVIRONMENT_ROOT, settings.WHEELHOUSE = tmp_path / "environments", ""
+    settings.ENVIRONMENT_TIMEOUT_S = 40.0
+    code = {"model.py": b"def build_model(h): pass\n", "requirements.txt": b"wording\n"}
+    with served(root, tls=authority.for_server()) as (address, _), site_proxy(authority) as (proxy, heads):
+        settings.PACKAGE_INDEX_URL = f"{address}/simple"
+        unknown = settled(uploaded(cast, code, name="unknown"))
+        assert (unknown.state, unknown.error["code"]) == ("refused", "index_unreachable"), unknown.error
+        settings.CA_FILE = str(authority.certificate)
+        monkeypatch.setenv("HTTPS_PROXY", f"https://ada:p%40ss@{proxy}")
+        known = settled(uploaded(cast, code, name="known"))
+    assert (known.state, known.error) == ("ready", None)
+    assert heads
+    assert [head for head in heads if not head.startswith(b"CONNECT 127.0.0.1:")] == []
 
 
 def _running(mark: str) -> list[str]:

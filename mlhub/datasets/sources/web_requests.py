@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -60,7 +61,7 @@ def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInsid
         with httpx.Client(
             timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=public_authorities()
         ) as client:
-            with _head_in_time() as trace:
+            with _head_in_time() as trace, _trusted(to.host):
                 response = client.send(_request(client, url, to, {**headers, **secret}, trace), stream=True)
             try:
                 revision = revision or response.headers.get(REVISION, "")[:100]
@@ -76,6 +77,25 @@ def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInsid
     raise FetchError(
         "too_many_redirects", f"The address leads on more than {MAX_REDIRECTS} times.", "Give the final address."
     )
+
+
+@contextmanager
+def _trusted(host: str) -> Iterator[None]:
+    """Raises FetchError where the server's certificate is not trusted: it will not be at the next try, either."""
+    try:
+        yield
+    except httpx.ConnectError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            raise
+        raise FetchError(
+            "untrusted_certificate",
+            f"The certificate of {host} is not trusted: {cause.verify_message}.",
+            "Check the name in the address; an administrator names the certificate of a private authority in "
+            "MLHUB_CA_FILE.",
+        ) from error
 
 
 @contextmanager

@@ -91,6 +91,7 @@ def enclosed(
     variables: Mapping[str, str],
     sources: PackageSources,
     egress: EgressRules,
+    certificates: str,
     limits: SandboxLimits,
     max_file_bytes: int,
     runs_code: bool,
@@ -99,8 +100,13 @@ def enclosed(
     """Starts the program in the sandbox; it is ended with all that it started when the context is left.
 
     variables: of the platform, of which it gets what is the installer's. runs_code: of packages, as a user that no
-    other build is. Raises OSError.
+    other build is. certificates: of the authorities that it trusts, in PEM; "" = as it is configured on this machine.
+    Raises OSError.
     """
+    if certificates:
+        trusted = folders.given / "authorities.pem"
+        trusted.write_text(certificates)
+        variables = {**variables, "SSL_CERT_FILE": str(trusted)}
     chosen = isolation()
     has_own_user = chosen.has_own_user and chosen.has_namespaces and all(map(is_open, sources.paths))
     uid = (chosen.uid() if runs_code else uid_of(BUILDER)) if has_own_user else None

@@ -30,6 +30,7 @@ INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_IND
 OF_INDEX = ("index-url", "extra-index-url", "find-links")  # of uv's own file
 NAMED = re.compile(r"^[A-Za-z0-9._-]+=(?=[a-z]+://|/)")  # UV_INDEX=name=https://...
 MAX_CONFIGURATION_BYTES = 2**20
+CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 @dataclass
@@ -82,8 +83,13 @@ def sources_of(
     return found
 
 
-def egress_of(sources: PackageSources, variables: Mapping[str, str], more_hosts: Sequence[str]) -> EgressRules:
-    """The hosts of these sources, those where they are known to link files, and `more_hosts` with HTTPS or a port."""
+def egress_of(
+    sources: PackageSources, variables: Mapping[str, str], more_hosts: Sequence[str], *, certificates: str = ""
+) -> EgressRules:
+    """The hosts of these sources, those where they are known to link files, and `more_hosts` with HTTPS or a port.
+
+    certificates: in PEM, that the site's proxy is checked by; "" = as SSL_CERT_FILE says. Raises OSError.
+    """
     destinations, linked = [], [host for host in more_hosts if host.strip()]
     for url in sources.urls:
         address = urlsplit(url)
@@ -97,11 +103,19 @@ def egress_of(sources: PackageSources, variables: Mapping[str, str], more_hosts:
         destinations.append(EgressDestination(normalised(host), int(digits or HTTPS), is_configured=False))
     lower = {name.lower(): value for name, value in sorted(variables.items()) if value}  # http_proxy comes last
     proxies = {scheme: lower.get(f"{scheme}_proxy") or lower.get("all_proxy", "") for scheme in PORTS}
+    if not certificates and variables.get("SSL_CERT_FILE") and any(map(_is_encrypted, proxies.values())):
+        text = Path(variables["SSL_CERT_FILE"]).read_text(encoding="utf-8", errors="replace")
+        certificates = "\n".join(CERTIFICATE.findall(text))  # without comments, which may be of any letters
     return EgressRules(
         tuple(dict.fromkeys(destinations)),
         tuple((scheme, _with_scheme(url)) for scheme, url in proxies.items() if url),
         tuple(part for part in lower.get("no_proxy", "").split(",") if part.strip()),
+        certificates if any(map(_is_encrypted, proxies.values())) else "",
     )
+
+
+def _is_encrypted(proxy: str) -> bool:
+    return proxy.lower().startswith("https://")
 
 
 def _with_scheme(proxy: str) -> str:

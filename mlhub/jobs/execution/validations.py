@@ -21,7 +21,7 @@ from typing import Any
 from django.db.models import Q
 
 from mlhub.jobs.execution import inputs
-from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight
+from mlhub.jobs.models import Job, JobKind, ModeChoice, PassedValidation, Preflight
 from mlhub.jobs.states import ENDED
 from mlhub.registry.models import Kind
 from mlhub.runtime.fingerprint import runtime_fingerprint
@@ -38,7 +38,7 @@ def dry_run_spec(job: Job, there: tuple[Input, ...]) -> PodSpec:
         attempt_id=AttemptId(f"preflight-{job.id}"),
         job_id=str(job.id),
         attempt_number=0,
-        mode=SyncMode.ALL_REDUCE,
+        mode=SyncMode.PARAMETER_SERVER if job.mode == ModeChoice.PARAMETER_SERVER else SyncMode.ALL_REDUCE,
         role=PodRole.WORKER,
         index=0,
         n_workers=1,

@@ -21,6 +21,7 @@ from mlhub.runtime.data.validation_options import check_own_part, read_validatio
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.inspection.setting_checks import check_batch_size, check_memory_format, check_settings
 from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
+from mlhub.runtime.model.batch_norm import require_batch_norm
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.evaluation_metrics import metric_names
 from mlhub.runtime.model.hyperparameters import Settings, read_settings
@@ -53,7 +54,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     settings = read_settings(
         training.hyperparameters, target_metric=training.target_metric, target_value=training.target_value
     )
-    check_settings(settings, strategy, training)  # 1
+    check_settings(settings, strategy, training, mode=spec.mode)  # 1
     data = _data_of(spec, inputs, code)  # 2
     check_augment(settings.augment, data.facts)
     check_memory_format(settings, data)
@@ -67,6 +68,8 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     model, optimizer = _built(contract, contract.settings(training.hyperparameters, data.facts))  # 3
     if strategy.name == "sparse_rows":
         tables_of(model, optimizer)
+    if settings.sync_batch_norm:
+        require_batch_norm(model)
     metrics = _check_evaluation(model, contract, data, training.target_metric, settings)  # 4
     schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -195,6 +198,7 @@ def _is_same_on_servers(settings: Settings, strategy: StrategySpec) -> bool:
     weights or lowers the rate on a plateau: where MLHub may choose, it then chooses all-reduce."""
     is_same = settings.clip_norm is None and settings.precision != "float16" and settings.max_batch_size is None
     is_same = is_same and settings.ema_decay is None and settings.lr_schedule != "plateau"
+    is_same = is_same and not settings.sync_batch_norm
     return is_same or strategy.mode is SyncMode.PARAMETER_SERVER
 
 

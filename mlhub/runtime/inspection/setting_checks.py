@@ -7,15 +7,18 @@ from mlhub.runtime.data.readers import Split
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.hyperparameters import Settings
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
-from mlhub.wire.launch import TrainingSpec
+from mlhub.wire.launch import SyncMode, TrainingSpec
 
 NOT_COMPILED = ("pipeline", "tensor", "hybrid", "fully_sharded", "sparse_rows", "sufficient_factor_broadcasting")
 ON_ALL_REDUCE = ("auto", "all_reduce")
 BFLOAT16 = "Give bfloat16, which needs no scaling"
 
 
-def check_settings(settings: Settings, strategy: StrategySpec, training: TrainingSpec) -> None:
-    """Raises BadInputError for settings that the strategy does not train with, or an impossible range of the batch."""
+def check_settings(settings: Settings, strategy: StrategySpec, training: TrainingSpec, *, mode: SyncMode) -> None:
+    """Raises BadInputError for settings that the strategy does not train with, or an impossible range of the batch.
+
+    mode: where the strategy leaves it open, that of the job.
+    """
     if settings.compile and strategy.name in NOT_COMPILED:
         raise BadInputError(
             f"The strategy {strategy.name} calls parts of the model, which torch.compile does not see.",
@@ -23,7 +26,9 @@ def check_settings(settings: Settings, strategy: StrategySpec, training: Trainin
             remedy="Leave compile out, or choose the strategy all_reduce.",
         )
     if strategy.name not in ON_ALL_REDUCE:
-        _check_without_all_reduce(settings, strategy.name)
+        _check_without_all_reduce(settings, f"The strategy {strategy.name}", "or choose the strategy all_reduce.")
+    elif strategy.mode is None and mode is SyncMode.PARAMETER_SERVER:
+        _check_without_all_reduce(settings, "The mode parameter_server", "or choose the mode all_reduce.")
     if settings.max_batch_size is not None and settings.max_batch_size < training.batch_size:
         raise BadInputError(
             f"max_batch_size {settings.max_batch_size} is below the batch size {training.batch_size}.",
@@ -32,19 +37,17 @@ def check_settings(settings: Settings, strategy: StrategySpec, training: Trainin
         )
 
 
-def _check_without_all_reduce(settings: Settings, strategy: str) -> None:
-    instead = "or choose the strategy all_reduce."
+def _check_without_all_reduce(settings: Settings, chosen: str, instead: str) -> None:
     refusals = (
         ("precision", settings.precision == "float16", "does not train in float16", BFLOAT16),
         ("ema_decay", settings.ema_decay is not None, "averages no weights", "Leave it out"),
+        ("sync_batch_norm", settings.sync_batch_norm, "does not normalise batches of all workers", "Leave it out"),
         ("lr_schedule", settings.lr_schedule == "plateau", "cannot lower the rate on a plateau", "Leave it out"),
         ("max_batch_size", settings.max_batch_size is not None, "keeps its batch", "Leave max_batch_size out"),
     )
     for name, is_asked, why_not, remedy in refusals:
         if is_asked:
-            raise BadInputError(
-                f"The strategy {strategy} {why_not}.", field=f"hyperparameters.{name}", remedy=f"{remedy}, {instead}"
-            )
+            raise BadInputError(f"{chosen} {why_not}.", field=f"hyperparameters.{name}", remedy=f"{remedy}, {instead}")
 
 
 def check_batch_size(training: TrainingSpec, data: Split) -> None:

@@ -27,6 +27,7 @@ NAMES = (
     "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
     "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay", "metrics", *VALIDATION_NAMES,
     "class_weights", "label_smoothing", "sampling", "ema_decay", "lr_patience", "weight_decay_on",
+    "sync_batch_norm",
     "monitor", "monitor_mode", "keep_best", "keep_checkpoints",
 )  # fmt: skip
 MOVED = {
@@ -50,7 +51,8 @@ class Settings:
     batch may grow up to it; None: it is fixed. learning_rate_scaling: how the rate grows with it (batch_adaptation.py).
     metrics: of the whole evaluation set (requested_metrics.py); None: the defaults of the task.
     class_weights, sampling: of class_options.py. ema_decay: of a moving average of the weights. lr_patience: how many
-    evaluations without an improvement the schedule plateau bears. weight_decay_on: WEIGHT_DECAY_ON. monitor: the
+    evaluations without an improvement the schedule plateau bears. weight_decay_on: WEIGHT_DECAY_ON. sync_batch_norm:
+    batch normalisation by the examples of all workers (batch_norm.py). monitor: the
     metric by which the best weights are selected, early stopping and plateaus judge; monitor_mode: min or max; None: by
     its name. keep_best, keep_checkpoints: how many of the best weights and of the newest checkpoints stay on the disk.
     """
@@ -81,6 +83,7 @@ class Settings:
     ema_decay: float | None = None
     lr_patience: int = 2
     weight_decay_on: str = "all"
+    sync_batch_norm: bool = False
     monitor: str | None = None
     monitor_mode: str | None = None
     keep_best: int = 1
@@ -125,6 +128,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         ema_decay=number(hyperparameters, "ema_decay", above=0.0, below=1.0),
         lr_patience=2 if (waits := whole(hyperparameters, "lr_patience", least=0)) is None else waits,
         weight_decay_on=choice(hyperparameters, "weight_decay_on", WEIGHT_DECAY_ON, "all"),
+        sync_batch_norm=flag(hyperparameters, "sync_batch_norm"),
         monitor=_metric_name(hyperparameters.get("monitor")),
         monitor_mode=_optional_choice(hyperparameters, "monitor_mode", ("min", "max")),
         keep_best=whole(hyperparameters, "keep_best", most=MAX_KEPT) or 1,
@@ -134,6 +138,12 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
     )
     if settings.lr_schedule == "step" and not settings.lr_decay_steps:
         raise invalid("lr_schedule", "The schedule step does not say when the rate falls.", "Give lr_decay_steps.")
+    if settings.sync_batch_norm and (settings.accumulation_steps > 1 or settings.max_batch_size is not None):
+        raise invalid(
+            "sync_batch_norm",
+            "Workers that compute their part of a batch in several passes do not normalise them together.",
+            "Leave out accumulation_steps and max_batch_size, or sync_batch_norm.",
+        )
     if settings.patience and not target_metric and not settings.monitor:
         raise invalid("patience", "There is no metric that must improve.", "Name the job's target_metric, or monitor.")
     _check_monitoring(hyperparameters, settings)

@@ -19,6 +19,7 @@ from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.heartbeat import Heartbeat
+from mlhub.runtime.model.batch_norm import with_gang_batch_norm
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.ensemble import first_member
 from mlhub.runtime.model.hyperparameters import Settings
@@ -60,7 +61,10 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
     device = strategy.device()
     make_current(device)
     check_machine(settings, device)
-    model = accelerate(contract.build_model(values).to(device), settings, cache=pod.cache)
+    model = contract.build_model(values)
+    if settings.sync_batch_norm:
+        model = with_gang_batch_norm(model)
+    model = accelerate(model.to(device), settings, cache=pod.cache)
     optimizer = contract.build_optimizer(model, values)
     checkpoint = _load_weights(pod, model)
     plan = TrainingPlan(

@@ -100,7 +100,13 @@ def test_jobs_that_wait_already_are_passed_by_the_first_dry_run_of_their_kind(ca
 
 
 @pytest.mark.parametrize(
-    "changed", [{"batch_size": 16}, {"hyperparameters": {"width": 64}}, {"hyperparameters": {"optimizer": "adam"}}]
+    "changed",
+    [
+        {"batch_size": 16},
+        {"hyperparameters": {"width": 64}},
+        {"hyperparameters": {"optimizer": "adam"}},
+        {"mode": "parameter_server"},
+    ],
 )
 def test_other_settings_are_tried_out(cast: Cast, dry_runs: list[str], changed: dict[str, Any]) -> None:
     passed(cast)

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import select
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 
@@ -13,6 +16,8 @@ import pytest
 from mlhub.environments.enclosed.sources import PackageSources, egress_of, sources_of
 from mlhub.runtime.sandbox.egress import proxy
 from mlhub.runtime.sandbox.egress.rules import EgressDestination, EgressRules, is_of_site, is_public
+from mlhub.runtime.sandbox.egress.tls_connections import TlsConnection, trusting
+from tests.authorities import SiteAuthority, site_authority
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 Ask = Callable[[bytes], bytes]
@@ -38,10 +43,10 @@ def server() -> Iterator[tuple[int, list[bytes]]]:
 
 
 @contextlib.contextmanager
-def asked(rules: EgressRules) -> Iterator[Ask]:
+def asked(rules: EgressRules, trusted: ssl.SSLContext | None = None) -> Iterator[Ask]:
     """Sends bytes to a proxy with these rules, and returns all that it answers."""
     ours, its = socket.socketpair()
-    threading.Thread(target=proxy.serve, args=(its, rules), daemon=True).start()
+    threading.Thread(target=proxy.serve, args=(its, rules, trusted), daemon=True).start()
     with socket.create_server(("127.0.0.1", 0)) as listening, ours:
         socket.send_fds(ours, [b"."], [listening.fileno()])
         place = listening.getsockname()
@@ -168,3 +173,105 @@ def test_proxies_of_the_site_are_taken_as_uv_takes_them():
     assert rules.proxy("http", "pypi.org") == "http://all.example.org"
     assert [rules.proxy("https", host) for host in ("a.corp", "x.org", "deep.x.org")] == ["", "", ""]
     assert rules.proxy("https", "notx.org") != ""
+
+
+def test_a_proxy_of_the_site_that_is_reached_by_tls_carries_tunnels_and_plain_requests(tmp_path):
+    authority = site_authority(tmp_path)
+    with server() as (port, received), site_proxy(authority) as (address, heads):
+        with asked(behind(address, port), trusting(authority.certificate.read_text())) as ask:
+            assert ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello".encode()).endswith(ANSWER)
+            assert ask(f"GET http://127.0.0.1:{port}/simple/ HTTP/1.1\r\n\r\n".encode()) == ANSWER
+        with asked(behind(address, port), trusting("")) as ask:
+            refused = ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello".encode())
+    assert b" 502 " in refused
+    assert b"certificate verify failed" in refused
+    assert received[0] == b"hello"
+    assert [head.split(b"\r\n")[0] for head in heads] == [
+        f"CONNECT 127.0.0.1:{port} HTTP/1.1".encode(), f"GET http://127.0.0.1:{port}/simple/ HTTP/1.1".encode()
+    ]  # fmt: skip
+    assert all(b"Basic YWRhOnBAc3M=" in head for head in heads)
+
+
+def test_tls_to_a_proxy_carries_much_both_ways_at_once(tmp_path):
+    """What one side sends does not wait for what the other side has not read."""
+    authority, much = site_authority(tmp_path), bytes(range(256)) * 2**14  # 4 MiB: more than all buffers hold
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        echoed = threading.Thread(target=_echo, args=(listening, authority), daemon=True)
+        echoed.start()
+        plain = socket.create_connection(listening.getsockname(), WITHIN_S)
+        with TlsConnection(plain, trusting(authority.certificate.read_text()), "127.0.0.1") as connection:
+            sending = threading.Thread(target=relay_all, args=(connection, much), daemon=True)
+            sending.start()
+            received = bytearray()
+            while data := connection.recv(2**16):
+                received += data
+            sending.join(WITHIN_S)
+    echoed.join(WITHIN_S)
+    assert received == much
+
+
+def relay_all(connection: TlsConnection, data: bytes) -> None:
+    connection.sendall(data)
+    connection.shutdown(socket.SHUT_WR)
+
+
+def _echo(listening: socket.socket, authority: SiteAuthority) -> None:
+    connection, _ = listening.accept()
+    with authority.for_server().wrap_socket(connection, server_side=True) as secured:
+        while data := secured.recv(2**16):
+            secured.sendall(data)
+
+
+def test_a_proxy_of_socks_is_refused_with_what_is_supported():
+    with server() as (port, received):
+        rules = EgressRules((EgressDestination("127.0.0.1", port, True),), (("https", "socks5://127.0.0.1:1080"),))
+        with asked(rules) as ask:
+            answer = ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+    assert b"socks5://, which builds do not support" in answer
+    assert b"http:// or https://" in answer
+    assert received == []
+
+
+def behind(address: str, port: int) -> EgressRules:
+    proxies = tuple((scheme, f"https://ada:p%40ss@{address}") for scheme in ("http", "https"))
+    return EgressRules((EgressDestination("127.0.0.1", port, True),), proxies)
+
+
+@contextlib.contextmanager
+def site_proxy(authority: SiteAuthority) -> Iterator[tuple[str, list[bytes]]]:
+    """A forward proxy that is reached by TLS: its address, and the heads of what it was asked for."""
+    heads: list[bytes] = []
+
+    def serve(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=pass_on, args=(connection,), daemon=True).start()
+
+    def pass_on(connection: socket.socket) -> None:
+        with (
+            contextlib.suppress(OSError),
+            authority.for_server().wrap_socket(connection, server_side=True) as inside,
+        ):
+            head = inside.recv(2**16)
+            heads.append(head)
+            words = head.split(b" ")
+            port = re.search(rb":(\d+)", words[1])
+            assert port is not None
+            with socket.create_connection(("127.0.0.1", int(port[1]))) as outside:
+                if words[0] == b"CONNECT":
+                    inside.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    head = inside.recv(2**16)
+                outside.sendall(head)
+                open_ends: list[socket.socket] = [inside, outside]
+                while outside in open_ends:
+                    ready = [inside] if inside.pending() else select.select(open_ends, [], [])[0]
+                    for each in ready:
+                        data = each.recv(2**16)
+                        if not data:
+                            open_ends.remove(each)
+                        (outside if each is inside else inside).sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}", heads

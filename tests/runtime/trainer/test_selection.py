@@ -222,6 +222,17 @@ def test_options_of_all_reduce_leave_only_it_to_choose(given: dict[str, Any], tm
         try_out(alone.spec(), {"data": data}, code=tmp_path / "code")
 
 
+@pytest.mark.parametrize("given", [{"ema_decay": 0.99}, {"lr_schedule": "plateau"}, {"precision": "float16"}])
+def test_options_of_all_reduce_are_refused_where_the_job_asks_for_servers(
+    given: dict[str, Any], tmp_path: Path, data: Path
+) -> None:
+    on_servers = gang(tmp_path / "a", data, **given).spec(SyncMode.PARAMETER_SERVER, n_servers=1)
+    with pytest.raises(BadInputError, match="The mode parameter_server") as refused:
+        try_out(on_servers, {"data": data}, code=tmp_path / "code")
+    assert refused.value.field == f"hyperparameters.{next(iter(given))}"
+    try_out(replace(on_servers, mode=SyncMode.ALL_REDUCE), {"data": data}, code=tmp_path / "code")
+
+
 def test_class_options_of_a_regression_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "prices.npz", x=np.random.default_rng(0).normal(0, 1, (40, 3)), y=np.linspace(0, 1, 40))
     for given in ({"class_weights": "balanced"}, {"sampling": "balanced"}, {"label_smoothing": 0.1}):

@@ -14,25 +14,30 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from mlhub.runtime.sandbox.egress.proxy_requests import MAX_HEAD_BYTES, ProxyRefusedError, ProxyRequest, read_request
 from mlhub.runtime.sandbox.egress.rules import EgressDestination, EgressRules, is_of_site, is_public
 from mlhub.runtime.sandbox.gang_network import network, relay
 
+if TYPE_CHECKING:
+    import ssl
+
 ADDRESS, PORT = "127.0.0.1", 3128  # where it is found inside
 MAX_CONNECTIONS, CONNECT_S, HEAD_S = 256, 20.0, 30.0
 HTTP_PORT = 80
+PROXY_PORTS = {"http": HTTP_PORT, "https": 443}
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 REFUSED, FAILED = "The sandbox refused a connection:", "A connection failed:"  # begin what is said in the log
 
 
 def start(rules: EgressRules, *, drop_rights: Callable[[], None]) -> network.Relay:
     """Forks the proxy; call it before the sandbox has a network of its own, and open_inside() after. Raises OSError."""
-    "warm".encode("idna")  # its modules may be out of reach afterwards
+    "warm".encode("idna")  # its modules may be out of reach afterwards, and so may certificates
+    trusted = _trusted(rules)
     return network.fork_relay(
-        lambda channel: serve(channel, rules), purpose="the sandbox with the network", drop_rights=drop_rights
+        lambda channel: serve(channel, rules, trusted), purpose="the sandbox with the network", drop_rights=drop_rights
     )
 
 
@@ -41,17 +46,28 @@ def open_inside(started: network.Relay) -> None:
     network.listen(started, ADDRESS, PORT)
 
 
-def serve(channel: socket.socket, rules: EgressRules) -> None:
-    """For ever, on the listening socket that comes over the channel."""
+def _trusted(rules: EgressRules) -> ssl.SSLContext | None:
+    """What the site's proxy is checked by, where it is one of https://. Raises OSError."""
+    if not any(url.lower().startswith("https://") for _, url in rules.proxies):
+        return None
+    from mlhub.runtime.sandbox.egress.tls_connections import trusting  # few sites need it, and its import takes time
+
+    return trusting(rules.certificates)
+
+
+def serve(channel: socket.socket, rules: EgressRules, trusted: ssl.SSLContext | None = None) -> None:
+    """For ever, on the listening socket that comes over the channel. trusted: authorities of proxies of https://."""
     _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
     listening, room = socket.socket(fileno=descriptors[0]), threading.BoundedSemaphore(MAX_CONNECTIONS)
     while True:
         inside, _ = listening.accept()
         room.acquire()
-        threading.Thread(target=_serve_connection, args=(inside, rules, room), daemon=True).start()
+        threading.Thread(target=_serve_connection, args=(inside, rules, trusted, room), daemon=True).start()
 
 
-def _serve_connection(inside: socket.socket, rules: EgressRules, room: threading.BoundedSemaphore) -> None:
+def _serve_connection(
+    inside: socket.socket, rules: EgressRules, trusted: ssl.SSLContext | None, room: threading.BoundedSemaphore
+) -> None:
     with contextlib.ExitStack() as held, contextlib.suppress(OSError):
         held.callback(room.release)
         held.enter_context(inside)
@@ -60,7 +76,9 @@ def _serve_connection(inside: socket.socket, rules: EgressRules, room: threading
             request = read_request(inside)
             destination = _allowed(request, rules)
             by = rules.proxy("https" if request.is_tunnel else "http", request.host)
-            outside = held.enter_context(_by_proxy(request, by) if by else _direct(request, destination, rules))
+            outside = held.enter_context(
+                _by_proxy(request, by, trusted) if by else _direct(request, destination, rules)
+            )
         except ProxyRefusedError as refused:
             _log(refused.detail)
             inside.sendall(refused.answer())
@@ -129,17 +147,23 @@ def _may_be_at(address: str, *, may_be_private: bool) -> bool:
     return is_public(address) or (may_be_private and is_of_site(address))
 
 
-def _by_proxy(request: ProxyRequest, by: str) -> socket.socket:
+def _by_proxy(request: ProxyRequest, by: str, trusted: ssl.SSLContext | None) -> socket.socket:
     """A connection to the site's proxy; of a tunnel, where it has connected to the host. Raises ProxyRefusedError."""
     address = urlsplit(by)
-    if address.scheme != "http" or not address.hostname:
-        raise ProxyRefusedError("502 Bad Gateway", "The proxy of this machine is no http:// address.")
-    place = (address.hostname, address.port or HTTP_PORT)
+    if address.scheme not in PROXY_PORTS or not address.hostname:
+        raise ProxyRefusedError(
+            "502 Bad Gateway",
+            f"The proxy of this machine is one of {address.scheme}://, which builds do not support; an administrator"
+            " names one of http:// or https:// in HTTPS_PROXY and HTTP_PROXY.",
+        )
+    place = (address.hostname, address.port or PROXY_PORTS[address.scheme])
     try:
         found = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ProxyRefusedError("502 Bad Gateway", f"The proxy of this machine has no address: {error}") from error
     outside = _connected([(family, where) for family, _, _, _, where in found], "the proxy of this machine")
+    if address.scheme == "https":
+        outside = _encrypted(outside, trusted, address.hostname)
     if request.is_tunnel:
         try:
             _ask_for_tunnel(outside, f"{request.host}:{request.port}", by)
@@ -147,6 +171,20 @@ def _by_proxy(request: ProxyRequest, by: str) -> socket.socket:
             outside.close()
             raise
     return outside
+
+
+def _encrypted(outside: socket.socket, trusted: ssl.SSLContext | None, host: str) -> socket.socket:
+    """Raises ProxyRefusedError."""
+    from mlhub.runtime.sandbox.egress.tls_connections import TlsConnection
+
+    assert trusted is not None, "start() reads the authorities where a proxy is one of https://"
+    outside.settimeout(CONNECT_S)
+    try:
+        encrypted = TlsConnection(outside, trusted, host)
+    except OSError as error:  # what TLS says is one, too
+        raise ProxyRefusedError("502 Bad Gateway", f"The proxy of this machine is not trusted: {error}") from error
+    encrypted.settimeout(None)
+    return encrypted
 
 
 def _ask_for_tunnel(outside: socket.socket, target: str, by: str) -> None:

@@ -27,11 +27,13 @@ class EgressDestination:
 @dataclass(frozen=True)
 class EgressRules:
     """destinations: all that is reached. proxies: of the site, by scheme ("http", "https"), with credentials in the
-    address. without_proxy: hosts and domains that are reached without one, as in NO_PROXY; "*" = all."""
+    address. without_proxy: hosts and domains that are reached without one, as in NO_PROXY; "*" = all. certificates: of
+    the authorities, in PEM, that a proxy of https:// is checked by; "" = those of this machine."""
 
     destinations: tuple[EgressDestination, ...]
     proxies: tuple[tuple[str, str], ...] = ()
     without_proxy: tuple[str, ...] = ()
+    certificates: str = ""
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> EgressRules:
@@ -39,6 +41,7 @@ class EgressRules:
             tuple(EgressDestination(**each) for each in fields["destinations"]),
             tuple((scheme, url) for scheme, url in fields["proxies"]),
             tuple(fields["without_proxy"]),
+            fields["certificates"],
         )
 
     def destination(self, host: str, port: int) -> EgressDestination | None:

@@ -106,6 +106,17 @@ it("says that only pods reach the files, and offers nothing that needs them", as
   expect(table.queryAllByRole("link")).toEqual([]);
 });
 
+it("says of a script's own checkpoints who reads them, and not that files are out of reach", async () => {
+  stored([checkpoint(3, { name: "output/checkpoint-30", is_reachable: false })]);
+  const detail = jobDetail({ state: "failed" });
+  server.use(answers("/api/v1/jobs/{id}", { ...detail, model_version: { ...detail.model_version, kind: "script" } }));
+  renderPage(`/jobs/${ID}/checkpoints`);
+  const table = await section();
+  expect(await screen.findByText(/in the script's own format: it finds them when the job is resumed/)).toBeInTheDocument();
+  expect(screen.queryByText(/Only the job's pods/)).toBeNull();
+  expect(table.queryAllByRole("button")).toEqual([]);
+});
+
 it("keeps thousands out of the page, and chooses all, a range of steps, and from one checkbox to another", async () => {
   const many = Array.from({ length: 1200 }, (_, i) => checkpoint(1200 - i, { is_pinned: i === 3 }));
   const asked: string[] = [];

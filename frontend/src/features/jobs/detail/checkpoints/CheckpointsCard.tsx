@@ -62,7 +62,7 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
     <>
       <Group justify="space-between" mb="xs">
         <Text size="sm" c="dimmed">
-          {plural(checkpoints.length, { one: "# checkpoint", other: "# checkpoints" })}, {sizeOf(checkpoints)}. {isReachable ? "" : t`Only the job's pods reach the files.`}
+          {plural(checkpoints.length, { one: "# checkpoint", other: "# checkpoints" })}, {sizeOf(checkpoints)}. {isReachable ? "" : whyNot(job)}
         </Text>
         {marked.length > 0 && (
           <ConfirmButton
@@ -78,6 +78,13 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
       <CheckpointTable job={job} checkpoints={checkpoints} deletable={deletable} {...rights} chosen={chosen} onChoose={setChosen} />
     </>
   );
+}
+
+/** Why none of them can be downloaded, pinned, deleted or forked. */
+function whyNot(job: Job): string {
+  return job.model_version.kind === "script"
+    ? t`They are in the script's own format: it finds them when the job is resumed. Files of a job that succeeded are its artifacts.`
+    : t`Only the job's pods reach the files.`;
 }
 
 /** What goes with them, and what stays. */

@@ -25,7 +25,7 @@ export function ProfileCard({ job }: { job: Job }) {
   const { data, error, isPending, refetch } = useQuery(speedQuery(job));
   const newest = data?.samples.at(-1);
   if (isPending) return null;
-  if (newest === undefined && error === null && data.refused.length === 0) return <NothingMeasured />;
+  if (newest === undefined && error === null && data.refused.length === 0) return <NothingMeasured isScript={job.model_version.kind === "script"} />;
   return (
     <SectionCard title={t`Profile`}>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
@@ -44,8 +44,12 @@ export function ProfileCard({ job }: { job: Job }) {
   );
 }
 
-function NothingMeasured() {
-  return <EmptyState title={t`Nothing measured yet`} text={t`Where a step's time goes is shown some seconds after training has begun.`} />;
+function NothingMeasured({ isScript }: { isScript: boolean }) {
+  return isScript ? (
+    <EmptyState title={t`No times of steps`} text={t`Scripts report no times of their steps. The profiler records what torch does in them.`} />
+  ) : (
+    <EmptyState title={t`Nothing measured yet`} text={t`Where a step's time goes is shown some seconds after training has begun.`} />
+  );
 }
 
 function StepTime({ speed }: { speed: Speed }) {

@@ -108,6 +108,14 @@ it("does not ask twice at once, and says why a recording failed", async () => {
   expect(inside.getByRole("button", { name: "Give up" })).toBeVisible();
 });
 
+it("says of a script that it reports no times of steps, and promises none", async () => {
+  const { model_version } = jobDetail();
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }));
+  serve(() => [], { model_version: { ...model_version, kind: "script" } });
+  expect(await screen.findByText(/Scripts report no times of their steps/)).toBeVisible();
+  expect(screen.queryByText("Nothing measured yet")).not.toBeInTheDocument();
+});
+
 it("is not there for a job that has ended without one", async () => {
   let isAsked = false;
   server.use(answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }));
