@@ -4,10 +4,10 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Group, NumberInput, TextInput } from "@mantine/core";
 
+import type { Model } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
 import { ModelSelect } from "@/components/form/choice/ModelSelect";
-import { isReady } from "@/features/jobs/queries";
 
 import { NO_DATASET } from "../draft";
 import { type JobFields, isTrainable } from "./useNewJob";
@@ -24,9 +24,12 @@ interface ChoiceProps extends Omit<JobFields, "draft"> {
   /** Whether the model is a script, which needs no dataset. */
   mayDoWithout: boolean;
   isNothingReady: boolean;
+  isModelOffered: (model: Model) => boolean;
+  /** Whether the model is what MLHub takes for such data, since none was chosen. */
+  isSuggested: boolean;
 }
 
-export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, errors, onChange }: ChoiceProps) {
+export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, isModelOffered, isSuggested, errors, onChange }: ChoiceProps) {
   return (
     <>
       <DatasetSelect
@@ -45,10 +48,11 @@ export function ChoiceFields({ dataset, model, mayDoWithout, isNothingReady, err
         label={t`Model`}
         placeholder={t`Choose a model`}
         required
-        isOffered={isReady}
+        isOffered={isModelOffered}
         value={model}
         onChange={(id) => onChange({ model: id })}
         error={errors.model}
+        description={isSuggested ? t`The built-in model for such data. You can choose another one, or upload your own.` : undefined}
       />
     </>
   );
