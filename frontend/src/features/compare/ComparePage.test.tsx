@@ -14,7 +14,7 @@ import { answers, page, server } from "@/testing/server";
 import { tableText } from "./baseline";
 import { csvOfLines } from "./CurvesSection";
 import { rowOfJob } from "./settings";
-import { textOfList, textOfPairs } from "./useSetting";
+import { textOfList, textOfPairs } from "@/components/chart/address/useSetting";
 
 const JOBS = [
   job({ id: "a", name: "slow", hyperparameters: { lr: 0.001, momentum: 0.9 }, result_metrics: { "eval/loss": 0.7 }, state: "succeeded" }),

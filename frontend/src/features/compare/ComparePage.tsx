@@ -22,7 +22,7 @@ import { useLiveJobs } from "./live";
 import { type ComparedJob, MOST_JOBS, comparedJobsQuery } from "./queries";
 import { type ComparedRuns, MOST_RUNS, comparedRunsQuery } from "./runs";
 import { type Compared, rowOfJob, rowOfRun } from "./settings";
-import { useIds, useSetting } from "./useSetting";
+import { useIds, useSetting } from "@/components/chart/address/useSetting";
 
 // its search is loaded for those who compare runs
 const RunChoice = lazyComponent(async () => (await import("./RunChoice")).RunChoice);
