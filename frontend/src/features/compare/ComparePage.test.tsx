@@ -107,6 +107,26 @@ it("shows what differs only, or all, and remembers that in the address", async (
   expect(router.state.location.search).toBe("?jobs=b%2Ca&same=1");
 });
 
+it("asks which metrics there are while the jobs are still read", async () => {
+  compared();
+  let ask: () => void = () => undefined;
+  const metricsAreAsked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  server.use(
+    http.get("/api/v1/jobs", async () => {
+      await metricsAreAsked;
+      return HttpResponse.json(page(JOBS));
+    }),
+    http.post("/api/v1/jobs/compare/metrics", () => {
+      ask();
+      return HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: 2 }] });
+    }),
+  );
+  renderPage("/compare?jobs=b,a");
+  expect(await screen.findByRole("table", { name: "What differs" })).toBeVisible();
+});
+
 it("asks for the metric that most jobs have, and for another over another axis when these are chosen", async () => {
   const asked = compared();
   const { user, router } = renderPage("/compare?jobs=a,b");

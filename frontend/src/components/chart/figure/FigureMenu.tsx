@@ -22,7 +22,7 @@ interface Props {
 
 export function FigureMenu({ isDisabled = false, ...figure }: Props) {
   const [wasOpened, setOpened] = useState(false);
-  const look = { variant: "subtle", color: "gray", size: "sm", style: { flexShrink: 0 } } satisfies ActionIconProps;
+  const look = { variant: "subtle", color: "gray", size: 24, style: { flexShrink: 0 } } satisfies ActionIconProps;
   const button = {
     ...look,
     "aria-label": t`Save or link: ${figure.name}`,
