@@ -29,13 +29,14 @@ FILE = Path("LC_MESSAGES") / "mlhub.po"
 FINISHED = (
     "mlhub/announcements", "mlhub/clusters", "mlhub/control", "mlhub/core", "mlhub/datasets", "mlhub/embedded/checks",
     "mlhub/environments", "mlhub/events", "mlhub/experiments", "mlhub/jobs", "mlhub/metrics", "mlhub/notebooks",
-    "mlhub/recovery", "mlhub/registry", "mlhub/retention", "mlhub/storage", "mlhub/tenants", "mlhub/tracking",
+    "mlhub/recovery", "mlhub/registry", "mlhub/retention",
+    "mlhub/runtime/sandbox/capabilities.py", "mlhub/storage", "mlhub/tenants", "mlhub/tracking",
     "mlhub/usage", "mlhub/webhooks",
 )  # fmt: skip
 ERRORS = {
     "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
-    "problem", "CheckResult",
+    "problem", "CheckResult", "_protection",
 }  # fmt: skip
 SAID = {"message", "detail", "remedy"}  # keywords that hold a text
 Key = tuple[str, str]  # context, message
@@ -45,7 +46,10 @@ def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
     from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, SEVERAL
     from mlhub.embedded.checks.doctor import MEANINGS, START
+    from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
     from mlhub.wire.exits import Cause
+    from mlhub.wire.measurements import MEASUREMENTS
+    from mlhub.wire.resource_usage import RESOURCES
     from scheduler.api.reasons import SENTENCES
 
     texts = {
@@ -56,6 +60,8 @@ def declared() -> set[Key]:
         SEVERAL,
         *MEANINGS.values(),
         START,
+        *CONSEQUENCES.values(),
+        *(text for table in (MEASUREMENTS, RESOURCES) for one in table.values() for text in (one.title, one.about)),
     }
     texts |= {text for cause in Cause for text in (cause.message, cause.remedy) if text}
     return {("", text) for text in texts}

@@ -30,6 +30,14 @@ def inspected(cast, **given):
     return bob.get(f"/api/v1/dataset-versions/{version}").json()
 
 
+BUILTIN_MODELS = {
+    "table": ["mlp"],
+    "images": ["small_cnn", "mlp"],
+    "audio": ["audio_cnn", "mlp"],
+    "text": ["text_cnn"],
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "task", "shown"),
@@ -51,6 +59,8 @@ def test_a_sound_file_becomes_ready_with_schema_and_sample(cast, given, task, sh
     assert version["schema"]["task"] == task
     assert version["schema"]["n_examples"] > 1
     assert version["preview"]["kind"] == shown
+    fitting = ["tiny_transformer"] if task == "language_modelling" else BUILTIN_MODELS[shown]
+    assert version["builtin_models"] == fitting
     assert version["inspected_at"]
     assert Event.objects.filter(kind="dataset.ready").count() == 1
 
@@ -67,6 +77,7 @@ def test_files_of_any_kind_become_ready_when_the_upload_says_so(cast, filename, 
     assert (version["state"], version["error"]) == ("ready", None)
     assert version["schema"] == {"task": "files", "n_files": n_files, "n_bytes": n_bytes}
     assert version["preview"]["kind"] == "files"
+    assert version["builtin_models"] == []
 
 
 def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):

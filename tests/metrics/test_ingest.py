@@ -268,6 +268,8 @@ def test_what_an_attempt_measured_of_itself_is_kept_and_shown(cast: Cast) -> Non
         "GPU memory": (2**30, "bytes"),
         "Sent per step": (9.0, "bytes"),
     }
+    (read,) = client.get(f"/api/v1/jobs/{of.id}/speed", HTTP_ACCEPT_LANGUAGE="zh-CN").json()["samples"]
+    assert [one["title"] for one in read["measured"]] == ["梯度噪声尺度", "GPU 利用率", "GPU 显存", "每步发送"]
     assert sample["wait_s"] == 0.01
     assert (sample["staleness"], sample["n_discarded"]) == ([9, 6, 1], 2)
 

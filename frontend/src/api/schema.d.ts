@@ -5941,6 +5941,8 @@ export interface components {
             readonly schema: {
                 [key: string]: unknown;
             };
+            /** @description The built-in models that can be trained on it, the one that is made for such examples first; empty before it is ready, and where its examples are of no known kind. */
+            readonly builtin_models: string[];
             /** @description A small sample; null in lists, which would be too large. */
             readonly preview: {
                 [key: string]: unknown;

@@ -55,6 +55,7 @@ export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersi
     manifest_sha256: "cd".repeat(32),
     size_bytes: 2048,
     schema: { task: "classification", n_examples: 1797, n_classes: 10, classes: ["0", "1", "2"], input_shape: [64] },
+    builtin_models: [],
     preview: { kind: "table", columns: ["pixel_0", "label"], rows: [[0.5, "7"]] },
     statistics: {},
     error: null,

@@ -566,6 +566,7 @@ class DatasetVersion(ApiRecord):
     manifest_sha256: str
     size_bytes: int
     schema: dict[str, Any]
+    builtin_models: list[str]
     preview: dict[str, Any] | None
     statistics: dict[str, Any] | None
     error: Refusal | None

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.api.live_members import JobSlowdownSerializer
 from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
@@ -142,14 +143,21 @@ class QuarantineRecordSerializer(serializers.Serializer[Any]):
     )
 
 
+class TranslatedField(serializers.CharField):
+    """A finished sentence of the platform, in the language of who reads it."""
+
+    def to_representation(self, value: Any) -> str:
+        return in_readers_language(str(value))
+
+
 class ProtectionSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="The protection's name.")
     is_present = serializers.BooleanField(help_text="Whether it is in force on that machine.")
     is_separating = serializers.BooleanField(
         help_text="Whether code of one organisation may reach another's without it."
     )
-    detail = serializers.CharField(help_text="What is in force; or why it is missing, and how to get it.")
-    consequence = serializers.CharField(
+    detail = TranslatedField(help_text="What is in force; or why it is missing, and how to get it.")
+    consequence = TranslatedField(
         allow_blank=True, help_text="What its absence allows uploaded code to do; empty while it is in force."
     )
 

@@ -12,6 +12,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
 from mlhub.datasets.api.sources import SourceRequestSerializer, SourceSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
+from mlhub.runtime.model.builtin import example_kind, fitting_models
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
@@ -63,6 +64,10 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
         read_only=True, allow_null=True, help_text="Where the file comes from; null for an uploaded one."
     )
     schema = serializers.DictField(read_only=True, help_text="What the readers found: counts, classes, shapes.")
+    builtin_models = serializers.SerializerMethodField(
+        help_text="The built-in models that can be trained on it, the one that is made for such examples first; empty "
+        "before it is ready, and where its examples are of no known kind."
+    )
     preview = serializers.SerializerMethodField(help_text="A small sample; null in lists, which would be too large.")
     statistics = serializers.SerializerMethodField(
         help_text="Distributions for people: of a table each column's type, role, missing values, histogram or most "
@@ -89,6 +94,7 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
             "manifest_sha256",
             "size_bytes",
             "schema",
+            "builtin_models",
             "preview",
             "statistics",
             "error",
@@ -112,6 +118,11 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
 
     def get_n_files(self, version: DatasetVersion) -> int:
         return len(version.files)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField(help_text="A model's name.")))
+    def get_builtin_models(self, version: DatasetVersion) -> list[str]:
+        kind = example_kind(version.schema) if version.state == VersionState.READY else None
+        return [] if kind is None else fitting_models(kind)
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_preview(self, version: DatasetVersion) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.metrics.measurements.worker_steps import StepTimeBreakdown
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
@@ -79,7 +80,13 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
     def get_measured(self, sample: SpeedSample) -> list[dict[str, Any]]:
         values = known(sample.measured)
         return [
-            {"name": name, "title": m.title, "unit": m.unit, "about": m.about, "value": values[name]}
+            {
+                "name": name,
+                "title": in_readers_language(m.title),
+                "unit": m.unit,
+                "about": in_readers_language(m.about),
+                "value": values[name],
+            }
             for name, m in MEASUREMENTS.items()
             if name in values
         ]

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
 from mlhub.core.errors import NotFoundError
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.measurements.usage import PODS_PER_ANSWER, newest_sampled_attempt, pods_with_samples, read_usage
@@ -96,7 +97,7 @@ class JobUsageView(JobPartView):
         found = read_usage(attempt, shown, max_points=query["max_points"]) if attempt is not None and shown else []
         used = {name for pod in found for point in pod.points for name in point.values}
         resources = [
-            {"name": name, "title": r.title, "unit": r.unit, "about": r.about}
+            {"name": name, "title": in_readers_language(r.title), "unit": r.unit, "about": in_readers_language(r.about)}
             for name, r in RESOURCES.items()
             if name in used
         ]

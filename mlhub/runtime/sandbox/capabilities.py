@@ -138,13 +138,20 @@ def report_of(found: Isolation, controllers: Sequence[str], *, landlock_version:
                 "Processes of the platform are in reach: no namespaces, no own user id, no filter of system calls.",
                 is_separating=True,
             ),
-            *(
-                _protection(
-                    f"cgroup_{controller}", controller in controllers,
-                    f"A control group limits {words} of each run.",
-                    f"No control group limits {words}: delegate one to MLHub and name it in MLHUB_CGROUP.",
-                )
-                for controller, words in (("memory", "memory"), ("pids", "processes"), ("cpu", "processors"))
+            _protection(
+                "cgroup_memory", "memory" in controllers,
+                "A control group limits memory of each run.",
+                "No control group limits memory: delegate one to MLHub and name it in MLHUB_CGROUP.",
+            ),
+            _protection(
+                "cgroup_pids", "pids" in controllers,
+                "A control group limits processes of each run.",
+                "No control group limits processes: delegate one to MLHub and name it in MLHUB_CGROUP.",
+            ),
+            _protection(
+                "cgroup_cpu", "cpu" in controllers,
+                "A control group limits processors of each run.",
+                "No control group limits processors: delegate one to MLHub and name it in MLHUB_CGROUP.",
             ),
         )
     )  # fmt: skip

@@ -42,6 +42,35 @@ describe("useStream", () => {
     expect(newest().url).toBe(`${PATH}?last_event_id=5-7`);
   });
 
+  it("has no stream in a tab in the background, and goes on where it was when that is looked at again", () => {
+    const visibility = vi.spyOn(document, "visibilityState", "get");
+    const show = (state: DocumentVisibilityState) => {
+      visibility.mockReturnValue(state);
+      act(() => void document.dispatchEvent(new Event("visibilitychange")));
+    };
+    const { unmount } = renderHook(() => [useStream(PATH, { log: () => undefined }), useStream("/api/v1/stream", { changed: () => undefined })]);
+    act(() => newest().open());
+    act(() => newest().emit("log", {}, "5-7"));
+    show("hidden");
+    pass(4_000);
+    show("visible");
+    pass(4_000);
+    expect(newest().readyState).toBe(FakeEventSource.OPEN);
+    act(() => newest().emit("heartbeat", {}));
+
+    show("hidden");
+    pass(5_000);
+    const before = FakeEventSource.instances.length;
+    pass(60_000);
+    expect(FakeEventSource.instances.every(({ readyState }) => readyState === FakeEventSource.CLOSED)).toBe(true);
+    expect(FakeEventSource.instances).toHaveLength(before);
+    show("visible");
+    expect(newest().url).toBe(`${PATH}?last_event_id=5-7`);
+    expect(FakeEventSource.of("/api/v1/stream").readyState).not.toBe(FakeEventSource.CLOSED);
+    unmount();
+    visibility.mockRestore();
+  });
+
   it("waits longer after each failure, and briefly again once connected", () => {
     renderHook(() => useStream(PATH, { log: () => undefined }));
     act(() => newest().fail());

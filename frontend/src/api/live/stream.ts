@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server-sent events that survive interruptions and servers that hang: reconnects with back-off from the last id seen.
-import { useEffect, useEffectEvent, useState } from "react";
+// A tab in the background has no stream: over HTTP/1.1 a browser has six connections to a server, for all of its tabs.
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from "react";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 /** The server sends a heartbeat every 5 s: one that is silent for so long hangs, or cannot be reached. */
 const SILENCE_MS = 9_000;
+/** Who looks into another tab and comes back so soon keeps the stream. */
+const HIDDEN_MS = 5_000;
 
 /** staleSince: the time (ISO 8601) when the stream was last heard of, while it is interrupted; null before it was ever there. */
 export interface StreamState {
@@ -29,14 +32,16 @@ export function useStream(
   const names = Object.keys(handlers).sort().join(" ");
   const handle = useEffectEvent((name: string, data: unknown) => handlers[name]?.(data));
   const startingId = useEffectEvent(() => options?.lastEventId ?? "");
+  const seen = useRef<{ path: string | null; id: string }>({ path: null, id: "" });
+  const isLookedAt = useIsLookedAt();
 
   useEffect(() => {
-    if (path === null) return;
+    if (path === null || !isLookedAt) return;
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let silence: ReturnType<typeof setTimeout> | undefined;
     let heardAt: string | null = null;
-    let lastId = startingId();
+    let lastId = seen.current.path === path ? seen.current.id : startingId();
     let wait_ms = FIRST_WAIT_MS;
 
     function open(address: string) {
@@ -82,10 +87,11 @@ export function useStream(
       clearTimeout(timer);
       clearTimeout(silence);
       source?.close();
+      seen.current = { path, id: lastId };
       setConnectedPath(null);
       setStaleSince(null);
     };
-  }, [path, names]);
+  }, [path, names, isLookedAt]);
 
   return { isConnected: path !== null && connectedPath === path, staleSince };
 }
@@ -94,4 +100,37 @@ function withCursor(path: string, lastId: string): string {
   if (lastId === "") return path;
   const joint = path.includes("?") ? "&" : "?";
   return `${path}${joint}last_event_id=${encodeURIComponent(lastId)}`;
+}
+
+let isHidden = document.visibilityState === "hidden"; // a tab that is opened in the background waits until it is looked at
+let hiding: ReturnType<typeof setTimeout> | undefined;
+const listeners = new Set<() => void>();
+
+function useIsLookedAt(): boolean {
+  return useSyncExternalStore(listenToVisibility, () => !isHidden);
+}
+
+function listenToVisibility(onChange: () => void): () => void {
+  if (listeners.size === 0) {
+    isHidden = document.visibilityState === "hidden";
+    document.addEventListener("visibilitychange", look);
+  }
+  listeners.add(onChange);
+  return () => {
+    listeners.delete(onChange);
+    if (listeners.size > 0) return;
+    clearTimeout(hiding);
+    document.removeEventListener("visibilitychange", look);
+  };
+}
+
+function look() {
+  clearTimeout(hiding);
+  if (document.visibilityState === "hidden") hiding = setTimeout(() => become(true), HIDDEN_MS);
+  else become(false);
+}
+
+function become(hidden: boolean) {
+  isHidden = hidden;
+  for (const onChange of listeners) onChange();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What administrators say now, as plain text; what may be dismissed goes for this person, on every device.
-import { t } from "@lingui/core/macro";
-import { Alert, Text } from "@mantine/core";
+import { plural, t } from "@lingui/core/macro";
+import { Alert, Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 
 import { announcementsKey } from "@/api/announcements";
 import { api, unwrap } from "@/api/client";
@@ -10,8 +11,27 @@ import type { Announcement } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
+/** Where there are more, only the first one is whole: on a phone they would fill the screen of every page. */
+const MOST_SHOWN = 2;
+
+/** Warnings first. */
 export function AnnouncementAlerts({ announcements }: { announcements: Announcement[] }) {
-  return announcements.map((one) => <AnnouncementAlert key={one.id} announcement={one} />);
+  const [isWhole, setWhole] = useState(false);
+  const inOrder = [...announcements].sort((one, other) => Number(other.severity === "warning") - Number(one.severity === "warning"));
+  const isCut = inOrder.length > MOST_SHOWN && !isWhole;
+  const nMore = inOrder.length - 1;
+  return (
+    <>
+      {(isCut ? inOrder.slice(0, 1) : inOrder).map((one) => (
+        <AnnouncementAlert key={one.id} announcement={one} />
+      ))}
+      {isCut && (
+        <Button variant="subtle" size="compact-sm" style={{ alignSelf: "flex-start" }} onClick={() => setWhole(true)}>
+          {plural(nMore, { one: "Show # more announcement", other: "Show # more announcements" })}
+        </Button>
+      )}
+    </>
+  );
 }
 
 function AnnouncementAlert({ announcement: { id, text, severity, organisation, is_dismissible: isDismissible } }: { announcement: Announcement }) {

@@ -3,6 +3,7 @@
 import { Box, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
+import { csvOf } from "@/lib/download";
 import { percent } from "@/lib/quantities";
 
 import classes from "./ShareBars.module.css";
@@ -27,4 +28,8 @@ export function ShareBars({ shares }: Props) {
       <div className={classes.bar} style={{ width: `${100 * share}%` }} aria-hidden />
     </Box>
   ));
+}
+
+export function csvOfShares(shares: Props["shares"]): string {
+  return csvOf([["name", "share"], ...shares.map(({ name, share }) => [name, share])]);
 }

@@ -36,6 +36,7 @@ export function ClusterPage() {
           {t`Timeline`}
         </Button>
       }
+      isWide
     >
       <QueryResult of={cluster}>
         {(found) => <Shown cluster={found} />}

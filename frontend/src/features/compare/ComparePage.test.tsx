@@ -14,7 +14,7 @@ import { answers, page, server } from "@/testing/server";
 import { tableText } from "./baseline";
 import { csvOfLines } from "./CurvesSection";
 import { rowOfJob } from "./settings";
-import { textOfList, textOfPairs } from "./useSetting";
+import { textOfList, textOfPairs } from "@/components/chart/address/useSetting";
 
 const JOBS = [
   job({ id: "a", name: "slow", hyperparameters: { lr: 0.001, momentum: 0.9 }, result_metrics: { "eval/loss": 0.7 }, state: "succeeded" }),
@@ -105,6 +105,26 @@ it("shows what differs only, or all, and remembers that in the address", async (
   await user.click(screen.getByRole("switch", { name: "Only what differs" }));
   expect(heads()).toContain("momentum");
   expect(router.state.location.search).toBe("?jobs=b%2Ca&same=1");
+});
+
+it("asks which metrics there are while the jobs are still read", async () => {
+  compared();
+  let ask: () => void = () => undefined;
+  const metricsAreAsked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  server.use(
+    http.get("/api/v1/jobs", async () => {
+      await metricsAreAsked;
+      return HttpResponse.json(page(JOBS));
+    }),
+    http.post("/api/v1/jobs/compare/metrics", () => {
+      ask();
+      return HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: 2 }] });
+    }),
+  );
+  renderPage("/compare?jobs=b,a");
+  expect(await screen.findByRole("table", { name: "What differs" })).toBeVisible();
 });
 
 it("asks for the metric that most jobs have, and for another over another axis when these are chosen", async () => {

@@ -20,7 +20,7 @@ import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricsQu
 import { type ComparedRuns, type ComparedRunCurve, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
-import { useSetting } from "./useSetting";
+import { useSetting } from "@/components/chart/address/useSetting";
 
 const ManyLines = lazyComponent(async () => (await import("@/components/chart/lines/ManyLines")).ManyLines);
 

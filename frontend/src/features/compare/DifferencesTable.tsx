@@ -17,7 +17,7 @@ import { differenceOf, tableText } from "./baseline";
 import classes from "./DifferencesTable.module.css";
 import { type Compared, type Settings, type Value, namesOf, valuesOf } from "./settings";
 import { Swatch } from "./Swatch";
-import { useSetting } from "./useSetting";
+import { useSetting } from "@/components/chart/address/useSetting";
 
 const ROW_PX = 34;
 const NAME_PX = 200;

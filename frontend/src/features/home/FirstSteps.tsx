@@ -7,23 +7,32 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
-import { choicesQuery, projectChoices } from "@/api/choices";
+import { choicesQuery, organisationChoices, projectChoices } from "@/api/choices";
+import { WRITING } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { TextLink } from "@/components/display/TextLink";
+import { NewProject } from "@/components/form/NewProject";
 import { SectionCard } from "@/components/layout/Section";
 
 import { anyDatasetQuery } from "./queries";
 import { trainSample } from "./sample";
 
 export function FirstSteps() {
-  const project = useQuery(choicesQuery(projectChoices("upload"))).data?.results[0];
+  const projects = useQuery(choicesQuery(projectChoices("upload")));
+  const project = projects.data?.results[0];
+  const organisation = useQuery({ ...choicesQuery(organisationChoices(WRITING)), enabled: projects.data !== undefined && project === undefined }).data?.results[0];
   const hasData = useQuery(anyDatasetQuery).data === true;
   return (
     <SectionCard title={t`First steps`}>
       <Stack gap="sm">
         <List type="ordered" size="sm" spacing={4}>
           <List.Item>
-            {project === undefined ? (
+            {project === undefined && organisation !== undefined ? (
+              <>
+                {t`Create a project in ${organisation.name}: it holds data, models and jobs`}
+                <NewProject organisation={organisation} />
+              </>
+            ) : project === undefined ? (
               <>
                 <Trans>
                   Get a project: <TextLink to="/members">make an organisation and a project, or accept an invitation</TextLink>

@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Job } from "@/api/types";
-import { job, project } from "@/testing/fixtures";
+import { job, organisation, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { cluster } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
@@ -73,6 +73,25 @@ it("makes up no wait where no job started, and says whose it is where it is of a
   server.use(answers("/api/v1/queue/waits", { median_s: 40, n_jobs: 30, scope: "cluster" as const, since }));
   renderPage("/");
   expect(await screen.findByText("Median wait of the last 24 h: 40 s (30 jobs of the whole cluster)")).toBeVisible();
+});
+
+it("lets who has an organisation and no project create one where they are", async () => {
+  mine([]);
+  let projects: ReturnType<typeof project>[] = [];
+  server.use(
+    answers("/api/v1/datasets", page([])),
+    answers("/api/v1/organisations", page([organisation()])),
+    answers("/api/v1/projects", () => page(projects)),
+    http.post("/api/v1/projects", async ({ request }) => {
+      const { name } = (await request.json()) as { name: string };
+      projects = [project({ name })];
+      return HttpResponse.json(projects[0], { status: 201 });
+    }),
+  );
+  const { user } = renderPage("/");
+  await user.type(await screen.findByRole("textbox", { name: "New project" }), "first{Enter}");
+  expect(await screen.findByText(/A project: .* \/ first ✓/)).toBeVisible();
+  expect(screen.getByRole("button", { name: "Train a sample" })).toBeVisible();
 });
 
 it("leads new people to a first model: the sample is uploaded, awaited and trained through the ordinary API", async () => {

@@ -167,7 +167,7 @@ function LabelledRing({ label, share, text }: { label: string; share: number; te
         size={44}
         thickness={5}
         roundCaps
-        sections={[{ value: share * 100, color: share >= NEARLY_FULL ? "orange" : "indigo" }]}
+        sections={share === 0 ? [] : [{ value: share * 100, color: share >= NEARLY_FULL ? "orange" : "indigo" }]}
         rootColor="var(--mantine-color-default-border)"
         aria-hidden
       />

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invites a person by a link, or by user name: the answer does not say whether there is such an account.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -58,7 +58,7 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label={t`Invite a person`}>
         <Stack>
-          <Group align="flex-start" grow preventGrowOverflow={false}>
+          <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md" verticalSpacing="sm">
             <TextInput
               label={t`User name`}
               description={t`Empty: a link is made, also for people without an account.`}
@@ -66,7 +66,6 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
               error={problem?.of("username")}
-              miw={220}
             />
             <TextInput
               label={t`E-mail`}
@@ -76,7 +75,6 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               value={email}
               onChange={(event) => setEmail(event.currentTarget.value)}
               error={problem?.of("email")}
-              miw={220}
             />
             <NativeSelect
               label={t`Role`}
@@ -85,9 +83,8 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               onChange={(event) => setRole(event.currentTarget.value as Role)}
               data={rolesGivenBy({ isOwner })}
               error={problem?.of("role")}
-              miw={220}
             />
-          </Group>
+          </SimpleGrid>
           <ProblemAlert error={invite.error} />
           <Group justify="flex-end">
             <Button type="submit" loading={invite.isPending}>

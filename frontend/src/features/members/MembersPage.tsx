@@ -8,7 +8,7 @@ import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { organisationChoices, useChosenOrFirst } from "@/api/choices";
-import { isStaff, useMe } from "@/api/session";
+import { isStaff, useMe, WRITING } from "@/api/session";
 import type { Invitation, Organisation, OrganisationBrief } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -112,7 +112,7 @@ function Members({ organisation, onDelete }: { organisation: Organisation; onDel
       )}
       <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />
       <Teams organisation={organisation} isAdmin={isAdmin} />
-      <Projects organisation={organisation} isAdmin={isAdmin} />
+      <Projects organisation={organisation} isAdmin={isAdmin} mayAdd={WRITING.includes(organisation.role)} />
     </Stack>
   );
 }

@@ -30,6 +30,21 @@ function shown(role: "admin" | "member", isOwn = false) {
   return { sent, user: renderPage("/members").user };
 }
 
+it("creates a project, also where there are some already", async () => {
+  const { user } = shown("member");
+  const made: unknown[] = [];
+  server.use(
+    http.post("/api/v1/projects", async ({ request }) => {
+      made.push(await request.json());
+      return HttpResponse.json<Project>(project({ id: "made", name: "Speech" }), { status: 201 });
+    }),
+  );
+  const form = within(await screen.findByRole("form", { name: `New project of ${organisation().name}` }));
+  await user.type(form.getByRole("textbox", { name: "New project" }), " Speech {Enter}");
+  await expect.poll(() => made).toEqual([{ name: "Speech", organisation: organisation().id, team: null }]);
+  await expect.poll(() => form.getByRole("textbox", { name: "New project" })).toHaveProperty("value", "");
+});
+
 it("archives a project after asking, and opens it again", async () => {
   const { sent, user } = shown("admin");
   await user.click(await screen.findByRole("button", { name: `Archive ${NAME}` }));

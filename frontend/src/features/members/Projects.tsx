@@ -14,6 +14,7 @@ import { type NamedTeam, teamChoices } from "@/api/tenants/teams";
 import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { NewProject } from "@/components/form/NewProject";
 import { TeamSelect } from "@/components/form/choice/TeamSelect";
 import { Section } from "@/components/layout/Section";
 import { RenameCells } from "@/components/table/RenameCells";
@@ -28,8 +29,8 @@ interface Change {
   seen?: Omit<Change, "seen">;
 }
 
-/** isAdmin: of the whole organisation; others may be admins of some of its projects. */
-export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
+/** isAdmin: of the whole organisation; others may be admins of some of its projects. mayAdd: whether one may create projects. */
+export function Projects({ organisation, isAdmin = false, mayAdd = false }: { organisation: OrganisationBrief; isAdmin?: boolean; mayAdd?: boolean }) {
   const me = useMe();
   const teams = useQuery(choicesQuery(teamChoices(organisation.id))).data?.results ?? [];
   const [deleted, setDeleted] = useState<Project | null>(null);
@@ -47,6 +48,7 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
         empty={<Text size="sm" c="dimmed">{t`No projects yet.`}</Text>}
         row={(project) => <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} onDelete={setDeleted} />}
       />
+      {mayAdd && <NewProject organisation={organisation} />}
     </Section>
   );
 }

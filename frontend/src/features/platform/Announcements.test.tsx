@@ -53,6 +53,16 @@ describe("What administrators announce", () => {
     expect(dismissed).toHaveBeenCalledTimes(1);
   });
 
+  it("shows the first of many, warnings before the others, and all of them on demand", async () => {
+    const many = Array.from({ length: 5 }, (_, at) => announcement({ id: `${ID.slice(0, -1)}${at}`, text: `Notice ${at}`, severity: at === 3 ? "warning" : "information" }));
+    server.use(current(many));
+    const { user } = renderPage("/datasets");
+    expect(await screen.findByText("Notice 3")).toBeVisible();
+    expect(screen.queryByText("Notice 0")).not.toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Show 4 more announcements" }));
+    for (const { text } of many) expect(screen.getByText(text)).toBeVisible();
+  });
+
   it("comes by the stream, without a look every now and then", async () => {
     renderPage("/runs");
     await screen.findByText("No runs yet");

@@ -21,7 +21,7 @@ const SETTINGS: SchedulerSettings = {
   policies: ["las", "mlhub"],
   known: [
     { name: "las", parameters: { limits: [3250, 7200] } },
-    { name: "mlhub", parameters: { power: 0.75 } },
+    { name: "mlhub", parameters: { power: 0.75, stickiness: 0.05, shares: true } },
   ],
 };
 const STARTED = { n_waited: 8, started_within_p90: 0.875 };
@@ -73,7 +73,7 @@ describe("The scheduler's page", () => {
     const { user } = renderPage("/scheduler");
     await user.type(await screen.findByLabelText("Policy: power"), "0.5");
     await user.selectOptions(screen.getByLabelText("Shadow policy"), "las");
-    await user.type(screen.getByLabelText("Shadow policy: limits"), "[[100, 200]");
+    await user.type(screen.getByLabelText("Shadow policy: Limits of the queues (GPU-seconds) (limits)"), "[[100, 200]");
     await user.click(screen.getByLabelText("Fair sharing between organisations"));
     await user.clear(screen.getByLabelText("Half-life of usage, hours"));
     await user.type(screen.getByLabelText("Half-life of usage, hours"), "24");
@@ -105,6 +105,25 @@ describe("The scheduler's page", () => {
     const causes = within(screen.getByRole("table", { name: "Calibration by cause of waiting" }));
     expect(causes.getByRole("row", { name: /quota gpus 20 60 %/ })).toBeVisible();
     expect(causes.getByRole("row", { name: /nothing: started at once 20 95 % 10 % 0 % longer –/ })).toBeVisible();
+  });
+
+  it("says what a policy and its parameters do, and lets one choose where there are two values", async () => {
+    let sent: SchedulerChange | undefined;
+    server.use(
+      http.patch("/api/v1/scheduler/settings", async ({ request }) => {
+        sent = (await request.json()) as SchedulerChange;
+        return HttpResponse.json<SchedulerSettings>({ ...SETTINGS, version: 5 });
+      }),
+    );
+    const { user } = renderPage("/scheduler");
+    expect(await screen.findByLabelText("Policy")).toHaveAccessibleDescription(/GPUs go where they shorten the average completion time most/);
+    const stay = screen.getByLabelText("Policy: Preference for the present size (stickiness)");
+    expect(stay).toHaveAccessibleDescription(/What keeping a size is worth by itself.* 0 or more\./);
+    const shares = screen.getByLabelText("Policy: Jobs share GPUs (shares)");
+    expect(shares).toHaveDisplayValue("Default: Yes");
+    await user.selectOptions(shares, "No");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    await expect.poll(() => sent?.parameters).toEqual({ shares: false });
   });
 
   it("says at the parameter what is wrong with it", async () => {

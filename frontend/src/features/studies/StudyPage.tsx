@@ -8,6 +8,7 @@ import { Link, useNavigate, useParams } from "react-router";
 
 import { canChangeJob, canSubmit, useMe } from "@/api/session";
 import type { Study, Trial } from "@/api/types";
+import { FigureCard } from "@/components/chart/figure/FigureCard";
 import { Facts } from "@/components/display/Facts";
 import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
@@ -25,6 +26,7 @@ import { deleteStudy, studyQuery, trialsQuery, useStudyAction } from "@/features
 import { RungChart } from "@/features/studies/RungChart";
 import { TrialCoordinates } from "@/features/studies/TrialCoordinates";
 import { TrialsTable } from "@/features/studies/TrialsTable";
+import { csvOfBest, csvOfRungs, csvOfTrials, hasResults } from "@/features/studies/trialsCsv";
 import { lastValue, parametersText, shown } from "@/features/studies/values";
 
 const BACK = <BackLink to="/studies">{t`Studies`}</BackLink>;
@@ -68,18 +70,16 @@ function Shown({ study }: { study: Study }) {
       <QueryResult of={trials} label={t`Loading the trials`}>
         {(found) => (
           <>
-            <SectionCard title={t`Best so far`}>
+            <FigureCard title={t`Best so far`} of={study.name} csv={() => csvOfBest(study, found)} isEmpty={!hasResults(found)}>
               <BestCurve study={study} trials={found} />
-            </SectionCard>
-            <SectionCard title={t`Rungs`}>
+            </FigureCard>
+            <FigureCard title={t`Rungs`} of={study.name} csv={() => csvOfRungs(found)} isEmpty={!hasResults(found)}>
               <RungChart study={study} trials={found} />
-            </SectionCard>
-            <SectionCard title={t`Hyperparameters and result`}>
+            </FigureCard>
+            <FigureCard title={t`Hyperparameters and result`} of={study.name} csv={() => csvOfTrials(study, found)} isEmpty={!hasResults(found)}>
               <TrialCoordinates study={study} trials={found} />
-            </SectionCard>
-            <SectionCard title={t`Importance`}>
-              <Importance study={study} />
-            </SectionCard>
+            </FigureCard>
+            <Importance study={study} />
             {found.length > 0 && <TrialsTable study={study} trials={found} />}
           </>
         )}

@@ -2,19 +2,18 @@
 // Parallel coordinates of a study: an axis for each hyperparameter and for what was reached, a line for each trial, the better the clearer.
 import { plural, t } from "@lingui/core/macro";
 import { Text, useComputedColorScheme } from "@mantine/core";
-import { useState } from "react";
 
 import type { Study, Trial } from "@/api/types";
+import { useRanges } from "@/components/chart/address/useRanges";
 import { colourOf } from "@/components/chart/colours";
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
-import type { Ranges } from "@/components/chart/parallel/ranges";
 import { axesOf, ranked } from "@/features/studies/values";
 
 const FAINTEST = 0.15;
 const CLEAREST = 0.9;
 
 export function TrialCoordinates({ study, trials }: { study: Study; trials: readonly Trial[] }) {
-  const [ranges, setRanges] = useState<Ranges>({});
+  const [ranges, setRanges] = useRanges();
   const scheme = useComputedColorScheme("light");
   const measured = trials.filter(({ results }) => results.length > 0);
   if (measured.length === 0) return <Text size="sm" c="dimmed">{t`No trial has a result yet.`}</Text>;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an owner's budgets are used over their period: what was used, even use, the prediction, and the budget itself.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
 
 import type { BurnDown, QuotaOwner } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { budgetName, effectText, usedText } from "@/domain/scheduling/quota/budget";
 import { burnDownLines, burnDownText, csvOfBurnDown } from "@/features/usage/burnDown";
 import { burnDownQuery } from "@/features/usage/queries";
-import { saveText } from "@/lib/download";
 import { clock } from "@/lib/time";
 
 import classes from "./BurnDowns.module.css";
@@ -41,8 +42,9 @@ const KINDS = [
 function BurnDownChart({ of, name }: { of: BurnDown; name: string }) {
   const lines = burnDownLines(of);
   const title = budgetName(of);
+  const drawing = useRef<HTMLDivElement>(null);
   return (
-    <Stack gap={4}>
+    <Stack gap={4} ref={drawing}>
       <Group justify="space-between" gap="xs">
         <Text size="xs">
           {title}: {usedText(of)}
@@ -56,14 +58,7 @@ function BurnDownChart({ of, name }: { of: BurnDown; name: string }) {
               <Text size="xs">{label}</Text>
             </Group>
           ))}
-          <Button
-            variant="subtle"
-            size="compact-sm"
-            aria-label={t`CSV of ${title} of ${name}`}
-            onClick={() => saveText(`burn-down-${name}-${of.period}.csv`.replaceAll(/[^\w.-]+/g, "-"), csvOfBurnDown(of))}
-          >
-            {t`CSV`}
-          </Button>
+          <FigureMenu name={t`${title} of ${name}`} of={drawing} csv={() => csvOfBurnDown(of)} />
         </Group>
       </Group>
       <svg className={classes.chart} viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={t`${title} of ${name}: ${usedText(of)} used. ${burnDownText(of)}`}>

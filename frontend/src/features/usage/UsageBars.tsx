@@ -4,9 +4,12 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Group, Stack, Text } from "@mantine/core";
+import { useRef } from "react";
 
 import type { UsageRow } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { gpuHours } from "@/features/usage/quantities";
+import { csvOf } from "@/lib/download";
 
 import classes from "./usage.module.css";
 
@@ -37,8 +40,9 @@ interface Props {
 
 export function UsageBars({ days, parts, label }: Props) {
   const most = Math.max(...days.map((row) => row.gpu_hours), 0);
+  const drawing = useRef<HTMLDivElement>(null);
   return (
-    <Stack gap={4}>
+    <Stack gap={4} ref={drawing}>
       <Group gap="md">
         {parts.map(({ kind, label: name }) => (
           <Group key={kind} gap={6}>
@@ -49,6 +53,7 @@ export function UsageBars({ days, parts, label }: Props) {
         <Text size="xs" c="dimmed" ml="auto">
           {t`most a day: ${gpuHours(most)}`}
         </Text>
+        <FigureMenu name={parts.map((one) => one.label).join(", ")} of={drawing} csv={() => csvOfDays(days, parts)} />
       </Group>
       <div className={classes.days} role="img" aria-label={label}>
         {days.map((row) => (
@@ -71,4 +76,9 @@ export function UsageBars({ days, parts, label }: Props) {
       </Group>
     </Stack>
   );
+}
+
+function csvOfDays(days: readonly UsageRow[], parts: readonly Part[]): string {
+  const head = ["day", "gpu_hours", ...parts.map(({ kind }) => `${kind}_gpu_hours`)];
+  return csvOf([head, ...days.map((row) => [row.name, row.gpu_hours, ...parts.map(({ of }) => of(row))])]);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes an account and shows the link at which its user sets the password, once.
 import { t } from "@lingui/core/macro";
-import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, NativeSelect, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -55,14 +55,13 @@ export function NewUser() {
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label={t`New user`}>
         <Stack>
-          <Group align="flex-start" grow preventGrowOverflow={false}>
+          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
             <TextInput
               label={t`User name`}
               maxLength={150}
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
               error={problem?.of("username")}
-              miw={180}
             />
             <TextInput
               label={t`E-mail`}
@@ -70,9 +69,8 @@ export function NewUser() {
               value={email}
               onChange={(event) => setEmail(event.currentTarget.value)}
               error={problem?.of("email")}
-              miw={180}
             />
-            <OrganisationSelect none={t`None`} value={organisation} onChange={setOrganisation} miw={160} />
+            <OrganisationSelect none={t`None`} value={organisation} onChange={setOrganisation} />
             <NativeSelect
               label={t`Role`}
               disabled={organisation === ""}
@@ -80,9 +78,8 @@ export function NewUser() {
               onChange={(event) => setRole(event.currentTarget.value as Role)}
               data={rolesGivenBy({ isOwner: true })}
               error={problem?.of("role")}
-              miw={220}
             />
-          </Group>
+          </SimpleGrid>
           <Checkbox
             label={t`Administrator of the platform`}
             checked={isStaff}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One chart of metrics with its name and its CSV. The parent reads the curves once it is seen: useSeenWidth().
+// One chart of metrics with its name and its menu. The parent reads the curves once it is seen: useSeenWidth().
 import { t } from "@lingui/core/macro";
-import { Button, Group, Skeleton, Text } from "@mantine/core";
-import { type ReactNode, type Ref, Suspense } from "react";
+import { Group, Skeleton, Text } from "@mantine/core";
+import { type ReactNode, type Ref, Suspense, useRef } from "react";
 
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { CHART_HEIGHT } from "@/components/chart/chartHeight";
 import type { Mark } from "@/components/chart/CurveChart";
 import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
 import type { Curves, StepRange } from "@/lib/curves/series";
-import { saveText } from "@/lib/download";
 
 /** The chart library is large, and nothing else on the page waits for it. */
 const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
@@ -36,29 +36,25 @@ interface Props {
 const NO_MARKS: readonly Mark[] = [];
 
 export function MetricFigure({ ref, name, labels, curves, settings, isSeen, failed, csv, marks = NO_MARKS, onRange, children }: Props) {
+  const drawing = useRef<HTMLDivElement>(null);
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${name} by step`}>
       <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
         <Text size="sm" fw={600} truncate dir="auto" title={name}>
           {name}
         </Text>
-        <Button
-          size="compact-xs"
-          variant="subtle"
-          style={{ flexShrink: 0 }}
-          disabled={curves.size === 0}
-          aria-label={t`Save ${name} as CSV`}
-          onClick={() => saveText(`${name.replaceAll(/[^\w.-]+/g, "-")}.csv`, csv())}
-        >
-          {t`CSV`}
-        </Button>
-        {children}
+        <Group gap={4} wrap="nowrap">
+          {children}
+          <FigureMenu name={name} of={drawing} csv={csv} isDisabled={curves.size === 0} />
+        </Group>
       </Group>
       <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
       {failed === undefined && (
         <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
           {curves.size > 0 ? (
-            <CurveChart labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
+            <div ref={drawing}>
+              <CurveChart labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
+            </div>
           ) : (
             <Skeleton h={CHART_HEIGHT} animate={isSeen} />
           )}

@@ -3,9 +3,10 @@
 import { t } from "@lingui/core/macro";
 import { Alert, Group, NativeSelect, SegmentedControl, Stack, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import type { Cluster } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { useFilters } from "@/components/table/useFilters";
@@ -18,7 +19,7 @@ import { COLOURINGS, type Colouring, OF_ANY_TIME, isColouring } from "./colours"
 import { JobPlace } from "./JobPlace";
 import { JobTraffic } from "./JobTraffic";
 import { MapLegend } from "./MapLegend";
-import { type MapRack, countOf, jobsOn, mapAt, mapNow, organisationsOn, placeOf } from "./model";
+import { type MapRack, countOf, csvOfMap, jobsOn, mapAt, mapNow, organisationsOn, placeOf } from "./model";
 import { RackGrid } from "./RackGrid";
 import { AHEAD_S, BACK_S, TimeScrubber } from "./TimeScrubber";
 
@@ -29,6 +30,7 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
   const { filters, filter } = useFilters(NAMES);
   const scheme = useComputedColorScheme("light");
   const now = useNow(60);
+  const drawing = useRef<HTMLDivElement>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const offsetS = dragged ?? offsetOf(filters.at, now);
   const { racks, error, isLoading, isCut } = useRacks(cluster, offsetS, now);
@@ -76,6 +78,7 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
         <Text size="xs" c="dimmed" ml="auto">
           {t`${number(nHeld)} of ${number(nGpus)} GPUs in use`}
         </Text>
+        <FigureMenu name={t`Map of the cluster`} of={drawing} csv={() => csvOfMap(racks)} />
       </Group>
       <TimeScrubber
         offsetS={offsetS}
@@ -88,7 +91,7 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
       />
       <ProblemAlert error={error} />
       {isCut && <Alert color="gray">{t`The map shows the first nodes only; the page Timeline has all of them.`}</Alert>}
-      <Stack gap="sm" style={{ opacity: isLoading ? 0.5 : 1 }}>
+      <Stack gap="sm" ref={drawing} style={{ opacity: isLoading ? 0.5 : 1 }}>
         <RackGrid racks={racks} palette={palette} chosen={job?.id ?? ""} onChoose={(id) => filter("job", id)} />
         {job !== undefined && <JobPlace job={job} place={placeOf(racks, job.id)} cluster={cluster} />}
         {job !== undefined && isNow && <JobTraffic job={job.id} place={placeOf(racks, job.id)} cluster={cluster} />}

@@ -3,10 +3,13 @@
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Text } from "@mantine/core";
+import { useRef } from "react";
 
 import type { Cluster } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { bandwidth } from "@/features/cluster/format";
+import { csvOf } from "@/lib/download";
 import { bytes } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
@@ -26,6 +29,7 @@ interface Props {
 }
 
 export function JobTraffic({ job, place, cluster }: Props) {
+  const figure = useRef<HTMLDivElement>(null);
   if (place.nodes.length < 2) return null;
   const traffic = cluster.traffic.find((one) => one.job === job);
   if (traffic === undefined) {
@@ -40,10 +44,13 @@ export function JobTraffic({ job, place, cluster }: Props) {
   return (
     <figure style={{ margin: 0 }}>
       <div className={classes.scrolled} tabIndex={0} role="group" aria-label={t`Traffic on links`}>
-        <Picture drawing={drawing} traffic={traffic} cluster={cluster} />
+        <div ref={figure} style={{ width: "fit-content" }}>
+          <Picture drawing={drawing} traffic={traffic} cluster={cluster} />
+        </div>
       </div>
       <Text component="figcaption" size="xs" c="dimmed">
-        <Caption traffic={traffic} nHidden={drawing.nHidden} />
+        <Caption traffic={traffic} nHidden={drawing.nHidden} />{" "}
+        <FigureMenu name={t`Traffic on links`} of={figure} csv={() => csvOfTraffic(traffic)} />
       </Text>
     </figure>
   );
@@ -91,6 +98,10 @@ function Picture({ drawing, traffic, cluster }: { drawing: Drawing; traffic: Tra
       ))}
     </svg>
   );
+}
+
+function csvOfTraffic({ links }: Traffic): string {
+  return csvOf([["kind", "name", "bps", "bytes_per_step"], ...links.map(({ kind, name, bps, bytes_per_step }) => [kind, name, bps, bytes_per_step])]);
 }
 
 /** As thick and as strong as the part of the link's bandwidth that this job takes. */

@@ -5,6 +5,7 @@ import { t } from "@lingui/core/macro";
 import type { Cluster, SlotJob } from "@/api/types";
 import { closedReason } from "@/domain/scheduling/capacity";
 import { type Bar, type NodeRow, barName } from "@/features/cluster/timeline/rows";
+import { csvOf } from "@/lib/download";
 
 /** What gangs send over a link now; bps null: none of those that cross it is measured. */
 export type LinkLoad = Cluster["link_loads"][number];
@@ -157,4 +158,21 @@ export function loadShare(load: LinkLoad | null): number | null {
 function nicShare({ links }: Cluster, node: string): number | null {
   const link = links.find(({ kind, name }) => kind === "nic" && name === node);
   return link === undefined || link.declared_bps === 0 ? null : Math.min(1, link.measured_bps / link.declared_bps);
+}
+
+/** A row a GPU: who holds it, and what is measured of it, shares from 0 to 1. */
+export function csvOfMap(racks: readonly MapRack[]): string {
+  const rows = racks.flatMap((rack) =>
+    rack.nodes.flatMap((node) =>
+      node.gpus.map(({ index, holders, isUsable, use, memory, predicted }) => {
+        const jobs = holders.map(({ name }) => name).join("; ");
+        const organisations = holders.map(({ organisation }) => organisation ?? "").join("; ");
+        const slowdowns = holders.flatMap(({ slowdown }) => slowdown?.ratio ?? []);
+        const slowest = slowdowns.length === 0 ? null : Math.max(...slowdowns);
+        const state = holders.length > 0 ? predicted || "held" : isUsable ? "free" : "unavailable";
+        return [rack.name, node.name, node.gpuType, index, state, jobs, organisations, use, memory, node.load?.bps, node.load?.capacity_bps, slowest];
+      }),
+    ),
+  );
+  return csvOf([["rack", "node", "gpu_type", "gpu", "state", "jobs", "organisations", "use", "memory", "nic_bps", "nic_capacity_bps", "slowdown"], ...rows]);
 }

@@ -3,10 +3,11 @@
 import { t } from "@lingui/core/macro";
 import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type RefObject, useRef, useState } from "react";
 
 import type { Timeline, TimelineWindow } from "@/api/types";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
@@ -16,7 +17,8 @@ import { clock } from "@/lib/time";
 
 import { MARKS, MarkShape } from "./MarkShape";
 import { WINDOW_S, isWindow, timelineQuery } from "./queries";
-import { type MarkKind, nodeRows, organisationsOf, waitingRows } from "./rows";
+import { type MarkKind, csvOfTimeline, nodeRows, organisationsOf, waitingRows } from "./rows";
+import classes from "./Timeline.module.css";
 import { TimelineChart } from "./TimelineChart";
 import { TimelineTable } from "./TimelineTable";
 
@@ -35,6 +37,7 @@ export function TimelinePage() {
   const [nPages, setPages] = useState(1);
   const timeline = useQuery(timelineQuery(window, until, nPages));
   const first = timeline.data?.[0];
+  const drawing = useRef<HTMLDivElement>(null);
 
   /** By half a window; to now where it would reach it. */
   function move(direction: -1 | 1) {
@@ -65,18 +68,21 @@ export function TimelinePage() {
             </Button>
           </Button.Group>
         </Group>
-        <SegmentedControl
-          size="xs"
-          aria-label={t`Form`}
-          value={filters.view === "table" ? "table" : "chart"}
-          onChange={(value) => filter("view", value === "table" ? "table" : "")}
-          data={[
-            { value: "chart", label: t`Chart` },
-            { value: "table", label: t`Table` },
-          ]}
-        />
+        <Group gap="xs">
+          <SegmentedControl
+            size="xs"
+            aria-label={t`Form`}
+            value={filters.view === "table" ? "table" : "chart"}
+            onChange={(value) => filter("view", value === "table" ? "table" : "")}
+            data={[
+              { value: "chart", label: t`Chart` },
+              { value: "table", label: t`Table` },
+            ]}
+          />
+          <FigureMenu name={t`Timeline`} of={drawing} csv={() => csvOfTimeline(timeline.data ?? [])} isDisabled={first === undefined} />
+        </Group>
       </Group>
-      <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} />}</QueryResult>
+      <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} drawing={drawing} />}</QueryResult>
       {timeline.data?.at(-1)?.next_after && (
         <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => setPages(nPages + 1)} style={{ alignSelf: "center" }}>
           {t`Show more nodes`}
@@ -86,17 +92,23 @@ export function TimelinePage() {
   );
 }
 
-function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolean }) {
+function Shown({ pages, isTable, drawing }: { pages: readonly Timeline[]; isTable: boolean; drawing: RefObject<HTMLDivElement | null> }) {
   const [first] = pages;
   const nodes = nodeRows(pages);
   if (first === undefined || nodes.length === 0) {
     return <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />;
   }
-  if (isTable) return <TimelineTable since={first.since} nodes={nodes} />;
+  if (isTable) {
+    return (
+      <div ref={drawing}>
+        <TimelineTable since={first.since} nodes={nodes} />
+      </div>
+    );
+  }
   const [since, until, now] = [first.since, first.until, first.now].map((at) => new Date(at).getTime() / 1000) as [number, number, number];
   const organisations = organisationsOf(pages);
   return (
-    <>
+    <div ref={drawing} className={classes.figure}>
       <Legend organisations={organisations} hasOthers={nodes.some(({ bars }) => bars.some(({ job }) => job === undefined))} kinds={new Set(nodes.flatMap(({ marks }) => marks.map(({ kind }) => kind)))} />
       <TimelineChart
         since={first.since}
@@ -106,7 +118,7 @@ function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolea
         waiting={waitingRows(first)}
         organisations={organisations}
       />
-    </>
+    </div>
   );
 }
 

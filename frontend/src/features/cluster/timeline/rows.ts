@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Timeline } from "@/api/types";
+import { csvOf } from "@/lib/download";
 import { dateLocale } from "@/locales/locale";
 
 type ApiNode = Timeline["nodes"][number];
@@ -95,6 +96,18 @@ export function successorOf(mark: Mark, bars: readonly Bar[]): Bar | undefined {
   const holds = ({ firstGpu, nGpus }: Bar) => firstGpu <= mark.gpu && mark.gpu < firstGpu + nGpus;
   const soon = bars.filter((bar) => holds(bar) && bar.sinceS >= mark.atS && bar.sinceS - mark.atS <= SOON_S);
   return soon.sort((one, other) => one.sinceS - other.sinceS)[0];
+}
+
+/** A row a bar, a mark and a pending job, with their times; what lies in the future is predicted. */
+export function csvOfTimeline(pages: readonly Timeline[]): string {
+  const at = (seconds: number | null) => (seconds === null ? null : new Date(Date.parse(pages[0]?.since ?? "") + 1000 * seconds).toISOString());
+  const nodes = nodeRows(pages);
+  const bars = nodes.flatMap((node) =>
+    node.bars.map((bar) => ["attempt", node.name, bar.firstGpu, bar.nGpus, barName(bar), bar.job?.organisation, at(bar.sinceS), bar.p50S === null ? at(bar.untilS) : null, at(bar.p50S), at(bar.p90S)]),
+  );
+  const marks = nodes.flatMap((node) => node.marks.map(({ kind, gpu, name, atS }) => [kind, node.name, gpu, 1, name, null, at(atS), at(atS), null, null]));
+  const pending = waitingRows(pages[0]).map(({ job, startP50S, finishP50S, finishP90S }) => ["pending", null, null, null, job.name, job.organisation, at(startP50S), null, at(finishP50S), at(finishP90S)]);
+  return csvOf([["kind", "node", "first_gpu", "n_gpus", "job", "organisation", "since", "until", "predicted_finish_p50", "predicted_finish_p90"], ...bars, ...marks, ...pending]);
 }
 
 export function barName({ job, n }: Bar): string {

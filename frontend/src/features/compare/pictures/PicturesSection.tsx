@@ -13,9 +13,9 @@ import { saveDrawing } from "@/lib/download";
 
 import { ImportanceSection } from "./ImportanceSection";
 import { type Column, type Compared, columnsOf, valuesOf } from "../settings";
-import { useRanges } from "./useRanges";
+import { useRanges } from "@/components/chart/address/useRanges";
 import { useScales } from "./useScales";
-import { listOf, textOfList, useSetting } from "../useSetting";
+import { listOf, textOfList, useSetting } from "@/components/chart/address/useSetting";
 
 const MOST_AXES = 16;
 const USUAL_SETTINGS = 7;

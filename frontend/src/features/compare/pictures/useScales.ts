@@ -4,7 +4,7 @@ import { useMemo } from "react";
 
 import { type Scale, allowsLog, scaleOf, suitsLog } from "@/components/chart/scale";
 
-import { pairsOf, textOfPairs, useSetting } from "../useSetting";
+import { pairsOf, textOfPairs, useSetting } from "@/components/chart/address/useSetting";
 
 interface Drawn {
   name: string;

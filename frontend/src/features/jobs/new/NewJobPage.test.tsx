@@ -80,6 +80,23 @@ it("starts a job with a number of epochs, and goes to it", async () => {
   ]);
 });
 
+it("takes the built-in model for the data that one came with, and offers none that cannot be trained on it", async () => {
+  const fitting = model({ id: "00000000-0000-7000-8000-0000000000ea", name: "mlp", project: null });
+  const other = model({ id: "00000000-0000-7000-8000-0000000000eb", name: "tiny_transformer", project: null });
+  const found = dataset({ latest_version: datasetVersion({ builtin_models: ["mlp"] }) });
+  server.use(answers("/api/v1/datasets", page([found])), answers("/api/v1/models", page([other, model(), fitting])));
+  const sent = submissions(created);
+  const { user, router } = renderPage(`/jobs/new?dataset=${dataset().id}`);
+  await screen.findByDisplayValue("mlp");
+  const chosen = screen.getByRole("combobox", { name: /Model/ });
+  expect(chosen).toHaveAccessibleDescription(/The built-in model for such data/);
+  await user.click(chosen);
+  expect((await screen.findAllByRole("option")).map(({ textContent }) => textContent)).toEqual(["Small CNN", "mlp"]);
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
+  expect(sent.map(({ body }) => body)).toEqual([{ dataset: dataset().id, model: fitting.id, mode: "auto" }]);
+});
+
 it("shows what the API refuses at its field, with the remedy, also among the advanced ones", async () => {
   submissions(() =>
     problem(422, {

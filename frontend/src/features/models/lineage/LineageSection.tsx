@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a version comes from and who used it, as a graph of links: data, jobs, versions. Screen readers read it as a list.
 import { plural, t } from "@lingui/core/macro";
-import { Text, VisuallyHidden } from "@mantine/core";
+import { Group, Text, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import type { Lineage, LineageNode, ModelVersion } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
 import { lineageQuery } from "@/features/models/queries";
+
+import { csvOf } from "@/lib/download";
 
 import classes from "./LineageSection.module.css";
 import { type Place, layoutOf } from "./layout";
@@ -41,6 +44,7 @@ function Unused() {
 
 function Graph({ lineage }: { lineage: Lineage }) {
   const { nodes, edges, version, n_left_out: nLeftOut } = lineage;
+  const drawing = useRef<HTMLDivElement>(null);
   const { places, nColumns, nRows } = useMemo(() => layoutOf(lineage), [lineage]);
   const names = new Map(nodes.map((node) => [node.id, nameOf(node)]));
   const width = nColumns * COLUMN - (COLUMN - WIDTH);
@@ -49,7 +53,7 @@ function Graph({ lineage }: { lineage: Lineage }) {
   return (
     <>
       <div className={classes.frame}>
-        <div className={classes.graph} style={{ width, height }}>
+        <div className={classes.graph} style={{ width, height }} ref={drawing}>
           <svg className={classes.edges} width={width} height={height} aria-hidden="true">
             {edges.map(({ source, target }) => (
               <path key={`${source} ${target}`} className={classes.edge} d={pathOf(places.get(source), places.get(target))} />
@@ -73,6 +77,9 @@ function Graph({ lineage }: { lineage: Lineage }) {
           </ul>
         </div>
       </div>
+      <Group justify="end" data-no-picture>
+        <FigureMenu name={t`Lineage`} of={drawing} csv={() => csvOf([["source", "target"], ...edges.map(({ source, target }) => [names.get(source), names.get(target)])])} />
+      </Group>
       {nLeftOut > 0 && (
         <Text size="xs" c="dimmed">
           {plural(nLeftOut, { one: "# older job used it, too, and is not shown.", other: "# older jobs used it, too, and are not shown." })}

@@ -3,9 +3,12 @@
 import { t } from "@lingui/core/macro";
 import { Group, Text, useComputedColorScheme } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
+import { useRef } from "react";
 
 import type { ReplayResult } from "@/api/types";
 import { colourOf } from "@/components/chart/colours";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+import { csvOf } from "@/lib/download";
 import { duration } from "@/lib/time";
 
 const LEAST_WIDTH = 300;
@@ -28,6 +31,7 @@ interface Curve {
 
 export function DistributionChart({ result }: { result: ReplayResult }) {
   const scheme = useComputedColorScheme("light");
+  const drawing = useRef<HTMLDivElement>(null);
   const { ref: frame, width: measured } = useElementSize<HTMLDivElement>();
   const width = measured > 0 ? Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, measured)) : USUAL_WIDTH;
   const right = width - 12;
@@ -41,7 +45,7 @@ export function DistributionChart({ result }: { result: ReplayResult }) {
   const y = (share: number) => BOTTOM - share * (BOTTOM - TOP);
   if (times.length === 0) return <Text size="sm">{t`No policy could be simulated.`}</Text>;
   return (
-    <div>
+    <div ref={drawing}>
       <div ref={frame} style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`Chart of completion times`}>
         <svg viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} style={{ display: "block" }} role="img" aria-label={t`Share of jobs done within a time, by policy`}>
           <g fill={ink} fontSize={11}>
@@ -78,6 +82,7 @@ export function DistributionChart({ result }: { result: ReplayResult }) {
             <Text size="xs">{label}</Text>
           </Group>
         ))}
+        <FigureMenu name={t`Completion times`} of={drawing} csv={() => csvOfCurves(curves)} />
       </Group>
     </div>
   );
@@ -89,6 +94,10 @@ function curvesOf(result: ReplayResult, scheme: "light" | "dark", ink: string): 
   );
   const real = result.real === null ? [] : [{ label: t`what really happened`, points: result.real.curve, colour: ink, isReal: true }];
   return [...simulated, ...real];
+}
+
+function csvOfCurves(curves: readonly Curve[]): string {
+  return csvOf([["policy", "seconds", "share_of_jobs"], ...curves.flatMap(({ label, points }) => points.map(([at, share]) => [label, at, share]))]);
 }
 
 /** Those whose words do not touch. */

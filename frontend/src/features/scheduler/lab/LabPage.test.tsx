@@ -97,7 +97,7 @@ describe("The policy lab", () => {
     );
     const { user } = renderPage("/scheduler/lab");
     await user.selectOptions(await screen.findByLabelText("Policy"), "las");
-    await user.type(screen.getByLabelText("Policy: limits"), "[[60]");
+    await user.type(screen.getByLabelText("Policy: Limits of the queues (GPU-seconds) (limits)"), "[[60]");
     await user.click(screen.getByRole("button", { name: "Compare" }));
     expect(await screen.findByText("Waiting for a worker")).toBeVisible();
     expect(sent?.policies).toEqual([{ name: "las", parameters: { limits: [60] } }]);
@@ -138,7 +138,7 @@ describe("The policy lab", () => {
     server.use(http.get("/api/v1/scheduler/insight", () => problem(500, { detail: "not of interest" })));
     renderPage("/scheduler?policy=las&parameters=%7B%22limits%22%3A%5B60%5D%7D");
     expect(await screen.findByLabelText("Policy")).toHaveValue("las");
-    expect(screen.getByLabelText("Policy: limits")).toHaveValue("[60]");
+    expect(screen.getByLabelText("Policy: Limits of the queues (GPU-seconds) (limits)")).toHaveValue("[60]");
     expect(screen.getByRole("button", { name: "Save" })).toBeEnabled();
   });
 

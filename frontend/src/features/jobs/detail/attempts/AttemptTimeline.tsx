@@ -4,10 +4,12 @@ import { t } from "@lingui/core/macro";
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
+import { FigureCard } from "@/components/chart/figure/FigureCard";
 import { FAILURE_CAUSES } from "@/domain/failureCause";
 import { isOver } from "@/domain/states/jobState";
 import { modeLabel } from "@/domain/mode";
 import { humanise, sizeOf } from "@/features/jobs/format";
+import { csvOf } from "@/lib/download";
 import { clock, duration, useNow } from "@/lib/time";
 
 import { PHASES } from "./phases";
@@ -19,39 +21,48 @@ export function AttemptTimeline({ job }: { job: JobDetail }) {
   const now = useNow(isOver(job) ? 3600 : 5);
   const timeline = timelineOf(job, now);
   return (
-    <Stack gap="sm">
-      <Group gap="md" aria-hidden="true">
-        {Object.entries(PHASES).map(([phase, label]) => (
-          <Text key={phase} size="xs" c="dimmed">
-            <span className={`${classes.span} ${classes.swatch}`} data-phase={phase} />
-            {label}
+    <FigureCard title={t`Attempts`} of={job.name} csv={() => csvOfAttempts(timeline)}>
+      <Stack gap="sm">
+        <Group gap="md" aria-hidden="true">
+          {Object.entries(PHASES).map(([phase, label]) => (
+            <Text key={phase} size="xs" c="dimmed">
+              <span className={`${classes.span} ${classes.swatch}`} data-phase={phase} />
+              {label}
+            </Text>
+          ))}
+        </Group>
+        <Stack gap="sm" component="ol" className={classes.list} aria-label={t`Attempts`}>
+          {timeline.rows.map((row) => (
+            <li key={row.attempt?.id ?? "waiting"}>
+              <Group justify="space-between" gap="xs" mb={2}>
+                <Text size="sm">{row.attempt === null ? t`Pending` : nameOf(row.attempt)}</Text>
+                <Text size="xs" c="dimmed">
+                  {row.spans.map(({ phase, from_ms, to_ms }) => spanText(phase, to_ms - from_ms)).join(" · ")}
+                </Text>
+              </Group>
+              <Bars row={row} timeline={timeline} />
+              {row.attempt !== null && <Ending attempt={row.attempt} />}
+            </li>
+          ))}
+        </Stack>
+        <Group justify="space-between">
+          <Text size="xs" c="dimmed">
+            {clock(new Date(timeline.from_ms).toISOString())}
           </Text>
-        ))}
-      </Group>
-      <Stack gap="sm" component="ol" className={classes.list} aria-label={t`Attempts`}>
-        {timeline.rows.map((row) => (
-          <li key={row.attempt?.id ?? "waiting"}>
-            <Group justify="space-between" gap="xs" mb={2}>
-              <Text size="sm">{row.attempt === null ? t`Pending` : nameOf(row.attempt)}</Text>
-              <Text size="xs" c="dimmed">
-                {row.spans.map(({ phase, from_ms, to_ms }) => spanText(phase, to_ms - from_ms)).join(" · ")}
-              </Text>
-            </Group>
-            <Bars row={row} timeline={timeline} />
-            {row.attempt !== null && <Ending attempt={row.attempt} />}
-          </li>
-        ))}
+          <Text size="xs" c="dimmed">
+            {isOver(job) ? clock(new Date(timeline.to_ms).toISOString()) : t`now`}
+          </Text>
+        </Group>
       </Stack>
-      <Group justify="space-between">
-        <Text size="xs" c="dimmed">
-          {clock(new Date(timeline.from_ms).toISOString())}
-        </Text>
-        <Text size="xs" c="dimmed">
-          {isOver(job) ? clock(new Date(timeline.to_ms).toISOString()) : t`now`}
-        </Text>
-      </Group>
-    </Stack>
+    </FigureCard>
   );
+}
+
+/** A row a phase. */
+function csvOfAttempts({ rows }: Timeline): string {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const spans = rows.flatMap(({ attempt, spans }) => spans.map(({ phase, from_ms, to_ms }) => [attempt?.number, phase, at(from_ms), at(to_ms), (to_ms - from_ms) / 1000]));
+  return csvOf([["attempt", "phase", "since", "until", "seconds"], ...spans]);
 }
 
 function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {

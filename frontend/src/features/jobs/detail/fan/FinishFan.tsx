@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The finish fan: the loss over time, how it would go on, and when the job is predicted to end, now and as first predicted.
 import { t } from "@lingui/core/macro";
-import { Skeleton, Text, VisuallyHidden } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
+import { Group, Skeleton, Text, VisuallyHidden } from "@mantine/core";
+import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
 
 import type { JobDetail } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { SectionCard } from "@/components/layout/Section";
 import { TextLink } from "@/components/display/TextLink";
 import { isOver } from "@/domain/states/jobState";
+import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";
 import { clock } from "@/lib/time";
 
@@ -26,6 +29,8 @@ const POINTS = 600;
 /** size: a compact one says what the picture shows only to who cannot see it. */
 export function FinishFan({ job, size = "whole" }: { job: JobDetail; size?: "whole" | "compact" }) {
   const { ref, width } = useElementSize();
+  const drawing = useRef<HTMLElement>(null);
+  const frame = useMergedRef(ref, drawing);
   const { data: key = null, isPending: isNaming } = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
   const { data: curve = [], isLoading } = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
   const fan = fanOf(job, curve);
@@ -36,8 +41,8 @@ export function FinishFan({ job, size = "whole" }: { job: JobDetail; size?: "who
     return <EmptyState title={t`No curve yet`} text={t`The loss and the predicted finish are drawn here as soon as it trains.`} />;
   }
   return (
-    <SectionCard title={title} aside={<TextLink to={tabAddress(job.id, "metrics")}>{t`All metrics`}</TextLink>}>
-      <figure ref={ref} style={{ margin: 0 }} aria-label={t`${title} over time, with the predicted finish`}>
+    <SectionCard title={title} aside={<Aside job={job} title={title} drawing={drawing} fan={fan} />}>
+      <figure ref={frame} style={{ margin: 0 }} aria-label={t`${title} over time, with the predicted finish`}>
         {width > 0 && <FanPicture fan={fan} width={width} height={HEIGHT[size]} />}
         {size === "compact" ? (
           <VisuallyHidden component="figcaption">{caption(fan)}</VisuallyHidden>
@@ -49,6 +54,23 @@ export function FinishFan({ job, size = "whole" }: { job: JobDetail; size?: "who
       </figure>
     </SectionCard>
   );
+}
+
+function Aside({ job, title, drawing, fan }: { job: JobDetail; title: string; drawing: { current: HTMLElement | null }; fan: Fan }) {
+  return (
+    <Group gap="xs">
+      <TextLink to={tabAddress(job.id, "metrics")}>{t`All metrics`}</TextLink>
+      <FigureMenu name={`${job.name} ${title}`} of={drawing} csv={() => csvOfFan(fan, title)} />
+    </Group>
+  );
+}
+
+/** What was measured, then what is predicted, with its interval. */
+function csvOfFan({ past, future }: Fan, title: string): string {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const measured = past.map(({ at_ms, value }) => [at(at_ms), value, "measured", null, null] as const);
+  const predicted = future.map(({ at_ms, value, low, high }) => [at(at_ms), value, "predicted", low, high] as const);
+  return csvOf([["at", title, "kind", "low", "high"], ...measured, ...predicted]);
 }
 
 function caption(fan: Fan): string {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chart of one group of metrics. Its curves are read when it comes into view; dragging over it reads a part exactly.
-import { t } from "@lingui/core/macro";
-import { Button } from "@mantine/core";
+// The chart of one group of metrics. Its curves are read when it comes into view; dragging over one reads a part of all exactly.
 import { useQueries } from "@tanstack/react-query";
-import { memo, useState } from "react";
+import { memo } from "react";
 
 import type { Mark } from "@/components/chart/CurveChart";
 import { MetricFigure } from "@/components/chart/metric/MetricFigure";
 import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { csvOf } from "@/lib/download";
-import { number } from "@/lib/quantities";
 import type { CurveGroup, CurvePoint, StepRange } from "@/lib/curves/series";
 
 import { MAX_POINTS, curveQuery, rangeQuery } from "./metricQueries";
@@ -22,11 +19,13 @@ interface Props {
   group: CurveGroup;
   marks: readonly Mark[];
   settings: ChartSettings;
+  /** null: the whole curve. */
+  range: StepRange | null;
+  onRange: (range: StepRange | null) => void;
 }
 
-export const MetricChart = memo(function MetricChart({ id, group, marks, settings }: Props) {
+export const MetricChart = memo(function MetricChart({ id, group, marks, settings, range, onRange }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
-  const [range, setRange] = useState<StepRange | null>(null);
   const maxPoints = pointsFor(width ?? 0);
   const isSeen = width !== null;
 
@@ -34,7 +33,7 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, setting
     queries: group.keys.map((key) => ({ ...curveQuery(id, key, maxPoints), enabled: isSeen })),
   });
   const parts = useQueries({
-    queries: range === null ? [] : group.keys.map((key) => rangeQuery(id, key, range, maxPoints)),
+    queries: range === null ? [] : group.keys.map((key) => ({ ...rangeQuery(id, key, range, maxPoints), enabled: isSeen })),
   });
   const shown = group.keys.map((_, place) => parts[place]?.data ?? within(whole[place]?.data, range));
   const curves = new Map(
@@ -53,14 +52,8 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, setting
       failed={failed}
       csv={() => csvOfCurves(curves)}
       marks={marks}
-      onRange={setRange}
-    >
-      {range !== null && (
-        <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
-          {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
-        </Button>
-      )}
-    </MetricFigure>
+      onRange={onRange}
+    />
   );
 });
 

@@ -64,6 +64,29 @@ it("finds charts by name", async () => {
   expect(screen.getByText("10 charts found")).toBeVisible();
 });
 
+it("keeps in the address what is searched for, the page of charts, how they are drawn and which steps are shown", async () => {
+  const read: URLSearchParams[] = [];
+  const keys = withMetrics();
+  server.events.on("request:start", ({ request }) => {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname.endsWith("/metrics")) read.push(searchParams);
+  });
+  const { user, router } = renderPage(`/jobs/${ID}/metrics?find=layer&charts=5&steps=10~20&log=1`);
+  expect(await screen.findByRole("searchbox", { name: "Search metrics" })).toHaveValue("layer");
+  await expect.poll(charts).toHaveLength(12);
+  expect(charts()).toContain("Curve of norm59 by step");
+  expect(screen.getByRole("switch", { name: "Logarithmic scale" })).toBeChecked();
+  await expect.poll(() => read.filter((query) => query.get("first_step") === "10" && query.get("last_step") === "20").length).toBe(12);
+  await user.selectOptions(screen.getByRole("combobox", { name: "Smoothing" }), "0.9");
+  await user.click(screen.getByRole("button", { name: "Steps 10 to 20: show all" }));
+  await expect.poll(() => router.state.location.search).toBe("?find=layer&charts=5&log=1&smooth=0.9");
+  await user.type(screen.getByRole("searchbox", { name: "Search metrics" }), "0");
+  await expect.poll(() => new URLSearchParams(router.state.location.search).get("charts")).toBeNull();
+  await expect.poll(charts).toHaveLength(10);
+  await expect.poll(() => keys.filter((key) => key.startsWith("layer0")).length).toBeGreaterThanOrEqual(10);
+  server.events.removeAllListeners();
+});
+
 it("reads no curve before its chart comes into view", async () => {
   const observed: (() => void)[] = [];
   vi.stubGlobal(

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
 import { plural, t } from "@lingui/core/macro";
-import { Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
-import { useMemo, useState } from "react";
+import { Button, Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { useMemo } from "react";
+import { useSearchParams } from "react-router";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
 import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
-import { useChartSettings } from "@/components/chart/metric/useChartSettings";
+import { useChartSettings, useStepRange } from "@/components/chart/metric/useChartSettings";
 import { groupKeys } from "@/lib/curves/series";
+import { number } from "@/lib/quantities";
 
 import { LatestValues } from "./LatestValues";
 import { MetricChart } from "./MetricChart";
@@ -25,9 +27,22 @@ interface Props {
 }
 
 export function MetricCurves({ id, names, attempts, isOver }: Props) {
-  const [search, setSearch] = useState("");
-  const [page, setPage] = useState(1);
-  const [settings, change] = useChartSettings();
+  const [address, setAddress] = useSearchParams();
+  const search = address.get("find") ?? "";
+  const page = Math.max(1, Math.floor(Number(address.get("charts")) || 1));
+  const change = (values: Record<string, string>) =>
+    setAddress(
+      (known) => {
+        for (const [name, value] of Object.entries(values)) {
+          if (value === "") known.delete(name);
+          else known.set(name, value);
+        }
+        return known;
+      },
+      { replace: true },
+    );
+  const [settings, changeSettings] = useChartSettings();
+  const [range, setRange] = useStepRange();
   const marks = useMemo(() => marksOf(attempts), [attempts]);
   const keys = [...names.keys()].sort().join("\n"); // values change all the time, names seldom
   const groups = useMemo(() => groupKeys(keys === "" ? [] : keys.split("\n")), [keys]);
@@ -57,20 +72,24 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
             aria-label={t`Search metrics`}
             placeholder={t`Search metrics`}
             value={search}
-            onChange={(event) => {
-              setSearch(event.currentTarget.value);
-              setPage(1);
-            }}
+            onChange={(event) => change({ find: event.currentTarget.value, charts: "" })}
           />
           <Text size="sm" c="dimmed" role="status">
             {found.length === groups.length ? plural(names.size, { one: "# metric", other: "# metrics" }) : t`${plural(found.length, { one: "# chart", other: "# charts" })} found`}
           </Text>
         </Group>
       )}
-      <ChartSettingsFields settings={settings} onChange={change} />
+      <Group gap="md" align="end">
+        <ChartSettingsFields settings={settings} onChange={changeSettings} />
+        {range !== null && (
+          <Button size="xs" variant="light" onClick={() => setRange(null)}>
+            {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
+          </Button>
+        )}
+      </Group>
       <SimpleGrid cols={{ base: 1, md: shown.length > 1 ? 2 : 1 }} spacing="md">
         {shown.map((group) => (
-          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} settings={settings} />
+          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} settings={settings} range={range} onRange={setRange} />
         ))}
       </SimpleGrid>
       {nPages > 1 && (
@@ -78,7 +97,7 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
           size="sm"
           total={nPages}
           value={shownPage}
-          onChange={setPage}
+          onChange={(chosen) => change({ charts: chosen === 1 ? "" : String(chosen) })}
           getItemProps={(number) => ({ "aria-label": t`Charts, page ${number}` })}
           getControlProps={(control) => ({ "aria-label": t`${control} page of charts` })}
         />

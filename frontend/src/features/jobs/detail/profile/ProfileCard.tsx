@@ -5,13 +5,14 @@ import { Trans } from "@lingui/react/macro";
 import { Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import type { Job, Speed } from "@/api/types";
+import type { Job, Speed, WorkerStepTime } from "@/api/types";
+import { FigureCard } from "@/components/chart/figure/FigureCard";
 import { Facts } from "@/components/display/Facts";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { SectionCard } from "@/components/layout/Section";
 import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/pods/podMetric";
 import { speedQuery } from "@/features/jobs/queries";
+import { csvOf } from "@/lib/download";
 import { percent } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
@@ -27,7 +28,7 @@ export function ProfileCard({ job }: { job: Job }) {
   if (isPending) return null;
   if (newest === undefined && error === null && data.refused.length === 0) return <NothingMeasured isScript={job.model_version.kind === "script"} />;
   return (
-    <SectionCard title={t`Profile`}>
+    <FigureCard title={t`Profile`} of={job.name} csv={() => csvOfProfile(newest, data?.workers ?? [])} isEmpty={newest === undefined}>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
       <RefusedMeasurements rows={data?.refused ?? []} />
       {newest !== undefined && (
@@ -40,8 +41,16 @@ export function ProfileCard({ job }: { job: Job }) {
           <Meanings speed={newest} />
         </Stack>
       )}
-    </SectionCard>
+    </FigureCard>
   );
+}
+
+/** Of which parts a step is made, of the slowest worker and of each, and how stale gradients were. */
+function csvOfProfile(newest: Speed | undefined, workers: readonly WorkerStepTime[]): string {
+  const whole = newest === undefined ? [] : stepParts(newest).map(({ name, seconds }) => ["step", null, name, seconds] as const);
+  const each = workers.flatMap((worker) => stepParts(worker).map(({ name, seconds }) => ["worker", worker.worker, name, seconds] as const));
+  const staleness = (newest?.staleness ?? []).map((n, versions) => ["staleness", null, versions, n] as const);
+  return csvOf([["figure", "worker", "part", "seconds_or_count"], ...whole, ...each, ...staleness]);
 }
 
 function NothingMeasured({ isScript }: { isScript: boolean }) {

@@ -7,9 +7,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import type { JobDetail } from "@/api/types";
+import { FigureCard } from "@/components/chart/figure/FigureCard";
 import { EnvironmentStatus } from "@/components/display/environment/EnvironmentStatus";
-import { SectionCard } from "@/components/layout/Section";
 import { startupQuery } from "@/features/jobs/queries";
+import { csvOf } from "@/lib/download";
 import { shortDuration } from "@/lib/time";
 
 import { startupParts, startupText } from "./startup";
@@ -22,7 +23,12 @@ export function StartupCard({ job }: { job: JobDetail }) {
   if (data === undefined || (data.phases.length === 0 && environment === null)) return null;
   const parts = startupParts(data);
   return (
-    <SectionCard title={t`Start-up`}>
+    <FigureCard
+      title={t`Start-up`}
+      of={job.name}
+      csv={() => csvOf([["phase", "seconds"], ...parts.map(({ name, seconds }) => [name, seconds])])}
+      isEmpty={parts.length === 0}
+    >
       <Stack gap={6}>
         <Text size="sm">{startupText(data)}</Text>
         <div className={classes.phases} aria-hidden="true">
@@ -50,6 +56,6 @@ export function StartupCard({ job }: { job: JobDetail }) {
           </Text>
         )}
       </Stack>
-    </SectionCard>
+    </FigureCard>
   );
 }

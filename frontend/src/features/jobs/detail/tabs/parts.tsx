@@ -57,11 +57,9 @@ export const PARTS: Record<Exclude<TabName, "overview">, (props: Props) => React
   ),
   timeline: ({ job }) => (
     <Stack gap="md">
-      <SectionCard title={t`Attempts`}>
-        <Soon>
-          <AttemptTimeline job={job} />
-        </Soon>
-      </SectionCard>
+      <Soon>
+        <AttemptTimeline job={job} />
+      </Soon>
       <Suspense fallback={null}>
         <StartupCard job={job} />
       </Suspense>

@@ -3,16 +3,18 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, SimpleGrid, Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useMemo, useState } from "react";
+import { Suspense, useMemo, useRef, useState } from "react";
 
 import type { JobDetail, UsageOverTime } from "@/api/types";
+import { useSetting } from "@/components/chart/address/useSetting";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
 import { UNITS } from "@/domain/pods/podMetric";
 import { usageQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
-import { saveText } from "@/lib/download";
+import { csvOf, saveText } from "@/lib/download";
 import { shortDuration } from "@/lib/time";
 
 import { linesOf, podName, usageCsv } from "./usageLines";
@@ -22,7 +24,8 @@ const HEIGHT = 150;
 const NEWEST = "";
 
 export function UsageCard({ job }: { job: JobDetail }) {
-  const [chosen, setChosen] = useState(NEWEST);
+  const [attempt, setChosen] = useSetting("attempt", NEWEST);
+  const chosen = job.attempts.some(({ number }) => String(number) === attempt) ? attempt : NEWEST;
   const [firstPod, setFirstPod] = useState(0);
   const { data, error, refetch } = useQuery(usageQuery(job.id, chosen === NEWEST ? null : Number(chosen), firstPod));
   const isEmpty = data === undefined || data.resources.length === 0;
@@ -90,26 +93,37 @@ function Pods({ usage, firstPod, onFirstPod }: { usage: UsageOverTime; firstPod:
 
 function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: UsageOverTime["resources"][number] }) {
   const { ref, width } = useSeenWidth<HTMLElement>();
+  const drawing = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => linesOf(usage, resource.name), [usage, resource.name]);
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`${resource.title} over time. ${resource.about}`}>
-      <Text component="figcaption" size="sm" fw={600} title={resource.about}>
-        {resource.title}
-      </Text>
+      <Group component="figcaption" justify="space-between" gap="xs" wrap="nowrap">
+        <Text size="sm" fw={600} title={resource.about}>
+          {resource.title}
+        </Text>
+        <FigureMenu
+          name={resource.title}
+          of={drawing}
+          csv={() => csvOf([["pod", "seconds", resource.unit], ...lines.flatMap(({ label, x, y }) => x.map((at, index) => [label, at, y[index]]))])}
+          isDisabled={width === null}
+        />
+      </Group>
       <Suspense fallback={<Skeleton h={HEIGHT} />}>
         {width === null ? (
           <Skeleton h={HEIGHT} animate={false} />
         ) : (
-          <ManyLines
-            lines={lines}
-            smoothing={0}
-            isLog={false}
-            xLabel={t`since the start`}
-            xText={shortDuration}
-            yText={UNITS[resource.unit]}
-            height={HEIGHT}
-            isSmall
-          />
+          <div ref={drawing}>
+            <ManyLines
+              lines={lines}
+              smoothing={0}
+              isLog={false}
+              xLabel={t`since the start`}
+              xText={shortDuration}
+              yText={UNITS[resource.unit]}
+              height={HEIGHT}
+              isSmall
+            />
+          </div>
         )}
       </Suspense>
     </figure>

@@ -4,10 +4,10 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Group, NumberInput, TextInput } from "@mantine/core";
 
+import type { Model } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { DatasetSelect } from "@/components/form/choice/DatasetSelect";
 import { ModelSelect } from "@/components/form/choice/ModelSelect";
-import { isReady } from "@/features/jobs/queries";
 
 import { NO_DATASET, pinOf } from "../draft";
 import { type JobFields, isTrainable } from "./useNewJob";
@@ -24,10 +24,15 @@ interface ChoiceProps extends JobFields {
   /** Whether the model is a script, which needs no dataset. */
   mayDoWithout: boolean;
   isNothingReady: boolean;
+  isModelOffered: (model: Model) => boolean;
+  /** Whether the model is what MLHub takes for such data, since none was chosen. */
+  isSuggested: boolean;
 }
 
-export function ChoiceFields({ draft, dataset, model, mayDoWithout, isNothingReady, errors, onChange }: ChoiceProps) {
+export function ChoiceFields(props: ChoiceProps) {
+  const { draft, dataset, model, mayDoWithout, isNothingReady, isModelOffered, isSuggested, errors, onChange } = props;
   const ofVersion = t`Of the version that the job file names, until you choose another.`;
+  const suggested = t`The built-in model for such data. You can choose another one, or upload your own.`;
   return (
     <>
       <DatasetSelect
@@ -46,11 +51,11 @@ export function ChoiceFields({ draft, dataset, model, mayDoWithout, isNothingRea
         label={t`Model`}
         placeholder={t`Choose a model`}
         required
-        isOffered={isReady}
+        isOffered={isModelOffered}
         value={model}
         onChange={(id) => onChange({ model: id })}
         error={errors.model}
-        description={pinOf(draft, "model") && ofVersion}
+        description={pinOf(draft, "model") ? ofVersion : isSuggested && suggested}
       />
     </>
   );

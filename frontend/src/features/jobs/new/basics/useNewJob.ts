@@ -39,13 +39,20 @@ export interface JobFields {
 function useChoice(draft: Draft) {
   const offered = useQuery(choicesQuery(datasetChoices)).data;
   const isNothingReady = offered !== undefined && !offered.next && !offered.results.some(isTrainable);
-  const model = readyOne(useChosen(modelChoices, draft.model));
   const dataset = useChosen(datasetChoices, draft.dataset === NO_DATASET ? "" : draft.dataset);
+  const fitting = dataset?.latest_version?.builtin_models ?? [];
+  const known = useQuery(choicesQuery(modelChoices)).data?.results ?? [];
+  const suggested = known.find(({ name, project }) => project === null && name === fitting[0]);
+  const model = readyOne(useChosen(modelChoices, draft.model || (suggested?.id ?? "")));
   const mayDoWithout = model !== undefined && isScript(model);
   const isWithout = mayDoWithout && (draft.dataset === NO_DATASET || draft.dataset === "");
   const chosen = isWithout ? NO_DATASET : dataset && isTrainable(dataset) ? dataset.id : undefined;
   const project = (chosen === dataset?.id ? dataset?.project : undefined) ?? model?.project;
-  return { isNothingReady, mayDoWithout, dataset: chosen ?? "", model: model?.id ?? "", project };
+  /** Built-in models that cannot be trained on this data are left out, but for the one that is chosen. */
+  const isModelOffered = (one: Model) =>
+    isReady(one) && (one.project !== null || fitting.length === 0 || fitting.includes(one.name) || one.id === model?.id);
+  const isSuggested = draft.model === "" && model !== undefined && model.id === suggested?.id;
+  return { isNothingReady, mayDoWithout, dataset: chosen ?? "", model: model?.id ?? "", isModelOffered, isSuggested, project };
 }
 
 /** What a job of this draft would be, once nothing more is typed; null: it is not complete. */

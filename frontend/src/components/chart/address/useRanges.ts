@@ -4,7 +4,7 @@ import { useMemo } from "react";
 
 import type { Ranges } from "@/components/chart/parallel/ranges";
 
-import { pairsOf, textOfPairs, useSetting } from "../useSetting";
+import { pairsOf, textOfPairs, useSetting } from "./useSetting";
 
 export function useRanges(): [Ranges, (ranges: Ranges) => void] {
   const [text, setText] = useSetting("keep", "");
