@@ -130,6 +130,7 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
     stop = folder.parent / "stop.json"
     down = Path(pod["node_down_file"])
     lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
+    lease = Lease(pod.get("lease", ""))
     disk = DiskWatch(folder, **pod["disk"])
     deadline: float | None = None
     end = end_of(child)
@@ -149,7 +150,9 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
         if problem := disk.problem(lambda: descendants(child.pid)):
             end_group(child.pid)
             return DISK_FULL, problem
-        wanted = wanted_deadline(stop, asked=asked[0], orphaned=lifeline.is_cut(), now=now, grace_s=pod["grace_s"])
+        wanted = wanted_deadline(
+            stop, asked=asked[0], orphaned=lifeline.is_cut() or lease.is_over(), now=now, grace_s=pod["grace_s"]
+        )
         if wanted is not None and deadline is None:
             with contextlib.suppress(ProcessLookupError):
                 child.send_signal(signal.SIGTERM)
@@ -203,6 +206,23 @@ class Lifeline:
             return False
         except OSError:
             return True
+
+
+class Lease:
+    """A file in which an agent writes until when its pods may run, by a clock that no one sets and that goes on while
+    the machine sleeps: an agent that is killed, hangs or is cut off extends it no more. A file that cannot be read
+    counts as before: pods end by what was agreed, not by a full disk."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.until: float | None = None
+
+    def is_over(self) -> bool:
+        if not self.path:
+            return False
+        with contextlib.suppress(OSError, ValueError):
+            self.until = float(Path(self.path).read_text())
+        return self.until is not None and time.clock_gettime(time.CLOCK_BOOTTIME) > self.until
 
 
 def limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
