@@ -310,9 +310,13 @@ WARM_WORKERS = env.int("MLHUB_WARM_WORKERS", default=_installation.default_warm_
 if WARM_WORKERS < 0:
     raise ImproperlyConfigured(f"MLHUB_WARM_WORKERS is {WARM_WORKERS}; give 0 (pods start cold) or more.")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
-DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
+DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="hmac" if BACKEND == "local" else "auto")
 if DATA_PLANE not in ("auto", "tls", "hmac"):
     raise ImproperlyConfigured(f"MLHUB_DATA_PLANE is {DATA_PLANE!r}; known: auto, tls, hmac.")
+# a machine whose agent has not reported for so long is lost, with its pods, which end themselves before that
+AGENT_LOST_S = env.float("MLHUB_AGENT_LOST_S", default=60.0)
+if not 5 <= AGENT_LOST_S <= 3600:
+    raise ImproperlyConfigured(f"MLHUB_AGENT_LOST_S is {AGENT_LOST_S:g}; give seconds from 5 to 3600.")
 # MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py
 KUBERNETES = {
     name.removeprefix("MLHUB_KUBE_").lower(): value

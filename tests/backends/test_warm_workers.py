@@ -20,8 +20,8 @@ from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_
 from mlhub.backends.local.shim import descendants
 from mlhub.backends.local.warm_pool import WarmPool, may_start_warm
 from mlhub.backends.protocol import GangPhase
-from mlhub.control.pods.enclosures import enclose
 from mlhub.runtime.sandbox.isolation import Isolation
+from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.runtime.warm.start import is_as_strict_as_a_cold_start
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec, ModelSpec, PodRole

@@ -69,7 +69,8 @@ class PodStarter:
     lease: the file of an agent's lease, after whose end pods leave; "" = none. enclose: None starts pods with all
     rights of this process. gpus: None = no node has any, and pods see none. plan_group: None leaves their memory to the
     shim's watch. warm: processes that become pods; None starts all cold. pod_disk_bytes: what the files of a pod may
-    take of the disk; 0 = as much as it leaves free.
+    take of the disk; 0 = as much as it leaves free. orphan_grace_s: how long a pod may take to save that lifeline or
+    lease ends.
     """
 
     argv: Sequence[str] = (sys.executable, "-m", "mlhub.runtime")
@@ -81,6 +82,7 @@ class PodStarter:
     plan_group: PlanGroup | None = None
     warm: WarmPool | None = None
     pod_disk_bytes: int = 0
+    orphan_grace_s: float = ORPHAN_STOP_GRACE_S
 
     def start(
         self,
@@ -122,7 +124,7 @@ class PodStarter:
                 "node": pod.node,
                 "memory_bytes": pod.resources.memory_bytes or 2**62,
                 "nice": 5,
-                "grace_s": ORPHAN_STOP_GRACE_S,
+                "grace_s": self.orphan_grace_s,
                 "lifeline": self.lifeline,
                 "lifeline_grace_s": self.lifeline_grace_s,
                 "lease": self.lease,
@@ -232,6 +234,22 @@ def _end_shim(shim: Mapping[str, Any]) -> None:
         if is_alive(pid, started):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
+
+
+def running_gangs(home: Path) -> list[GangFolder]:
+    """The gangs of a home folder of which a pod runs here."""
+    gangs = [GangFolder(path) for path in sorted((home / "pods").glob("*")) if path.is_dir()]
+    return [gang for gang in gangs if any(map(_runs, gang.path.glob("*/shim.json")))]
+
+
+def _runs(shim: Path) -> bool:
+    if (shim.parent / "exit.json").exists():
+        return False
+    try:
+        found = read_json(shim) or {}
+        return is_alive(found["pid"], found["started"])
+    except DAMAGES:
+        return False
 
 
 def remove_gang(gang: GangFolder) -> None:

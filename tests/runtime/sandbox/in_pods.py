@@ -23,8 +23,8 @@ from pathlib import Path
 
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.warm_pool import WarmPool
-from mlhub.control.pods.enclosures import enclose
 from mlhub.runtime.sandbox import pods
+from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.runtime.sandbox.runner import PROJECT
 from mlhub.wire.launch import PodRole
 from tests.backends import warm

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what agents reported to a gang's status. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from mlhub.backends.agents.messages import PodReport
+from mlhub.backends.agents.store import KnownGang, KnownShare, KnownStop
+from mlhub.backends.gang_rules import FAILURE_GRACE_S, Judgement, StopReason, judge, pod_status
+from mlhub.backends.protocol import AttemptStatus, GangPhase
+from mlhub.wire.exits import Cause, cause_of
+from mlhub.wire.launch import PodPlacement, PodRole
+
+NEVER_STARTED = 1  # the exit status of a pod that could not start
+
+
+@dataclass(frozen=True)
+class _Ending:
+    code: int
+    cause: Cause | None
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class _Pod:
+    placement: PodPlacement
+    has_started: bool
+    ending: _Ending | None
+
+    @property
+    def role(self) -> PodRole:
+        return self.placement.role
+
+    @property
+    def index(self) -> int:
+        return self.placement.index
+
+    @property
+    def node(self) -> str:
+        return self.placement.node
+
+    @property
+    def failure(self) -> str:
+        assert self.ending is not None
+        return self.ending.message or f"{self.role} {self.index} on {self.node} ended with status {self.ending.code}."
+
+
+def gang_status(gang: KnownGang, *, lost: Mapping[str, str], now: datetime) -> tuple[AttemptStatus, KnownStop | None]:
+    """The gang's status, and the stop that its pods are to be asked for, if any.
+
+    lost: by node, why it counts as lost. The gang is released.
+    """
+    shares = {share.node: share for share in gang.shares}
+    pods = [_pod(pod, shares.get(pod.node), lost=lost.get(pod.node, ""), now=now) for pod in gang.spec.pods]
+    found = judge(pods, gang.stop, survives_lost_workers=gang.spec.survives_lost_workers)
+    ends = [pod.ending.at for pod in pods if pod.ending is not None]
+    status = AttemptStatus(
+        attempt_id=gang.spec.attempt_id,
+        phase=found.phase,
+        pods=tuple(map(pod_status, pods)),
+        cause=found.cause,
+        message=found.message,
+        started_at=gang.released_at,
+        ended_at=max(ends) if len(ends) == len(pods) else None,
+    )
+    return status, _wanted_stop(gang, found, now=now)
+
+
+def _pod(placement: PodPlacement, share: KnownShare | None, *, lost: str, now: datetime) -> _Pod:
+    """A pod as its agent reported it; made up where there is nothing to wait for any more."""
+    report = _report(placement, share)
+    if report is not None and report.end is not None:
+        end = report.end
+        cause = Cause(end.cause) if end.cause else cause_of(end.code)
+        return _Pod(placement, True, _Ending(end.code, cause, end.message, datetime.fromtimestamp(end.at, UTC)))
+    has_started = report is not None and report.has_started
+    if lost:
+        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, lost, now))
+    if share is None:
+        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, f"There is no agent {placement.node}.", now))
+    if share.problem:
+        cause = share.cause or Cause.LAUNCH_FAILED
+        return _Pod(placement, False, _Ending(NEVER_STARTED, cause, f"{placement.node}: {share.problem}", now))
+    return _Pod(placement, has_started, None)
+
+
+def _report(placement: PodPlacement, share: KnownShare | None) -> PodReport | None:
+    pods: Collection[PodReport] = share.pods if share is not None else ()
+    return next((pod for pod in pods if (pod.role, pod.index) == (placement.role, placement.index)), None)
+
+
+def _wanted_stop(gang: KnownGang, found: Judgement, *, now: datetime) -> KnownStop | None:
+    if found.leave is not None and found.phase is not GangPhase.SUCCEEDED:
+        if gang.stop is None:
+            # what made it fail is kept: pods that leave later report causes of their own
+            return KnownStop(found.leave, found.cause, found.message, now + timedelta(seconds=found.grace_s))
+        return None
+    assert gang.released_at is not None
+    waited_s = (now - gang.released_at).total_seconds()
+    if found.phase is GangPhase.STARTING and waited_s > gang.spec.start_timeout_s:
+        message = f"The gang did not start within {gang.spec.start_timeout_s:.0f} s."
+        return KnownStop(StopReason.START, Cause.TIMEOUT, message, now + timedelta(seconds=FAILURE_GRACE_S))
+    return None
