@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -33,10 +34,12 @@ from mlhub.runtime.warm import start
 
 TOKEN = "MLHUB_AGENT_TOKEN"
 TOKEN_WITHIN_S = 60.0
+POD = (sys.executable, "-m", "mlhub.runtime")
 UNITS = {"mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
+    """pod: what a pod runs."""
     options = _parser().parse_args(argv)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -45,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         name = name_of(token)
         home = Path(options.home).resolve()
         with locked(home):
-            agent = _agent(options, home=home, server=server, token=token, name=name)
+            agent = _agent(options, home=home, server=server, token=token, name=name, pod=pod)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: agent.is_asked_to_end.set())
             try:
@@ -62,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _agent(options: argparse.Namespace, *, home: Path, server: str, token: str, name: str) -> Agent:
+def _agent(options: argparse.Namespace, *, home: Path, server: str, token: str, name: str, pod: Sequence[str]) -> Agent:
     address, interface = address_and_interface(options.address or own_address(server))
     driver = None if options.no_gpus else nvml_driver()
     readings = driver.read() if driver is not None else ()
@@ -80,6 +83,7 @@ def _agent(options: argparse.Namespace, *, home: Path, server: str, token: str, 
     gpus = LocalGpus(home, driver, {name: [r.uuid for r in readings]}) if driver is not None and readings else None
     lease = Lease(home / "lease")
     starter = PodStarter(
+        argv=pod,
         lease=str(lease.path),
         enclose=partial(enclose, is_network_open=options.pod_network == "host"),
         gpus=gpus,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mlhub.backends.agents.messages import REPORT_PART, SILENT_REPORTS
-from mlhub.backends.agents.status import gang_status
+from mlhub.backends.agents.status import LostNode, gang_status
 from mlhub.backends.agents.store import AgentStore, KnownAgent, KnownGang, KnownStop
 from mlhub.backends.gang_rules import StopReason
 from mlhub.backends.protocol import (
@@ -164,10 +164,12 @@ class AgentsBackend:
             "whether `mlhub agent run` runs, and what it says."
         )
 
-    def _lost(self) -> dict[str, str]:
-        """By node, why it counts as lost."""
-        found = {agent.name: self._lost_because(agent) for agent in self.store.agents()}
-        return {name: why for name, why in found.items() if why}
+    def _lost(self) -> dict[str, LostNode]:
+        found = {}
+        for agent in self.store.agents():
+            if why := self._lost_because(agent):
+                found[agent.name] = LostNode(why, agent.seen_at + timedelta(seconds=self.lost_after_s))
+        return found
 
     def _refusal(
         self, spec: LaunchSpec, agents: Mapping[str, KnownAgent]
@@ -184,7 +186,7 @@ class AgentsBackend:
                 return BackendUnavailableError(f"{pod.node}: {node.message}")
         return None
 
-    def _status(self, gang: KnownGang, lost: Mapping[str, str]) -> AttemptStatus:
+    def _status(self, gang: KnownGang, lost: Mapping[str, LostNode]) -> AttemptStatus:
         """The gang's status; asks its pods to leave where that is due."""
         attempt_id = gang.spec.attempt_id
         if gang.released_at is None:

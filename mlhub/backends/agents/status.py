@@ -49,13 +49,24 @@ class _Pod:
         return self.ending.message or f"{self.role} {self.index} on {self.node} ended with status {self.ending.code}."
 
 
-def gang_status(gang: KnownGang, *, lost: Mapping[str, str], now: datetime) -> tuple[AttemptStatus, KnownStop | None]:
+@dataclass(frozen=True)
+class LostNode:
+    """why: for people. at: since when its pods count as ended."""
+
+    why: str
+    at: datetime
+
+
+def gang_status(
+    gang: KnownGang, *, lost: Mapping[str, LostNode], now: datetime
+) -> tuple[AttemptStatus, KnownStop | None]:
     """The gang's status, and the stop that its pods are to be asked for, if any.
 
-    lost: by node, why it counts as lost. The gang is released.
+    lost: the nodes that count as lost, by name. The gang is released.
     """
+    assert gang.released_at is not None
     shares = {share.node: share for share in gang.shares}
-    pods = [_pod(pod, shares.get(pod.node), lost=lost.get(pod.node, ""), now=now) for pod in gang.spec.pods]
+    pods = [_pod(pod, shares.get(pod.node), lost.get(pod.node), gang.released_at) for pod in gang.spec.pods]
     found = judge(pods, gang.stop, survives_lost_workers=gang.spec.survives_lost_workers)
     ends = [pod.ending.at for pod in pods if pod.ending is not None]
     status = AttemptStatus(
@@ -70,7 +81,7 @@ def gang_status(gang: KnownGang, *, lost: Mapping[str, str], now: datetime) -> t
     return status, _wanted_stop(gang, found, now=now)
 
 
-def _pod(placement: PodPlacement, share: KnownShare | None, *, lost: str, now: datetime) -> _Pod:
+def _pod(placement: PodPlacement, share: KnownShare | None, lost: LostNode | None, released_at: datetime) -> _Pod:
     """A pod as its agent reported it; made up where there is nothing to wait for any more."""
     report = _report(placement, share)
     if report is not None and report.end is not None:
@@ -78,13 +89,14 @@ def _pod(placement: PodPlacement, share: KnownShare | None, *, lost: str, now: d
         cause = Cause(end.cause) if end.cause else cause_of(end.code)
         return _Pod(placement, True, _Ending(end.code, cause, end.message, datetime.fromtimestamp(end.at, UTC)))
     has_started = report is not None and report.has_started
-    if lost:
-        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, lost, now))
+    if lost is not None:
+        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, lost.why, lost.at))
     if share is None:
-        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, f"There is no agent {placement.node}.", now))
+        why = f"There is no agent {placement.node}."
+        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, why, released_at))
     if share.problem:
         cause = share.cause or Cause.LAUNCH_FAILED
-        return _Pod(placement, False, _Ending(NEVER_STARTED, cause, f"{placement.node}: {share.problem}", now))
+        return _Pod(placement, False, _Ending(NEVER_STARTED, cause, f"{placement.node}: {share.problem}", released_at))
     return _Pod(placement, has_started, None)
 
 
