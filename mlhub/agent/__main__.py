@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from mlhub import _installation
+from mlhub.agent.enclosures import enclose
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
-from mlhub.agent.platform_api import PlatformApi, RefusedError, checked_server, name_of
-from mlhub.agent.program import Agent, AlreadyRunningError, locked
+from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, checked_server, name_of
+from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, locked
 from mlhub.agent.shared_folder import SharedFolder
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.gpu_driver import nvml_driver
@@ -29,7 +30,6 @@ from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import NodeStatus
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
-from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.runtime.warm import start
 
 TOKEN = "MLHUB_AGENT_TOKEN"
@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
             finally:
                 if agent.warm is not None:
                     agent.warm.close()
-    except (RefusedError, MachineError, AlreadyRunningError) as error:
+    except (AgentRefusedError, MachineError, AgentRunsAlreadyError) as error:
         print(f"mlhub agent: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -65,7 +65,9 @@ def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
     return 0
 
 
-def _agent(options: argparse.Namespace, *, home: Path, server: str, token: str, name: str, pod: Sequence[str]) -> Agent:
+def _agent(
+    options: argparse.Namespace, *, home: Path, server: str, token: str, name: str, pod: Sequence[str]
+) -> AgentProgram:
     address, interface = address_and_interface(options.address or own_address(server))
     driver = None if options.no_gpus else nvml_driver()
     readings = driver.read() if driver is not None else ()
@@ -97,7 +99,7 @@ def _agent(options: argparse.Namespace, *, home: Path, server: str, token: str, 
     def seen() -> NodeStatus:
         return node if gpus is None else gpus.status(node, gangs.folders())
 
-    return Agent(
+    return AgentProgram(
         PlatformApi(server, token),
         gangs,
         node=seen,
@@ -121,7 +123,7 @@ def _token(options: argparse.Namespace) -> str:
         return _written(Path(options.token_file))
     token = options.token or os.environ.get(TOKEN, "")
     if not token:
-        raise RefusedError(
+        raise AgentRefusedError(
             f"Give the agent's token as --token-file or {TOKEN}. An administrator makes it: `mlhub agent token NAME`."
         )
     return str(token).strip()
@@ -137,7 +139,7 @@ def _written(file: Path) -> str:
         except FileNotFoundError:
             pass
         if time.monotonic() > until:
-            raise RefusedError(f"There is no token in {file}.")
+            raise AgentRefusedError(f"There is no token in {file}.")
         time.sleep(0.5)
 
 
@@ -157,9 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mlhub agent run", description=__doc__)
     parser.add_argument("--server", required=True, help="the platform's address, as this machine reaches it")
     parser.add_argument("--token", default="", help=f"the agent's token; better {TOKEN} or --token-file")
-    parser.add_argument("--token-file", default=variables.get(f"{TOKEN}_FILE", ""))
-    parser.add_argument("--home", default=variables.get("MLHUB_AGENT_HOME") or default_home())
-    parser.add_argument("--address", default=variables.get("MLHUB_AGENT_ADDRESS", ""))
+    parser.add_argument("--token-file", default="")
+    parser.add_argument("--home", default=os.environ.get("MLHUB_AGENT_HOME") or default_home())
+    parser.add_argument("--address", default=os.environ.get("MLHUB_AGENT_ADDRESS", ""))
     parser.add_argument("--rack", default="rack-1")
     parser.add_argument("--slots", type=int, default=None)
     parser.add_argument("--cpus", type=float, default=None)

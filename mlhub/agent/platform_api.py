@@ -20,15 +20,15 @@ class PlatformAwayError(Exception):
     """The platform does not answer; it may later."""
 
 
-class RefusedError(Exception):
+class AgentRefusedError(Exception):
     """The platform answered, and refuses this agent. The message names the remedy."""
 
 
 def name_of(token: str) -> str:
-    """The name of the agent that a token is of. Raises RefusedError for what is no agent's token."""
+    """The name of the agent that a token is of. Raises AgentRefusedError for what is no agent's token."""
     name, _, secret = token.removeprefix(TOKEN_PREFIX).rpartition("_")
     if not token.startswith(TOKEN_PREFIX) or not name or not secret:
-        raise RefusedError("This is no token of an agent. An administrator makes one: `mlhub agent token NAME`.")
+        raise AgentRefusedError("This is no token of an agent. An administrator makes one: `mlhub agent token NAME`.")
     return name
 
 
@@ -41,23 +41,23 @@ class PlatformApi:
         self._client = httpx.Client(base_url=server, headers=headers, timeout=TIMEOUT_S, follow_redirects=False)
 
     def sync(self, report: AgentReport) -> Orders:
-        """Raises PlatformAwayError, RefusedError."""
+        """Raises PlatformAwayError, AgentRefusedError."""
         answer = self._ask("POST", SYNC, json=report.to_json())
         try:
             return Orders.from_json(answer.json())
         except ValueError as error:
-            raise RefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
+            raise AgentRefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
 
     def newest_state(self, known: str) -> str:
         """Waits until the orders differ from those that are known, for a while at most.
 
-        Raises PlatformAwayError, RefusedError.
+        Raises PlatformAwayError, AgentRefusedError.
         """
         answer = self._ask("GET", NEWS, params={"state": known}, timeout=NEWS_TIMEOUT_S)
         try:
             return str(answer.json()["state"])
         except (ValueError, KeyError, TypeError) as error:
-            raise RefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
+            raise AgentRefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
 
     def close(self) -> None:
         self._client.close()
@@ -72,14 +72,14 @@ class PlatformApi:
         if answer.status_code >= 500 or answer.status_code == 429:
             raise PlatformAwayError(f"{self.server} answers with status {answer.status_code}")
         if answer.status_code == 401:
-            raise RefusedError(
+            raise AgentRefusedError(
                 "The platform refuses this agent's token: it was replaced, the agent was removed, or it is of another "
                 "platform. An administrator makes a new one: `mlhub agent token NAME`."
             )
-        raise RefusedError(f"{self.server} refuses the agent: {_words(answer)}")
+        raise AgentRefusedError(f"{self.server} refuses the agent: {_words(answer)}")
 
 
-class News(threading.Thread):
+class NewsThread(threading.Thread):
     """Waits at the platform for new orders, and sets `came` when there are some."""
 
     def __init__(self, api: PlatformApi, came: threading.Event) -> None:
@@ -95,7 +95,7 @@ class News(threading.Thread):
                 if self._api.newest_state(known) != known and known == self.known:
                     self._came.set()
                     self._ends.wait(0.2)  # until they were fetched: what is known by then is another state
-            except (PlatformAwayError, RefusedError):
+            except (PlatformAwayError, AgentRefusedError):
                 self._ends.wait(PAUSE_S)  # the loop says what is wrong
 
     def end(self) -> None:
@@ -103,10 +103,10 @@ class News(threading.Thread):
 
 
 def checked_server(given: str) -> str:
-    """Raises RefusedError for what is no address of a platform."""
+    """Raises AgentRefusedError for what is no address of a platform."""
     address = urlsplit(given)
     if address.scheme not in ("http", "https") or not address.hostname or address.path.strip("/"):
-        raise RefusedError(f"--server {given}: give the platform's address, such as https://hub.example.org.")
+        raise AgentRefusedError(f"--server {given}: give the platform's address, such as https://hub.example.org.")
     return given.rstrip("/")
 
 

@@ -20,7 +20,7 @@ from typing import TextIO
 from mlhub._version import __version__
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
-from mlhub.agent.platform_api import News, PlatformApi, PlatformAwayError, RefusedError
+from mlhub.agent.platform_api import AgentRefusedError, NewsThread, PlatformApi, PlatformAwayError
 from mlhub.agent.shared_folder import SharedFolder
 from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, REPORT_PART, AgentReport, GangReport, Orders
 from mlhub.backends.local.pods import ORPHAN_STOP_GRACE_S
@@ -33,12 +33,12 @@ USUAL_LOST_AFTER_S = 60.0
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}, {platform.machine()}"
 
 
-class AlreadyRunningError(Exception):
+class AgentRunsAlreadyError(Exception):
     """Another agent has this home folder."""
 
 
 def locked(home: Path) -> TextIO:
-    """The lock of a home folder, for as long as it is open. Raises AlreadyRunningError."""
+    """The lock of a home folder, for as long as it is open. Raises AgentRunsAlreadyError."""
     passed = 0o711 if os.geteuid() == 0 else 0o700  # as root, pods of other users pass through
     for name in ("", "pods", "nodes", "cache"):
         (home / name).mkdir(parents=True, exist_ok=True)
@@ -48,11 +48,11 @@ def locked(home: Path) -> TextIO:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.close()
-        raise AlreadyRunningError(f"Another agent runs in {home}. Give --home for a second one.") from error
+        raise AgentRunsAlreadyError(f"Another agent runs in {home}. Give --home for a second one.") from error
     return lock
 
 
-class Agent:
+class AgentProgram:
     """node: reads the machine as it is now. address: where its pods listen for those of other machines."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Agent:
         self.lease, self.folder, self.warm = lease, folder, warm
         self.is_asked_to_end = threading.Event()
         self._news_came = threading.Event()
-        self._news = News(api, self._news_came)
+        self._news = NewsThread(api, self._news_came)
         self._lost_after_s = USUAL_LOST_AFTER_S
         self._reported: tuple[GangReport, ...] | None = None
         self._said = ""  # what was said last of the connection
@@ -78,7 +78,7 @@ class Agent:
         self._next_s = self._paused_until = 0.0
 
     def run(self) -> None:
-        """Until it is asked to end; its pods go on. Raises RefusedError when the platform refuses it from the first."""
+        """Until it is asked to end; its pods go on. Raises AgentRefusedError when it was never accepted."""
         try:
             while not self.is_asked_to_end.is_set():
                 if self.warm is not None:
@@ -110,7 +110,7 @@ class Agent:
         except PlatformAwayError as error:
             self._pause(f"{error}. It is asked again; jobs here go on for {self.lease.remaining_s():.0f} s at most.")
             return
-        except RefusedError as error:
+        except AgentRefusedError as error:
             if not self._was_accepted and not self.gangs.folders():
                 raise
             self._pause(str(error))

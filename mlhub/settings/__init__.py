@@ -240,7 +240,6 @@ DEFAULT_FROM_EMAIL = env("MLHUB_EMAIL_FROM", default=f"mlhub@{urlsplit(PUBLIC_UR
 WEBHOOK_ALLOW = env.list("MLHUB_WEBHOOK_ALLOW", default=[])
 LONG_WAIT_S = env.float("MLHUB_LONG_WAIT_S", default=1800.0)  # 0 = no notices of jobs that wait
 
-# MLHub's own
 # data by reference: hosts and networks inside the site that files may be fetched from, also by plain http; folders of
 # the site that everybody may read; how long one fetch may take, and how many are under way at a time
 DATA_ALLOW = env.list("MLHUB_DATA_ALLOW", default=[])
@@ -313,8 +312,7 @@ if WARM_WORKERS < 0:
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="hmac" if BACKEND == "local" else "auto")
 if DATA_PLANE not in ("auto", "tls", "hmac"):
     raise ImproperlyConfigured(f"MLHUB_DATA_PLANE is {DATA_PLANE!r}; known: auto, tls, hmac.")
-# a machine whose agent has not reported for so long is lost, with its pods, which end themselves before that
-AGENT_LOST_S = env.float("MLHUB_AGENT_LOST_S", default=60.0)
+AGENT_LOST_S = env.float("MLHUB_AGENT_LOST_S", default=60.0)  # a machine that is silent for so long is lost
 if not 5 <= AGENT_LOST_S <= 3600:
     raise ImproperlyConfigured(f"MLHUB_AGENT_LOST_S is {AGENT_LOST_S:g}; give seconds from 5 to 3600.")
 # MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py

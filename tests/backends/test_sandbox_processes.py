@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_time
 from mlhub.backends.local.shim import descendants
 from mlhub.backends.protocol import GangPhase
-from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import LaunchSpec, PodRole
 from tests.backends.specs import PROGRAM, gang

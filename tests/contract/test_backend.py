@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
-from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 from tests.backends import specs

@@ -130,7 +130,7 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
     stop = folder.parent / "stop.json"
     down = Path(pod["node_down_file"])
     lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
-    lease = Lease(pod.get("lease", ""))
+    lease = PodLease(pod.get("lease", ""))
     disk = DiskWatch(folder, **pod["disk"])
     deadline: float | None = None
     end = end_of(child)
@@ -208,7 +208,7 @@ class Lifeline:
             return True
 
 
-class Lease:
+class PodLease:
     """A file in which an agent writes until when its pods may run, by a clock that no one sets and that goes on while
     the machine sleeps: an agent that is killed, hangs or is cut off extends it no more. A file that cannot be read
     counts as before: pods end by what was agreed, not by a full disk."""

@@ -22,7 +22,7 @@ AgentName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the mach
 
 @agent.command()
 def run(
-    server: Annotated[str, typer.Option(envvar="MLHUB_SERVER", help="The platform's address, as seen from here.")],
+    server: Annotated[str, typer.Option(help="The platform's address, as seen from here.")],
     token: Annotated[
         str, typer.Option(envvar="MLHUB_AGENT_TOKEN", help="The agent's token; other users see it in `ps`.")
     ] = "",

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from mlhub._installation import default_cluster_file
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster, workstation
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
@@ -22,7 +23,6 @@ from mlhub.backends.protocol import Backend
 from mlhub.control.agents.rows import AgentRows
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
-from mlhub.runtime.sandbox.pod_enclosures import enclose
 from mlhub.runtime.warm import start
 from mlhub.tenants.actions import gpu_limit_of
 from mlhub.tenants.models import Organisation
