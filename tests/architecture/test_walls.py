@@ -12,7 +12,7 @@ import pytest
 from django.apps import apps
 
 ROOT = Path(__file__).parents[2]
-PURE = ["mlhub.wire", "mlhub.runtime", "mlhub.backends", "mlhub.embedded", "scheduler"]
+PURE = ["mlhub.wire", "mlhub.runtime", "mlhub.backends", "mlhub.agent", "mlhub.embedded", "scheduler"]
 
 REFUSE = """
 import importlib, pkgutil, sys
