@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mlhub.backends.agents.backend import ports_needed
 from mlhub.backends.agents.messages import MAX_OUTPUT, GangOrder, GangReport, Orders, PodEnd, PodReport
+from mlhub.backends.gang_rules import StopReason
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.folders import GangFolder, PodFolder, read_json, start_time, write_json
 from mlhub.backends.local.gangs import pod_state
@@ -184,7 +185,7 @@ class MachineGangs:
         folder = gang.pod(pod.role, pod.index)
         key = (gang.attempt_id, folder.path.name)
         if (known := self._ended.get(key)) is None:
-            known = _pod_report(folder, pod)
+            known = _pod_report(gang, folder, pod)
             if known.end is not None:
                 self._ended[key] = known
         return known
@@ -234,12 +235,14 @@ def _as_reached(spec: LaunchSpec, public_url: str, server: str) -> LaunchSpec:
     )
 
 
-def _pod_report(folder: PodFolder, pod: PodPlacement) -> PodReport:
+def _pod_report(gang: GangFolder, folder: PodFolder, pod: PodPlacement) -> PodReport:
     state = pod_state(folder, pod)
     end = None
     if (ending := state.ending) is not None:
         at, output = ending.at.timestamp(), _last_output(folder)
-        end = PodEnd(ending.code, ending.cause or "", ending.message, at, output)
+        asked = (read_json(gang.stop) or {}).get("why") == StopReason.ASKED  # also by the platform as it ends
+        was_asked = asked or bool((read_json(folder.exit) or {}).get("was_asked"))
+        end = PodEnd(ending.code, ending.cause or "", ending.message, at, output, was_asked)
     return PodReport(pod.role, pod.index, state.has_started, end)
 
 

@@ -21,13 +21,17 @@ SILENT_REPORTS = 3.0  # an agent that missed so many gets no new pods
 
 @dataclass(frozen=True)
 class PodEnd:
-    """code: as shells write it. at: by the agent's clock. output: the end of what the pod printed."""
+    """code: as shells write it. at: by the agent's clock. output: the end of what the pod printed.
+
+    was_asked: to leave, by its machine: the platform was away for too long, or ends.
+    """
 
     code: int
     cause: str
     message: str
     at: float
     output: str = ""
+    was_asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ class AgentReport:
     protocol: int = PROTOCOL
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """What a pod printed may hold anything: characters that the platform refuses are replaced."""
+        found: dict[str, Any] = _storable(asdict(self))
+        return found
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentReport:
@@ -191,12 +197,21 @@ def pod_from_json(raw: Mapping[str, Any]) -> PodReport:
             message=_text(end["message"]),
             at=float(end["at"]),
             output=_text(end["output"], most=MAX_OUTPUT),
+            was_asked=bool(end["was_asked"]),
         ),
     )
 
 
 def _text(value: Any, *, most: int = MAX_TEXT) -> str:
-    """PostgreSQL stores no NUL."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is no text")
-    return value.replace("\0", "\N{REPLACEMENT CHARACTER}")[:most]
+    return value[:most]
+
+
+def _storable(value: Any) -> Any:
+    """The same without NUL and without halves of characters, which PostgreSQL stores not."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(value, Mapping):
+        return {name: _storable(each) for name, each in value.items()}
+    return [_storable(each) for each in value] if isinstance(value, list | tuple) else value

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from mlhub.backends.agents.messages import PodReport
 from mlhub.backends.agents.store import KnownGang, KnownShare, KnownStop
-from mlhub.backends.gang_rules import FAILURE_GRACE_S, Judgement, StopReason, judge, pod_status
+from mlhub.backends.gang_rules import FAILURE_GRACE_S, SERVER_GRACE_S, Judgement, StopReason, judge, pod_status
 from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause, cause_of
 from mlhub.wire.launch import PodPlacement, PodRole
@@ -67,7 +67,8 @@ def gang_status(
     assert gang.released_at is not None
     shares = {share.node: share for share in gang.shares}
     pods = [_pod(pod, shares.get(pod.node), lost.get(pod.node), gang.released_at) for pod in gang.spec.pods]
-    found = judge(pods, gang.stop, survives_lost_workers=gang.spec.survives_lost_workers)
+    stop = gang.stop or _left_by_themselves(gang, now=now)
+    found = judge(pods, stop, survives_lost_workers=gang.spec.survives_lost_workers)
     ends = [pod.ending.at for pod in pods if pod.ending is not None]
     status = AttemptStatus(
         attempt_id=gang.spec.attempt_id,
@@ -78,7 +79,16 @@ def gang_status(
         started_at=gang.released_at,
         ended_at=max(ends) if len(ends) == len(pods) else None,
     )
-    return status, _wanted_stop(gang, found, now=now)
+    return status, (_wanted_stop(gang, found, now=now) if stop is gang.stop else stop)
+
+
+def _left_by_themselves(gang: KnownGang, *, now: datetime) -> KnownStop | None:
+    """A stop, where a machine had a pod save and leave because the platform was away: no fault of the job, as any other
+    preemption. The rest of the gang is to save, too."""
+    ends = [pod.end for share in gang.shares for pod in share.pods if pod.end is not None]
+    if any(end.was_asked and cause_of(end.code) is Cause.PREEMPTED for end in ends):
+        return KnownStop(StopReason.ASKED, None, "", now + timedelta(seconds=SERVER_GRACE_S))
+    return None
 
 
 def _pod(placement: PodPlacement, share: KnownShare | None, lost: LostNode | None, released_at: datetime) -> _Pod:

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import exceptions, serializers, status
-from rest_framework.parsers import JSONParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -21,6 +20,7 @@ from mlhub.clusters.models import Agent
 from mlhub.control.agents import actions
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
+from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
@@ -146,7 +146,7 @@ class AgentSyncView(APIView):
     authentication_classes = []
     permission_classes = []
     throttle_classes = []
-    parser_classes = [JSONParser]
+    parser_classes = [PodJSONParser]
 
     @extend_schema(request=AgentReportSerializer, responses=OrdersSerializer)
     def post(self, request: Request) -> Response:

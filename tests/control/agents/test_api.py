@@ -220,6 +220,30 @@ def test_how_a_pod_ended_is_kept_and_its_time_is_by_the_platforms_clock(both: An
     assert backend().observe()[0] == status
 
 
+@pytest.mark.parametrize(("was_asked", "phase"), [(True, GangPhase.STOPPED), (False, GangPhase.FAILED)])
+def test_pods_that_their_machine_had_save_while_the_platform_was_away_were_preempted(
+    both: Any, was_asked: bool, phase: GangPhase
+) -> None:
+    first, second = both
+    spec = gang(workers=2)
+    added(spec, first, second)
+    backend().launch(spec)
+
+    def report(machine: Machine, index: int, code: int | None) -> None:
+        now = timezone.now().timestamp()
+        end = None if code is None else PodEnd(code, "", "", now, was_asked=was_asked)
+        machine.sync(
+            GangReport(spec.attempt_id, has_launched=True, pods=(PodReport(PodRole.WORKER, index, True, end),))
+        )
+
+    report(first, 0, 75)
+    report(second, 1, None)
+    assert backend().observe()[0].phase is GangPhase.STOPPING
+    assert second.orders()[spec.attempt_id]["stop"]["remaining_s"] > 0  # the rest is to save as well
+    report(second, 1, 75)
+    assert backend().observe()[0].phase is phase
+
+
 def test_an_agent_that_is_silent_is_cordoned_and_then_lost_with_its_pods(both: Any) -> None:
     first, second = both
     spec = gang(workers=2)
