@@ -126,7 +126,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_reported_with_its_reason(
         )
         return command, environment
 
-    monkeypatch.setattr(local, "enclose", broken)
+    monkeypatch.setattr(local.starter, "enclose", broken)
     spec = replace(gang("run"), api_url=API_URL)
     local.launch(spec)
     status = ended(local, spec)

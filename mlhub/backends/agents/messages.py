@@ -209,7 +209,7 @@ def _text(value: Any, *, most: int = MAX_TEXT) -> str:
 
 
 def _storable(value: Any) -> Any:
-    """The same without NUL and without halves of characters, which PostgreSQL stores not."""
+    """The same without NUL and without halves of characters, which PostgreSQL cannot store."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     if isinstance(value, Mapping):

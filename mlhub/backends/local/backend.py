@@ -66,8 +66,6 @@ class LocalBackend:
     ) -> None:
         self.home = home
         self.cluster = cluster
-        self.gpus = gpus
-        self.warm = warm
         self.starter = PodStarter(
             argv=argv,
             lifeline=lifeline,
@@ -87,7 +85,7 @@ class LocalBackend:
         if gang.launched.exists():
             return
         self._check(spec)
-        if self.gpus is not None and (problem := self.gpus.reserve(spec, self._gangs())):
+        if self.starter.gpus is not None and (problem := self.starter.gpus.reserve(spec, self._gangs())):
             raise BackendUnavailableError(problem)
         self._remove(gang)  # half a launch that was interrupted
         gang.path.mkdir(mode=0o700)
@@ -142,15 +140,15 @@ class LocalBackend:
 
     def observe(self) -> Sequence[AttemptStatus]:
         self._damaged.begin_observation()
-        if self.warm is not None:
-            self.warm.tend()
+        if self.starter.warm is not None:
+            self.starter.warm.tend()
         return [self._observed(gang) for gang in self._gangs()]
 
     def inventory(self) -> Sequence[NodeStatus]:
         nodes: Sequence[NodeStatus] = self.cluster.nodes
-        if self.gpus is not None:
+        if self.starter.gpus is not None:
             gangs = self._gangs()
-            nodes = [self.gpus.status(node, gangs) for node in nodes]
+            nodes = [self.starter.gpus.status(node, gangs) for node in nodes]
         return [
             replace(node, is_ready=False, message="The node is down.") if self._down_file(node.name).exists() else node
             for node in nodes
@@ -168,7 +166,7 @@ class LocalBackend:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
-        return (*self._damaged.items(), *(self.gpus.quarantined() if self.gpus is not None else ()))
+        return (*self._damaged.items(), *(self.starter.gpus.quarantined() if self.starter.gpus is not None else ()))
 
     def _gangs(self) -> list[GangFolder]:
         return [GangFolder(path) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]

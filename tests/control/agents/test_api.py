@@ -205,7 +205,7 @@ def test_how_a_pod_ended_is_kept_and_its_time_is_by_the_platforms_clock(both: An
     added(spec, first)
     backend().launch(spec)
     slow = timezone.now().timestamp() - 3600  # an hour behind
-    ended = PodReport(PodRole.WORKER, 0, True, PodEnd(0, "", "", slow, "the last line\0"))
+    ended = PodReport(PodRole.WORKER, 0, True, PodEnd(0, "", "", slow, "the last line\0\udcff"))
     report = replace(REPORT, now=slow, gangs=(GangReport(spec.attempt_id, has_launched=True, pods=(ended,)),))
     first.post(report.to_json())
     status = backend().observe()[0]
@@ -213,7 +213,7 @@ def test_how_a_pod_ended_is_kept_and_its_time_is_by_the_platforms_clock(both: An
     assert status.ended_at is not None
     assert abs((timezone.now() - status.ended_at).total_seconds()) < 600
     assert list(backend().logs(spec.attempt_id, role=PodRole.WORKER, index=0)) == [
-        "the last line\N{REPLACEMENT CHARACTER}"
+        "the last line\N{REPLACEMENT CHARACTER}?"
     ]
     alive = replace(ended, end=None)
     first.sync(GangReport(spec.attempt_id, has_launched=True, pods=(alive,)))
