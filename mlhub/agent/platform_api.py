@@ -13,7 +13,7 @@ from mlhub.backends.agents.messages import TOKEN_PREFIX, AgentReport, Orders
 TIMEOUT_S = 10.0
 NEWS_TIMEOUT_S = 40.0  # longer than the platform holds a request that is silent
 PAUSE_S = 2.0
-SYNC, NEWS = "/api/v1/agents/sync", "/api/v1/agents/news"
+SYNC, NEWS = "/api/v1/ingest/agents/sync", "/api/v1/ingest/agents/news"
 
 
 class PlatformAwayError(Exception):

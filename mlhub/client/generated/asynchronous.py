@@ -52,57 +52,6 @@ class AsyncAgentsOperations:
         """
         await self._transport.content("DELETE", path_of("/agents/{name}", name=name))
 
-    async def news(self, *, state: str | None = None) -> r.News:
-        """Waits until the agent's orders differ from those that it knows, for 25 s at most. For agents alone.
-
-        GET /agents/news
-
-        state: The state of the orders that the agent knows.
-        """
-        return await self._transport.record(r.News, "GET", path_of("/agents/news"), query={"state": state})
-
-    async def sync(
-        self,
-        *,
-        protocol: int,
-        version: str,
-        python: str,
-        now: float,
-        address: str,
-        node: Mapping[str, Any],
-        problem: str,
-        gangs: Sequence[Mapping[str, Any]],
-    ) -> r.Orders:
-        """Takes an agent's report, and answers with all that is to be on its machine: with the secrets of its own pods
-        that have not launched yet, and of no others.
-
-        POST /agents/sync
-
-        protocol: The protocol that it speaks.
-        version: Its version of MLHub.
-        python: Its version of Python, and the kind of its processor.
-        now: The time by its clock, in seconds since 1970.
-        address: Where its pods listen; empty: where the request comes from.
-        node: The machine as a node.
-        problem: Why no pod may start there; empty: none.
-        gangs: What became of each gang there.
-        """
-        return await self._transport.record(
-            r.Orders,
-            "POST",
-            path_of("/agents/sync"),
-            body={
-                "protocol": protocol,
-                "version": version,
-                "python": python,
-                "now": now,
-                "address": address,
-                "node": node,
-                "problem": problem,
-                "gangs": gangs,
-            },
-        )
-
 
 class AsyncAnnouncementsOperations:
     """The operations under /announcements."""
@@ -1378,6 +1327,57 @@ class AsyncIngestOperations:
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
+
+    async def agents_news(self, *, state: str | None = None) -> r.News:
+        """Waits until the agent's orders differ from those that it knows, for 25 s at most. For agents alone.
+
+        GET /ingest/agents/news
+
+        state: The state of the orders that the agent knows.
+        """
+        return await self._transport.record(r.News, "GET", path_of("/ingest/agents/news"), query={"state": state})
+
+    async def agents_sync(
+        self,
+        *,
+        protocol: int,
+        version: str,
+        python: str,
+        now: float,
+        address: str,
+        node: Mapping[str, Any],
+        problem: str,
+        gangs: Sequence[Mapping[str, Any]],
+    ) -> r.Orders:
+        """Takes an agent's report, and answers with all that is to be on its machine: with the secrets of its own pods
+        that have not launched yet, and of no others.
+
+        POST /ingest/agents/sync
+
+        protocol: The protocol that it speaks.
+        version: Its version of MLHub.
+        python: Its version of Python, and the kind of its processor.
+        now: The time by its clock, in seconds since 1970.
+        address: Where its pods listen; empty: where the request comes from.
+        node: The machine as a node.
+        problem: Why no pod may start there; empty: none.
+        gangs: What became of each gang there.
+        """
+        return await self._transport.record(
+            r.Orders,
+            "POST",
+            path_of("/ingest/agents/sync"),
+            body={
+                "protocol": protocol,
+                "version": version,
+                "python": python,
+                "now": now,
+                "address": address,
+                "node": node,
+                "problem": problem,
+                "gangs": gangs,
+            },
+        )
 
     async def set_attempts_artifact(self, id: Ref, name: Ref, content: bytes, /) -> None:
         """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200.

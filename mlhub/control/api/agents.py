@@ -21,7 +21,7 @@ from mlhub.control.agents import actions
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
 from mlhub.core.api.parsers import PodJSONParser
-from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
 from mlhub.events import sse
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MOST_WAIT_S = 25.0  # below what proxies allow a request that is silent
 LOOK_EVERY_S = 2.0
+MOST_GANGS = 10_000  # of one machine
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -78,10 +79,10 @@ class AgentTokenSerializer(serializers.Serializer[Any]):
 class AgentReportSerializer(StrictSerializer):
     """The fields of mlhub/backends/agents/messages.py: AgentReport."""
 
-    protocol = serializers.IntegerField(help_text="The protocol that it speaks.")
+    protocol = serializers.IntegerField(min_value=0, max_value=1000, help_text="The protocol that it speaks.")
     version = serializers.CharField(max_length=100, help_text="Its version of MLHub.")
     python = serializers.CharField(max_length=100, help_text="Its version of Python, and the kind of its processor.")
-    now = serializers.FloatField(help_text="The time by its clock, in seconds since 1970.")
+    now = FiniteFloatField(min_value=0, max_value=1e11, help_text="The time by its clock, in seconds since 1970.")
     address = serializers.CharField(
         max_length=255, allow_blank=True, help_text="Where its pods listen; empty: where the request comes from."
     )
@@ -89,7 +90,9 @@ class AgentReportSerializer(StrictSerializer):
     problem = serializers.CharField(
         allow_blank=True, max_length=2000, help_text="Why no pod may start there; empty: none."
     )
-    gangs = serializers.ListField(child=serializers.DictField(), help_text="What became of each gang there.")
+    gangs = serializers.ListField(
+        child=serializers.DictField(), max_length=MOST_GANGS, help_text="What became of each gang there."
+    )
 
 
 class OrdersSerializer(serializers.Serializer[Any]):

@@ -30,8 +30,8 @@ from mlhub.tenants.models import Organisation, Project, Team
 
 urlpatterns = [
     path("agents", AgentsView.as_view()),
-    path("agents/sync", AgentSyncView.as_view()),
-    path("agents/news", AgentNewsView.as_view()),
+    path("ingest/agents/sync", AgentSyncView.as_view()),
+    path("ingest/agents/news", AgentNewsView.as_view()),
     path("agents/<str:name>", AgentView.as_view()),
     path("cluster", views.ClusterView.as_view()),
     path("cluster/timeline", TimelineView.as_view()),

@@ -29,7 +29,7 @@ from tests.cast import Cast, make_cast
 pytestmark = pytest.mark.django_db
 NODE = NodeStatus("", "rack-1", "cpu-slot", 2, 4.0, 2**33, 1e9, 1e10)
 REPORT = AgentReport(__version__, PYTHON, 0.0, "10.0.0.1", NODE)
-AGENTS = "/api/v1/agents"
+AGENTS, SYNC = "/api/v1/agents", "/api/v1/ingest/agents/sync"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ class Machine:
         return self.post(report.to_json())
 
     def post(self, body: Any) -> Any:
-        return APIClient(headers={"Authorization": f"Bearer {self.token}"}).post(f"{AGENTS}/sync", body)
+        return APIClient(headers={"Authorization": f"Bearer {self.token}"}).post(SYNC, body)
 
     def orders(self, *gangs: GangReport, **changes: Any) -> dict[str, Any]:
         """By attempt."""
@@ -125,12 +125,12 @@ def test_a_token_opens_the_orders_of_its_agent_and_nothing_else(cast: Cast, both
     assert not AgentGang.objects.get(pk=spec.attempt_id).shares.get().problem
     for token in ("", "mlg_node-1_" + "0" * 64, second.token + "x", first.token.upper()):
         headers = {"Authorization": f"Bearer {token}"}
-        assert APIClient(headers=headers).post(f"{AGENTS}/sync", REPORT.to_json()).status_code == 401
+        assert APIClient(headers=headers).post(SYNC, REPORT.to_json()).status_code == 401
     headers = {"Authorization": f"Bearer {first.token}"}
     for path in ("/api/v1/cluster", "/api/v1/jobs", AGENTS, "/api/v1/auth/me"):
         assert APIClient(headers=headers).get(path).status_code in (401, 403)
     for user in (cast.charlie, cast.alice, cast.root):
-        assert cast.client(user).post(f"{AGENTS}/sync", REPORT.to_json()).status_code == 401
+        assert cast.client(user).post(SYNC, REPORT.to_json()).status_code == 401
 
 
 def test_a_new_token_takes_the_place_of_the_old_one(cast: Cast) -> None:
