@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 @dataclass
 class _Reservation:
     ports: tuple[int, ...]
-    sockets: list[socket.socket] = field(default_factory=list)  # bound, so that nobody else gets the ports
+    sockets: list[socket.socket] = field(default_factory=list)  # bound, so that no other program gets the ports
 
     def let_go(self) -> None:
         for held in self.sockets:

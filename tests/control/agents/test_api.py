@@ -76,7 +76,7 @@ def added(spec: LaunchSpec, *machines: Machine) -> None:
         machine.sync(GangReport(spec.attempt_id, ports=(4001, 4002)))
 
 
-def test_administrators_make_agents_and_nobody_else_does(cast: Cast) -> None:
+def test_administrators_alone_make_agents(cast: Cast) -> None:
     for user in (cast.alice, cast.bob, cast.charlie):
         assert cast.client(user).post(AGENTS, {"name": "lab-1"}).status_code == 403
         assert cast.client(user).get(AGENTS).status_code == 403
