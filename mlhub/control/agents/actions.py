@@ -150,9 +150,16 @@ def _keep(share: AgentShare, gang: GangReport, *, offset_s: float) -> bool:
     if (share.ports, share.has_launched, share.problem, share.pods) == before:
         return False
     share.save()
-    if share.has_launched and not AgentShare.objects.filter(gang=share.gang_id, has_launched=False).exists():
-        AgentGang.objects.filter(pk=share.gang_id).update(secrets=b"")
+    if share.has_launched and not before[1]:
+        _drop_secrets(share.gang_id)
     return True
+
+
+def _drop_secrets(attempt_id: str) -> None:
+    """Once every pod has launched. Of two agents that report it at the same time, the later one sees the other's."""
+    gang = AgentGang.objects.select_for_update().only("pk").filter(pk=attempt_id).first()
+    if gang is not None and not gang.shares.filter(has_launched=False).exists():
+        AgentGang.objects.filter(pk=attempt_id).update(secrets=b"")
 
 
 def _versions_problem(report: AgentReport) -> str:
