@@ -58,3 +58,10 @@ def test_who_is_no_administrator_is_refused(bob: Cast, capsys: pytest.CaptureFix
     assert main(["agent", "token", "lab-1"]) == CommandStatus.REFUSED
     assert main(["agent", "ls"]) == CommandStatus.REFUSED
     assert not Agent.objects.exists()
+
+
+def test_the_help_of_the_agent_names_its_options_and_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agent", "run", "--help"]) == CommandStatus.OK
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for words in ("--server", "--token-file", "--address", "--no-gpus", "/var/lib/mlhub-agent"):
+        assert words in shown

@@ -28,18 +28,22 @@ def run(
     ] = "",
     token_file: Annotated[str, typer.Option(help="A file with the token instead.")] = "",
     home: Annotated[
-        str, typer.Option(help="Folder of its state [/var/lib/mlhub-agent for root, else ~/.mlhub-agent].")
+        str, typer.Option(help="Folder of its state; by default /var/lib/mlhub-agent for root, else ~/.mlhub-agent.")
     ] = "",
     address: Annotated[
-        str, typer.Option(help="Where its pods listen for those of other machines [the one that reaches the platform].")
+        str,
+        typer.Option(
+            help="Where its pods listen for those of other machines; by default the address that reaches the platform."
+        ),
     ] = "",
     rack: Annotated[str, typer.Option(help="Machines of a rack are near each other.")] = "rack-1",
     slots: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Jobs at a time without GPUs [half the processors].")
+        int | None,
+        typer.Option(min=1, max=1024, help="Workers at a time without GPUs; by default half the processors."),
     ] = None,
-    cpus: Annotated[float | None, typer.Option(min=0.1, help="Processors that jobs may have [all].")] = None,
-    memory: Annotated[str, typer.Option(help="Memory that jobs may have, such as 64GiB [all].")] = "",
-    gpu_type: Annotated[str, typer.Option(help="Type of its GPUs [the name that the driver gives].")] = "",
+    cpus: Annotated[float | None, typer.Option(min=0.1, help="Processors that jobs may have; by default all.")] = None,
+    memory: Annotated[str, typer.Option(help="Memory that jobs may have, such as 64GiB; by default all.")] = "",
+    gpu_type: Annotated[str, typer.Option(help="Type of its GPUs; by default as the driver names it.")] = "",
     no_gpus: Annotated[bool, typer.Option("--no-gpus", help="Leave its GPUs to others.")] = False,
 ) -> None:
     """Bring this machine into a cluster, and stay. Ctrl-C ends the agent; its pods go on for a while."""
