@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from mlhub._version import __version__
-from mlhub.cli.commands import account, admission, announcements, cluster, completion, platform
+from mlhub.cli.commands import account, admission, agents, announcements, cluster, completion, platform
 from mlhub.cli.commands.datasets import collections, removals
 from mlhub.cli.commands.tenancy import (
     members,
@@ -89,6 +89,7 @@ collections.model.command()(trained.export)
 collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
+    "agent": agents.agent,
     "admission": admission.admission, "announcement": announcements.announcement,
     "checkpoint": checkpoints.checkpoint, "environment": environments.environment,
     "secret": secrets.secret, "study": studies.study,

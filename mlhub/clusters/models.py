@@ -6,6 +6,7 @@ from __future__ import annotations
 from django.db import models
 
 from mlhub.clusters.querysets import NodeQuerySet
+from mlhub.core.ids import new_id
 from mlhub.tenants.models import User
 
 
@@ -81,3 +82,58 @@ class Maintenance(models.Model):
     reason = models.TextField(blank=True)
     asked_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     asked_at = models.DateTimeField()
+
+
+class Agent(models.Model):
+    """A machine whose agent brings it into the cluster, where the backend is `agents`. Its node has its name.
+
+    token_hash: SHA-256 of the token that opens this agent's orders and nothing else; "" = revoked. seen_at, report,
+    address, version: of its newest report. problem: why no job may start there; "" = none. is_own: the agent of the
+    platform's own machine, which the platform starts itself.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    token_hash = models.CharField(max_length=64, blank=True, db_index=True)
+    token_made_at = models.DateTimeField()
+    made_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    is_own = models.BooleanField(default=False, db_default=False)
+    seen_at = models.DateTimeField(null=True)
+    report = models.JSONField(default=dict)
+    address = models.CharField(max_length=255, blank=True)
+    version = models.CharField(max_length=100, blank=True)
+    problem = models.TextField(blank=True)
+
+
+class AgentGang(models.Model):
+    """A gang that runs, or is to run, on machines with agents: written by the control loop alone.
+
+    spec: a LaunchSpec without secrets. secrets: those, encrypted; empty once every pod has launched. addresses: of its
+    pods, once all agents have reserved their ports (released_at). stop: that its pods are to leave.
+    """
+
+    attempt_id = models.CharField(max_length=64, primary_key=True)
+    spec = models.TextField()
+    secrets = models.BinaryField()
+    added_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+    addresses = models.JSONField(default=dict)
+    stop_deadline = models.DateTimeField(null=True)
+    stop = models.JSONField(default=dict)
+
+
+class AgentShare(models.Model):
+    """The part of a gang that one agent has: written by its reports alone. Fields as in a GangReport."""
+
+    id = models.BigAutoField(primary_key=True)
+    gang = models.ForeignKey(AgentGang, on_delete=models.CASCADE, related_name="shares")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="shares")
+    ports = models.JSONField(default=list)
+    has_launched = models.BooleanField(default=False)
+    problem = models.TextField(blank=True)
+    cause = models.CharField(max_length=40, blank=True)
+    is_final = models.BooleanField(default=False)
+    pods = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["gang", "agent"], name="agent_share_of_gang")]

@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     restore.add_argument("file", type=Path)
     restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
-    commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, GPUs, disk and folders")
+    commands.add_parser("doctor", help="check database, Valkey, web, rounds, nodes, sandbox, GPUs, disk and folders")
     arguments = parser.parse_args(argv)
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":

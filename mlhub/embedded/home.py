@@ -42,6 +42,11 @@ class Home:
         return self.path / "supervisor.lock"
 
     @property
+    def agent(self) -> Path:
+        """The folder of this machine's agent, where the backend is `agents`."""
+        return self.path / "agent"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 

@@ -23,9 +23,10 @@ from typing import TextIO
 
 from rich.console import Console
 
-from mlhub import _installation
 from mlhub._version import __version__
-from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.backends.gang_rules import StopReason
+from mlhub.backends.local.pods import running_gangs
+from mlhub.backends.local.quarantine import DAMAGES
 from mlhub.embedded.bytecode import compile_sources
 from mlhub.embedded.children import Child
 from mlhub.embedded.home import PROJECT, Home, Platform, given_address
@@ -140,7 +141,21 @@ class Supervisor:
             self.children.append(child)
         self._note(database_url, redis_url)
         self._wait_until_ready()
+        self._start_agent()
         self._report(f"platform is up: [bold]{self.url}[/]")
+
+    def _start_agent(self) -> None:
+        """Of this machine, where every node is a machine with an agent; its token is written by the control loop."""
+        if os.environ.get("MLHUB_BACKEND") != "agents":
+            return
+        argv = [sys.executable, "-m", "mlhub.agent", "--server", self.url, "--home", str(self.home.agent)]
+        argv += ["--token-file", str(self.home.path / "agent.token")]
+        if not self.url.startswith("http://127."):  # others reach it there
+            argv += ["--address", os.environ.get("MLHUB_AGENT_ADDRESS") or listen_host()]
+        child = Child("agent", argv, self.environment, PROJECT, self.home.logs / "agent.log")
+        child.start()
+        self.children.append(child)
+        self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
 
     def watch(self, foreground: subprocess.Popen[bytes] | None = None) -> int:
         """Looks after the processes until a signal asks to stop (0) or the foreground process ends (its status)."""
@@ -232,7 +247,8 @@ class Supervisor:
         if order and order[0].name == "control":
             order[0].wait_stopped()
         if self.children:
-            self._stop_pods()
+            self._stop_pods(self.home.path)
+            self._stop_pods(self.home.agent)
         for child in order[1:]:
             child.ask_to_stop()
             child.wait_stopped()
@@ -245,17 +261,17 @@ class Supervisor:
         if self.children or self.servers:
             self._report("stopped")
 
-    def _stop_pods(self) -> None:
-        cluster_file = os.environ.get("MLHUB_CLUSTER_FILE") or _installation.default_cluster_file()
-        backend = LocalBackend(self.home.path, read_cluster(Path(cluster_file)))
-        running = [s.attempt_id for s in backend.observe() if not s.phase.is_ended]
+    def _stop_pods(self, folder: Path) -> None:
+        """Those of this machine: of a home folder, or of its agent's. Others of a gang see that they are gone."""
+        running = running_gangs(folder)
         if not running:
             return
         self._report(f"{len(running)} running jobs save a checkpoint")
-        for attempt_id in running:
-            backend.stop(attempt_id, grace_s=POD_GRACE_S)
+        for gang in running:
+            with contextlib.suppress(*DAMAGES):
+                gang.ask_to_stop(grace_s=POD_GRACE_S, why=StopReason.ASKED)
         until = time.monotonic() + POD_GRACE_S + 5
-        while time.monotonic() < until and not all(s.phase.is_ended for s in backend.observe()):
+        while time.monotonic() < until and running_gangs(folder):
             time.sleep(0.2)
 
     def _note(self, database_url: str, redis_url: str) -> None:

@@ -18,6 +18,7 @@ from mlhub.core.web.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read b
 from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
+from mlhub.settings.kept_days import read_kept_days
 from mlhub.settings.secret_values import secret_value, signing_keys
 from mlhub.settings.single_sign_on import read_password_users, read_single_sign_on
 from mlhub.usage.prices import read_prices
@@ -319,9 +320,12 @@ WARM_WORKERS = env.int("MLHUB_WARM_WORKERS", default=_installation.default_warm_
 if WARM_WORKERS < 0:
     raise ImproperlyConfigured(f"MLHUB_WARM_WORKERS is {WARM_WORKERS}; give 0 (pods start cold) or more.")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
-DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
+DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="hmac" if BACKEND == "local" else "auto")
 if DATA_PLANE not in ("auto", "tls", "hmac"):
     raise ImproperlyConfigured(f"MLHUB_DATA_PLANE is {DATA_PLANE!r}; known: auto, tls, hmac.")
+AGENT_LOST_S = env.float("MLHUB_AGENT_LOST_S", default=60.0)  # a machine that is silent for so long is lost
+if not 5 <= AGENT_LOST_S <= 3600:
+    raise ImproperlyConfigured(f"MLHUB_AGENT_LOST_S is {AGENT_LOST_S:g}; give seconds from 5 to 3600.")
 # MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py
 KUBERNETES = {
     name.removeprefix("MLHUB_KUBE_").lower(): value
@@ -341,24 +345,7 @@ STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 # A notebook whose JupyterLab has not answered for so long is paused.
 NOTEBOOK_SILENT_LIMIT_S = env.float("MLHUB_NOTEBOOK_SILENT_LIMIT_S", default=600.0)
-# Days that things are kept; 0 = for good. mlhub/retention/rules.py says of each what the days are counted from
-KEPT_DAYS = {
-    "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
-    "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
-    "usage": env.float("MLHUB_KEEP_USAGE_DAYS", default=90.0),
-    "profiles": env.float("MLHUB_KEEP_PROFILES_DAYS", default=30.0),
-    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=0.0),
-    "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
-    "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
-    "failed_checkpoints": env.float("MLHUB_KEEP_FAILED_CHECKPOINTS_DAYS", default=14.0),
-    "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
-    "replays": env.float("MLHUB_KEEP_REPLAYS_DAYS", default=30.0),
-    "validations": env.float("MLHUB_KEEP_VALIDATIONS_DAYS", default=30.0),
-    "deliveries": env.float("MLHUB_KEEP_DELIVERIES_DAYS", default=30.0),
-    "deleted_runs": env.float("MLHUB_KEEP_DELETED_RUNS_DAYS", default=30.0),
-    "uploads": env.float("MLHUB_KEEP_UPLOADS_DAYS", default=3.0),
-    "environments": env.float("MLHUB_KEEP_ENVIRONMENTS_DAYS", default=7.0),
-}
+KEPT_DAYS = read_kept_days(env)
 # within these a project may choose its own days; 0: no bound
 RETENTION_LEAST_DAYS = env.float("MLHUB_RETENTION_LEAST_DAYS", default=0.0)
 RETENTION_MOST_DAYS = env.float("MLHUB_RETENTION_MOST_DAYS", default=0.0)
@@ -378,15 +365,15 @@ MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISA
 MAX_LIVE_STUDIES_PER_ORGANISATION = env.int("MLHUB_MAX_LIVE_STUDIES_PER_ORGANISATION", default=100)
 MAX_PLATFORM_RETRIES = 5
 
-# Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
-# submissions that one web process works on at a time, shared between organisations; 0: any number
 IMPERSONATION_MINUTES = env.float("MLHUB_IMPERSONATION_MINUTES", default=30.0)
 if not 1 <= IMPERSONATION_MINUTES <= 480:
     raise ImproperlyConfigured(f"MLHUB_IMPERSONATION_MINUTES is {IMPERSONATION_MINUTES:g}; give minutes from 1 to 480.")
+# submissions that one web process works on at a time, shared between organisations; 0: any number
 SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=1)
 # trained models that one web process keeps loaded to be tried out, 0: none; a model that is not used is closed after
 PREDICTORS = env.int("MLHUB_PREDICTORS", default=2)
 PREDICTOR_IDLE_S = env.float("MLHUB_PREDICTOR_IDLE_S", default=300.0)
+# Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
 HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
 try:
     RATE_LIMITS = rate_limits.read_rate_limits(

@@ -12,7 +12,7 @@ import pytest
 from django.apps import apps
 
 ROOT = Path(__file__).parents[2]
-PURE = ["mlhub.wire", "mlhub.runtime", "mlhub.backends", "mlhub.embedded", "scheduler"]
+PURE = ["mlhub.wire", "mlhub.runtime", "mlhub.backends", "mlhub.agent", "mlhub.embedded", "scheduler"]
 
 REFUSE = """
 import importlib, pkgutil, sys
@@ -105,7 +105,7 @@ READ_THROUGH_ANOTHER = {
     "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
     "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
     "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge", "AdmissionPause",
-    "AnnouncementDismissal",
+    "AnnouncementDismissal", "Agent", "AgentGang", "AgentShare",
 }  # fmt: skip
 
 

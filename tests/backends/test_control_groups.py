@@ -61,7 +61,7 @@ def pod_json(backend: LocalBackend, spec: LaunchSpec) -> dict[str, Any]:
 def test_a_pod_joins_its_group_before_it_begins_with_the_limits_of_its_resources(
     local: LocalBackend, tmp_path: Path
 ) -> None:
-    local.plan_group = groups = FakeGroups(tmp_path / "groups")
+    local.starter.plan_group = groups = FakeGroups(tmp_path / "groups")
     spec = gang("done", memory_bytes=300 * MIB)
     local.launch(spec)
     ended(local, spec)
@@ -85,7 +85,7 @@ def test_a_pod_joins_its_group_before_it_begins_with_the_limits_of_its_resources
 def test_what_the_kernel_counted_explains_an_end_that_may_follow_from_it(
     behave: str, oom_kills: int, cause: Cause, local: LocalBackend, tmp_path: Path
 ) -> None:
-    local.plan_group = FakeGroups(tmp_path / "groups", oom_kills=oom_kills)
+    local.starter.plan_group = FakeGroups(tmp_path / "groups", oom_kills=oom_kills)
     spec = gang(behave, memory_bytes=300 * MIB)
     local.launch(spec)
     status = ended(local, spec)
@@ -98,7 +98,7 @@ def test_a_group_that_cannot_be_made_costs_no_pod(local: LocalBackend, tmp_path:
     def nowhere(name: str, *, memory_bytes: int, n_cpus: float) -> dict[str, Any]:
         return {"name": name, "folders": [{"path": str(tmp_path / "gone" / name), "files": {}}], "memory_events": ""}
 
-    local.plan_group = nowhere
+    local.starter.plan_group = nowhere
     spec = gang("done")
     local.launch(spec)
     assert ended(local, spec).cause is None
@@ -107,7 +107,7 @@ def test_a_group_that_cannot_be_made_costs_no_pod(local: LocalBackend, tmp_path:
 def test_a_pod_of_this_machine_that_eats_memory_is_ended_by_its_group_and_the_group_is_gone(
     local: LocalBackend,
 ) -> None:
-    local.plan_group = planned_group
+    local.starter.plan_group = planned_group
     spec = gang("eat", memory_bytes=150 * MIB)
     local.launch(spec)
     planned = pod_json(local, spec)["control_group"]
@@ -121,7 +121,7 @@ def test_a_pod_of_this_machine_that_eats_memory_is_ended_by_its_group_and_the_gr
 
 
 def test_the_group_of_a_pod_whose_shim_was_killed_goes_with_the_gang(local: LocalBackend) -> None:
-    local.plan_group = planned_group
+    local.starter.plan_group = planned_group
     spec = gang("run")
     local.launch(spec)
     planned = pod_json(local, spec)["control_group"]

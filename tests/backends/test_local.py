@@ -172,7 +172,8 @@ def test_pods_outlive_a_launcher_that_is_killed(local: LocalBackend, tmp_path: P
     code = (
         "import os; from pathlib import Path\n"
         "from mlhub.backends.local import LocalBackend, read_cluster; from mlhub.wire.launch import LaunchSpec\n"
-        f"b = LocalBackend(Path({str(local.home)!r}), read_cluster(Path({str(CLUSTER)!r})), argv={local.argv!r})\n"
+        f"b = LocalBackend(Path({str(local.home)!r}), read_cluster(Path({str(CLUSTER)!r})), "
+        f"argv={list(local.starter.argv)!r})\n"
         f"b.launch(LaunchSpec.from_json(Path({str(tmp_path / 'spec.json')!r}).read_text()))\n"
         "os.kill(os.getpid(), 9)"
     )

@@ -47,7 +47,7 @@ def build(home: Path, nvml: FakeNvml, *, jobs_per_gpu: int = 1) -> Workstation:
     cluster = workstation(driver.read(), jobs_per_gpu=jobs_per_gpu)
     backend = LocalBackend(home, cluster, argv=program(home))
     found = Workstation(nvml, backend)
-    backend.gpus = LocalGpus(home, driver, cluster.gpus, clock=lambda: found.now)
+    backend.starter.gpus = LocalGpus(home, driver, cluster.gpus, clock=lambda: found.now)
     return found
 
 
@@ -89,11 +89,11 @@ def test_each_pod_sees_its_own_gpus_by_uuid_and_no_other(machine: Workstation) -
 
 
 def test_a_pod_may_open_the_device_files_of_its_own_gpus_only(machine: Workstation) -> None:
-    assert machine.backend.gpus is not None
-    assert machine.backend.gpus.device_files("workstation", (1,)) == [
+    assert machine.backend.starter.gpus is not None
+    assert machine.backend.starter.gpus.device_files("workstation", (1,)) == [
         "/dev/nvidia3", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
     ]  # fmt: skip
-    assert machine.backend.gpus.device_files("workstation", ()) == []
+    assert machine.backend.starter.gpus.device_files("workstation", ()) == []
 
 
 def test_pods_of_virtual_slots_see_no_gpu(tmp_path: Path) -> None:

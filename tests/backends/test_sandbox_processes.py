@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_time
 from mlhub.backends.local.shim import descendants
 from mlhub.backends.protocol import GangPhase
-from mlhub.control.pods.enclosures import enclose
 from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import LaunchSpec, PodRole
 from tests.backends.specs import PROGRAM, gang
@@ -126,7 +126,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_reported_with_its_reason(
         )
         return command, environment
 
-    monkeypatch.setattr(local, "enclose", broken)
+    monkeypatch.setattr(local.starter, "enclose", broken)
     spec = replace(gang("run"), api_url=API_URL)
     local.launch(spec)
     status = ended(local, spec)

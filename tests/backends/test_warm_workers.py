@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.local import LocalBackend, read_cluster, warm_pool
 from mlhub.backends.local.folders import GangFolder, is_alive, read_json, start_time
 from mlhub.backends.local.shim import descendants
 from mlhub.backends.local.warm_pool import WarmPool, may_start_warm
 from mlhub.backends.protocol import GangPhase
-from mlhub.control.pods.enclosures import enclose
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.warm.start import is_as_strict_as_a_cold_start
 from mlhub.wire.exits import Cause

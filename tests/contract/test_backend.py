@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.client.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster
 from mlhub.backends.protocol import AttemptStatus, Backend, GangPhase, LaunchError
-from mlhub.control.pods.enclosures import enclose
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
 from tests.backends import specs
+from tests.backends.agents.machines import machines
 from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
@@ -31,7 +32,8 @@ LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-00
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
 
-BACKENDS = ["fake", "local", "sandboxed", "kubernetes", *(["cluster"] if real.is_there() else [])]
+AGENTS = pytest.param("agents", marks=[pytest.mark.slow, pytest.mark.dist, pytest.mark.django_db(transaction=True)])
+BACKENDS = ["fake", "local", "sandboxed", "kubernetes", AGENTS, *(["cluster"] if real.is_there() else [])]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -41,6 +43,10 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
         return
     if request.param == "cluster":
         yield from real.backend_on_it()
+        return
+    if request.param == "agents":
+        with machines(tmp_path, request.getfixturevalue("settings")) as (_, agents):
+            yield agents
         return
     if request.param == "kubernetes":
         yield from kubernetes_backend(tmp_path)

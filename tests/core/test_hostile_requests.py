@@ -127,7 +127,7 @@ def _ids(cast: Cast) -> dict[str, Any]:
         "jobs": job(cast.project_a, cast.alice).id, "organisations": cast.a.id, "projects": cast.project_a.id,
         "teams": Team.objects.create(organisation=cast.a, name="team").id, "datasets": dataset.dataset_id,
         "dataset-versions": dataset.id, "models": builtin().model_id, "model-versions": builtin().id,
-        "memberships": cast.a.memberships.get(user=cast.bob).id, "nodes": "node", "rounds": 1,
+        "memberships": cast.a.memberships.get(user=cast.bob).id, "nodes": "node", "agents": "lab-1", "rounds": 1,
     }  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def world(cast):
         "model-versions": builtin().id, "memberships": cast.a.memberships.get(user=cast.bob).id,
         "role-bindings": bind_role(team, username="bob", role=Role.VIEWER, actor=cast.root).id,
         "tokens": found.id, "invitations": found.id,
-        "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
+        "rounds": 1, "nodes": "node", "agents": "lab-1", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,
         "organisation-deletions": found.id, "project-deletions": found.id,
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",

@@ -78,7 +78,11 @@ def home(tmp_path: Path) -> Home:
 def _whole_platform(servers: Any, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(psycopg2.connect(servers.database_url)) as connection:
         connection.autocommit = True
-        connection.cursor().execute("CREATE TABLE IF NOT EXISTS django_migrations (id int)")
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE IF NOT EXISTS django_migrations (id int)")
+            cursor.execute("DROP TABLE IF EXISTS clusters_node")
+            cursor.execute("CREATE TABLE clusters_node (name text, is_ready bool, message text)")
+            cursor.execute("INSERT INTO clusters_node VALUES ('lab-1', true, '')")
     monkeypatch.setenv("DATABASE_URL", servers.database_url)
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     monkeypatch.setenv("MLHUB_PUBLIC_URL", f"http://127.0.0.1:{web.server_port}")
@@ -98,7 +102,7 @@ def found(home: Home, **how: Any) -> dict[str, CheckResult]:
 def test_a_platform_that_works_fails_no_check(home: Home) -> None:
     results = found(home)
     assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(
-        ("database", "valkey", "web", "rounds", "sandbox", "gpus", "disk", "folder"), True
+        ("database", "valkey", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"), True
     )
     assert "landlock" in results["sandbox"].detail
 
@@ -109,6 +113,17 @@ def test_rounds_that_have_stopped_fail(home: Home, web: Web) -> None:
     results = found(home)
     assert (results["web"].is_ok, results["rounds"].is_ok) == (True, False)
     assert "control.log" in results["rounds"].remedy
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_each_node_that_is_not_ready_is_named_with_its_reason(home: Home, servers: Any) -> None:
+    with closing(psycopg2.connect(servers.database_url)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute("INSERT INTO clusters_node VALUES ('lab-2', false, 'Its folder is away.')")
+    result = found(home)["nodes"]
+    assert not result.is_ok
+    assert result.detail == "lab-2 is not ready: Its folder is away."
+    assert "mlhub agent ls" in result.remedy
 
 
 def test_what_does_not_answer_fails_with_the_command_that_starts_it(home: Home, monkeypatch: Any) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def root(settings: Any) -> Path:
-    """Where the local backend's pods have their caches (mlhub/control/pods/enclosures.py)."""
+    """Where the local backend's pods have their caches (mlhub.agent.enclosures.py)."""
     found: Path = settings.PROJECT_CACHE_ROOT
     return found
 

@@ -115,7 +115,7 @@ def ids(cast: Cast, dora: User) -> dict[str, Any]:
 
 def address(path: str, ids: dict[str, Any]) -> str:
     others = {"aliases": "best", "artifacts": "name", "blobs": "0" * 64, "versions": 1, "rounds": 1, "checkpoints": 1,
-              "nodes": "n", "files": "MLmodel", "traces": 0}  # fmt: skip
+              "nodes": "n", "agents": "a", "files": "MLmodel", "traces": 0}  # fmt: skip
     return re.sub(r"([\w-]+)/\{\w+\}", lambda m: f"{m[1]}/{ids.get(m[1], others.get(m[1], ids['jobs']))}", path)
 
 

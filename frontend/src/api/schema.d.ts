@@ -4,6 +4,47 @@
  */
 
 export interface paths {
+    "/api/v1/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The machines with an agent, for platform administrators. */
+        get: operations["agents_retrieve"];
+        put?: never;
+        /**
+         * @description Makes an agent with its token, which is shown this once; of an agent that is there, a token in place of its
+         *     present one. Platform administrators only.
+         */
+        post: operations["agents_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * @description Removes an agent with its token and node; what runs there is ended, and counts as lost. Platform
+         *     administrators only.
+         */
+        delete: operations["agents_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/announcements": {
         parameters: {
             query?: never;
@@ -1089,6 +1130,43 @@ export interface paths {
         get: operations["events_verify_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/agents/news": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Waits until the agent's orders differ from those that it knows, for 25 s at most. For agents alone. */
+        get: operations["ingest_agents_news_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/agents/sync": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Takes an agent's report, and answers with all that is to be on its machine: with the secrets of its own pods
+         *     that have not launched yet, and of no others.
+         */
+        post: operations["ingest_agents_sync_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4516,6 +4594,73 @@ export interface components {
              * @description The version that was seen, 0: it was not paused; 409 when it is stale. Left out: whatever it is.
              */
             version?: number | null;
+        };
+        /** @description One agent; its node, when it has reported, is in the cluster under the same name. */
+        Agent: {
+            /** @description The name of the agent and of its node. */
+            readonly name: string;
+            /** @description Whether it is the agent of the platform's own machine. */
+            readonly is_own: boolean;
+            /**
+             * Format: date-time
+             * @description When its present token was made.
+             */
+            readonly token_made_at: string;
+            /** @description Who made its token. */
+            readonly made_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it reported last; null: never.
+             */
+            readonly seen_at: string | null;
+            /** @description Where its pods listen for those of other machines. */
+            readonly address: string;
+            /** @description Its version of MLHub. */
+            readonly version: string;
+            /** @description Why no job may start there; empty: none. */
+            readonly problem: string;
+        };
+        /** @description The fields of mlhub/backends/agents/messages.py: AgentReport. */
+        AgentReportRequest: {
+            /** @description The protocol that it speaks. */
+            protocol: number;
+            /** @description Its version of MLHub. */
+            version: string;
+            /** @description Its version of Python, and the kind of its processor. */
+            python: string;
+            /**
+             * Format: double
+             * @description The time by its clock, in seconds since 1970.
+             */
+            now: number;
+            /** @description Where its pods listen; empty: where the request comes from. */
+            address: string;
+            /** @description The machine as a node. */
+            node: {
+                [key: string]: unknown;
+            };
+            /** @description Why no pod may start there; empty: none. */
+            problem: string;
+            /** @description What became of each gang there. */
+            gangs: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** @description An agent with its new token. */
+        AgentToken: {
+            /** @description The agent. */
+            agent: components["schemas"]["Agent"];
+            /** @description Its token, shown this once. */
+            token: string;
+        };
+        AgentWriteRequest: {
+            /** @description The name that the machine shall have as a node. */
+            name: string;
+        };
+        /** @description Agents by name. */
+        Agents: {
+            /** @description The agents. */
+            results: components["schemas"]["Agent"][];
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */
@@ -8572,6 +8717,11 @@ export interface components {
             /** @description The type of GPU; empty: the most frequent one. */
             gpu_type?: string;
         };
+        /** @description Whether there are new orders. */
+        News: {
+            /** @description The state of the agent's orders. */
+            state: string;
+        };
         Next: {
             /** @description The number of the line that is wanted next. */
             next: number;
@@ -8669,6 +8819,30 @@ export interface components {
          * @enum {string}
          */
         OnExhausted: "alert" | "stop_new" | "stop_all";
+        /** @description What the agent is to do, as mlhub/backends/agents/messages.py: Orders. */
+        Orders: {
+            /** @description The protocol that the platform speaks. */
+            protocol: number;
+            /** @description The agent's name. */
+            name: string;
+            /** @description Changes whenever the orders do. */
+            state: string;
+            /**
+             * Format: double
+             * @description After how long a silence the agent counts as lost.
+             */
+            lost_after_s: number;
+            /** @description The platform's address in what pods are given. */
+            public_url: string;
+            /** @description The folder that all machines share, and how it is known. */
+            checkpoints: {
+                [key: string]: unknown;
+            };
+            /** @description All that is to be on the machine. */
+            gangs: {
+                [key: string]: unknown;
+            }[];
+        };
         Organisation: {
             /**
              * Format: uuid
@@ -15428,6 +15602,99 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    agents_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agents"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    agents_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    agents_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of one of the agents. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     announcements_list: {
         parameters: {
             query?: {
@@ -17905,6 +18172,74 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_agents_news_retrieve: {
+        parameters: {
+            query?: {
+                /** @description The state of the orders that the agent knows. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["News"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_agents_sync_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentReportRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Orders"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -32,11 +32,13 @@ class LocalPlace:
     """Where a node's pods really run. address, interface: how the gang's other pods reach them.
 
     enter: words put before the pod's program, to take it into a network namespace or a control group.
+    is_shared_network: the gang's other pods are on other machines, whatever the interface is called.
     """
 
     address: str = "127.0.0.1"
     interface: str = "lo"
     enter: tuple[str, ...] = ()
+    is_shared_network: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def main(folder: Path, *, adopted: int | None = None, has_group: bool = False) -
     """Returns once nothing of the pod is left. adopted, has_group: the pod's process, where a warm worker forked it."""
     pod = json.loads((folder / "pod.json").read_text())
     adopt_orphans()
-    asked = [False]
+    asked = [False, False]  # to end, by a signal; to leave, by whom its machine belongs to
     signal.signal(signal.SIGTERM, lambda *_: asked.__setitem__(0, True))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -97,7 +97,8 @@ def main(folder: Path, *, adopted: int | None = None, has_group: bool = False) -
     remove_group(group)
     if cause == DISK_FULL:  # room for others at once; rm goes down to any depth
         subprocess.run(["rm", "-rf", "--one-file-system", "--", str(folder / "work")], check=False)
-    write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
+    ended = {"code": code, "cause": cause, "message": message, "at": time.time(), "was_asked": any(asked)}
+    write(folder / "exit.json", ended)
 
 
 def adopt_orphans() -> None:
@@ -130,6 +131,7 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
     stop = folder.parent / "stop.json"
     down = Path(pod["node_down_file"])
     lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
+    lease = PodLease(pod.get("lease", ""))
     disk = DiskWatch(folder, **pod["disk"])
     deadline: float | None = None
     end = end_of(child)
@@ -149,7 +151,8 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
         if problem := disk.problem(lambda: descendants(child.pid)):
             end_group(child.pid)
             return DISK_FULL, problem
-        wanted = wanted_deadline(stop, asked=asked[0], orphaned=lifeline.is_cut(), now=now, grace_s=pod["grace_s"])
+        asked[1] = asked[1] or lifeline.is_cut() or lease.is_over()
+        wanted = wanted_deadline(stop, asked=any(asked), now=now, grace_s=pod["grace_s"])
         if wanted is not None and deadline is None:
             with contextlib.suppress(ProcessLookupError):
                 child.send_signal(signal.SIGTERM)
@@ -169,11 +172,11 @@ def end_of(child: PodProcess) -> select.poll:
     return end
 
 
-def wanted_deadline(stop: Path, *, asked: bool, orphaned: bool, now: float, grace_s: float) -> float | None:
+def wanted_deadline(stop: Path, *, asked: bool, now: float, grace_s: float) -> float | None:
     try:
         return float(json.loads(stop.read_text())["deadline"])
     except FileNotFoundError:
-        return now + grace_s if asked or orphaned else None
+        return now + grace_s if asked else None
 
 
 class Lifeline:
@@ -203,6 +206,23 @@ class Lifeline:
             return False
         except OSError:
             return True
+
+
+class PodLease:
+    """A file in which an agent writes until when its pods may run, by a clock that no one sets and that goes on while
+    the machine sleeps: an agent that is killed, hangs or is cut off extends it no more. A file that cannot be read
+    counts as before: pods end by what was agreed, not by a full disk."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.until: float | None = None
+
+    def is_over(self) -> bool:
+        if not self.path:
+            return False
+        with contextlib.suppress(OSError, ValueError):
+            self.until = float(Path(self.path).read_text())
+        return self.until is not None and time.clock_gettime(time.CLOCK_BOOTTIME) > self.until
 
 
 def limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:

@@ -48,7 +48,7 @@ def status(context: typer.Context) -> None:
 
 
 def doctor(context: typer.Context) -> None:
-    """Check database, Valkey, web, rounds, sandbox, GPUs, disk and folders; each failure has its remedy."""
+    """Check database, Valkey, web, rounds, nodes, sandbox, GPUs, disk and folders; each failure has its remedy."""
     output = session_of(context).output
     if output.form is Format.TABLE:
         _embedded("doctor")

@@ -21,6 +21,38 @@ if TYPE_CHECKING:
     from mlhub.client.generated import values as v
 
 
+class AsyncAgentsOperations:
+    """The operations under /agents."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def get(self) -> r.Agents:
+        """The machines with an agent, for platform administrators.
+
+        GET /agents
+        """
+        return await self._transport.record(r.Agents, "GET", path_of("/agents"))
+
+    async def create(self, *, name: str) -> r.AgentToken:
+        """Makes an agent with its token, which is shown this once; of an agent that is there, a token in place of its
+        present one. Platform administrators only.
+
+        POST /agents
+
+        name: The name that the machine shall have as a node.
+        """
+        return await self._transport.record(r.AgentToken, "POST", path_of("/agents"), body={"name": name})
+
+    async def delete(self, name: Ref, /) -> None:
+        """Removes an agent with its token and node; what runs there is ended, and counts as lost. Platform
+        administrators only.
+
+        DELETE /agents/{name}
+        """
+        await self._transport.content("DELETE", path_of("/agents/{name}", name=name))
+
+
 class AsyncAnnouncementsOperations:
     """The operations under /announcements."""
 
@@ -1295,6 +1327,57 @@ class AsyncIngestOperations:
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
+
+    async def agents_news(self, *, state: str | None = None) -> r.News:
+        """Waits until the agent's orders differ from those that it knows, for 25 s at most. For agents alone.
+
+        GET /ingest/agents/news
+
+        state: The state of the orders that the agent knows.
+        """
+        return await self._transport.record(r.News, "GET", path_of("/ingest/agents/news"), query={"state": state})
+
+    async def agents_sync(
+        self,
+        *,
+        protocol: int,
+        version: str,
+        python: str,
+        now: float,
+        address: str,
+        node: Mapping[str, Any],
+        problem: str,
+        gangs: Sequence[Mapping[str, Any]],
+    ) -> r.Orders:
+        """Takes an agent's report, and answers with all that is to be on its machine: with the secrets of its own pods
+        that have not launched yet, and of no others.
+
+        POST /ingest/agents/sync
+
+        protocol: The protocol that it speaks.
+        version: Its version of MLHub.
+        python: Its version of Python, and the kind of its processor.
+        now: The time by its clock, in seconds since 1970.
+        address: Where its pods listen; empty: where the request comes from.
+        node: The machine as a node.
+        problem: Why no pod may start there; empty: none.
+        gangs: What became of each gang there.
+        """
+        return await self._transport.record(
+            r.Orders,
+            "POST",
+            path_of("/ingest/agents/sync"),
+            body={
+                "protocol": protocol,
+                "version": version,
+                "python": python,
+                "now": now,
+                "address": address,
+                "node": node,
+                "problem": problem,
+                "gangs": gangs,
+            },
+        )
 
     async def set_attempts_artifact(self, id: Ref, name: Ref, content: bytes, /) -> None:
         """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200.
@@ -6339,6 +6422,7 @@ class AsyncOperations:
     """Every resource of the API."""
 
     def __init__(self, transport: AsyncTransport) -> None:
+        self.agents = AsyncAgentsOperations(transport)
         self.announcements = AsyncAnnouncementsOperations(transport)
         self.auth = AsyncAuthOperations(transport)
         self.cluster = AsyncClusterOperations(transport)

@@ -77,6 +77,32 @@ class Admission(ApiRecord):
     version: int
 
 
+class Agent(ApiRecord):
+    """One agent; its node, when it has reported, is in the cluster under the same name."""
+
+    name: str
+    is_own: bool
+    token_made_at: datetime
+    made_by: str | None
+    seen_at: datetime | None
+    address: str
+    version: str
+    problem: str
+
+
+class AgentToken(ApiRecord):
+    """An agent with its new token."""
+
+    agent: Agent
+    token: str
+
+
+class Agents(ApiRecord):
+    """Agents by name."""
+
+    results: list[Agent]
+
+
 class Ahead(ApiRecord):
     """Ahead of an answer."""
 
@@ -1423,6 +1449,12 @@ class NetworkRate(ApiRecord):
     sent_bytes_per_s: float | None
 
 
+class News(ApiRecord):
+    """Whether there are new orders."""
+
+    state: str
+
+
 class Next(ApiRecord):
     """Next of an answer."""
 
@@ -1468,6 +1500,18 @@ class NotebookAddress(ApiRecord):
 
     url: str
     expires_at: datetime
+
+
+class Orders(ApiRecord):
+    """What the agent is to do, as mlhub/backends/agents/messages.py: Orders."""
+
+    protocol: int
+    name: str
+    state: str
+    lost_after_s: float
+    public_url: str
+    checkpoints: dict[str, Any]
+    gangs: list[dict[str, Any]]
 
 
 class Organisation(ApiRecord):

@@ -12,13 +12,15 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from mlhub._installation import default_cluster_file
+from mlhub.agent.enclosures import enclose
+from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster, workstation
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.notebooks import notebook_socket as local_notebook_socket
 from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import Backend
-from mlhub.control.pods.enclosures import enclose
+from mlhub.control.agents.rows import AgentRows
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
 from mlhub.runtime.warm import start
@@ -63,6 +65,10 @@ def _local_cluster(driver: GpuDriver | None) -> LocalCluster:
     return read_cluster(settings.CLUSTER_FILE, readings)
 
 
+def _agents() -> Backend:
+    return AgentsBackend(AgentRows(), lost_after_s=settings.AGENT_LOST_S)
+
+
 def _kubernetes() -> Backend:
     # its client is large: only who uses it pays for the import
     from mlhub.backends.kubernetes.backend import KubernetesBackend
@@ -82,7 +88,7 @@ def notebook_socket(attempt_id: str) -> AbstractContextManager[str]:
     return local_notebook_socket(settings.MLHUB_HOME, attempt_id)
 
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local, "kubernetes": _kubernetes}
+BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local, "agents": _agents, "kubernetes": _kubernetes}
 
 
 def configured_backend() -> Backend:

@@ -76,7 +76,7 @@ def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
 def _reachable(item: Input, attempt: Attempt) -> Input:
     """What is on no disk that pods share is fetched over the ingest API, with the attempt's token."""
     address = f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{item.sha256}"
-    return item if item.uri else replace(item, uri=address)
+    return item if item.uri and settings.BACKEND != "agents" else replace(item, uri=address)
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:

@@ -41,11 +41,14 @@ MEANINGS = {
     "valkey": "Valkey wakes pages and the control loop; without it they look every few seconds, and no task is begun.",
     "web": "At this address people and pods reach MLHub.",
     "rounds": "Scheduling rounds start, resize and stop jobs; without them no job starts.",
+    "nodes": "Jobs run on them; on one that is not ready nothing starts.",
     "sandbox": "Uploaded code runs in it, apart from the platform and from code of other organisations.",
     "gpus": "Pods train on the GPUs of this machine, or on its CPUs.",
     "disk": "Datasets, models, checkpoints and the database grow on it; on a full one jobs and uploads fail.",
     "folder": "Others must not read MLHub's secrets, and pods must reach their own folders.",
 }
+NOT_READY = "Mend what it says there; see `mlhub agent ls` where machines have agents."
+NO_NODES = "Look at the control loop first, then at the machines: `mlhub node ls`, `mlhub agent ls`."
 START = "Start the platform: `python -m mlhub.embedded up`; then see {logs}."
 
 
@@ -80,6 +83,7 @@ def checks(
         Check("valkey", MEANINGS["valkey"], lambda: [check_valkey(at.redis_url, remedy=start)]),
         Check("web", MEANINGS["web"], lambda: [check_web(at.url, remedy=start)]),
         Check("rounds", MEANINGS["rounds"], lambda: [check_rounds(at.url, remedy=rounds)]),
+        Check("nodes", MEANINGS["nodes"], lambda: check_nodes(at.database_url, remedy=start)),
         Check("sandbox", MEANINGS["sandbox"], lambda: [check_sandbox(sandbox)]),
         Check("gpus", MEANINGS["gpus"], lambda: [check_gpus(home.path, gpus)]),
         Check("disk", MEANINGS["disk"], lambda: [check_disk(home.path)]),
@@ -107,6 +111,27 @@ def check_database(url: str, *, remedy: str) -> CheckResult:
         return CheckResult("database", False, f"It does not answer: {_line(error, url)}", remedy)
     took_ms = 1000 * (time.perf_counter() - began)
     return CheckResult("database", True, f"Answers in {took_ms:.0f} ms; {n_migrations} migrations are applied.")
+
+
+def check_nodes(url: str, *, remedy: str) -> list[CheckResult]:
+    """Those that the control loop saw last, each one that is not ready by itself."""
+    if not url:
+        return [CheckResult("nodes", False, "No node is known without the database.", remedy)]
+    try:
+        with contextlib.closing(psycopg2.connect(url, connect_timeout=TIMEOUT_S)) as connection:
+            cursor = connection.cursor()
+            cursor.execute("SELECT name, is_ready, message FROM clusters_node ORDER BY name")
+            nodes = cursor.fetchall()
+    except psycopg2.Error:
+        return [CheckResult("nodes", False, "No node is known without the database.", remedy)]
+    closed = [
+        CheckResult("nodes", False, f"{name} is not ready: {message or 'it gives no reason.'}", NOT_READY)
+        for name, is_ready, message in nodes
+        if not is_ready
+    ]
+    if not nodes:
+        return [CheckResult("nodes", False, "There is no node.", NO_NODES)]
+    return closed or [CheckResult("nodes", True, f"Ready: {len(nodes)}.")]
 
 
 def check_valkey(url: str, *, remedy: str) -> CheckResult:

@@ -57,7 +57,7 @@ def after_rounds(loop: Loop, of: Job, state: str) -> bool:
 
 def test_an_unknown_backend_is_reported_with_the_known_ones(settings: Any) -> None:
     settings.BACKEND = "nomad"
-    with pytest.raises(ImproperlyConfigured, match="known: local, kubernetes"):
+    with pytest.raises(ImproperlyConfigured, match="known: local, agents, kubernetes"):
         configured_backend()
 
 

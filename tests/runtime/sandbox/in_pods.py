@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mlhub.agent.enclosures import enclose
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.local.warm_pool import WarmPool
-from mlhub.control.pods.enclosures import enclose
 from mlhub.runtime.sandbox import pods
 from mlhub.runtime.sandbox.runner import PROJECT
 from mlhub.wire.launch import PodRole

@@ -6,9 +6,11 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mlhub.backends.local import ClusterFileError
+from mlhub.control.agents.actions import ensure_own_agent
 from mlhub.control.deciding.deciders import SubprocessDecider
 from mlhub.control.deciding.shadow import Shadow
 from mlhub.control.models import Round
@@ -27,6 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         require_secret_key()
+        if settings.BACKEND == "agents" and settings.LIFELINE:  # of the embedded platform, which starts it
+            ensure_own_agent()
         try:
             loop = Loop(
                 configured_backend(),

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub agent: tokens are made and shown once, machines listed with what is wrong with them, and removed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from mlhub.backends.fake import FakeBackend
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.clusters.models import Agent
+from mlhub.control.observation.inventory import record_inventory
+from mlhub.tenants.actions.sign_in.credentials import create_token
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+from tests.control.worlds import node
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def root(bob: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Cast:  # noqa: F811
+    """The administrator of a platform whose machines have agents."""
+    settings.BACKEND = "agents"
+    _, token = create_token(bob.root, name="laptop", scopes=["read", "write", "admin"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    return bob
+
+
+def test_a_machine_gets_a_token_is_listed_and_is_removed(root: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agent", "token", "lab-1"]) == CommandStatus.OK
+    shown = capsys.readouterr()
+    assert shown.out.strip().startswith("mlg_lab-1_")
+    assert "mlhub agent run --server http://" in shown.err + shown.out
+    assert main(["-o", "json", "agent", "ls"]) == CommandStatus.OK
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["name"], row["seen_at"]) for row in rows] == [("lab-1", None)]
+    assert main(["agent", "ls"]) == CommandStatus.OK
+    assert "has not reported yet" in capsys.readouterr().out
+    Agent.objects.update(seen_at=timezone.now())
+    closed = replace(node("lab-1"), is_ready=False, message="The folder of checkpoints is not there.")
+    record_inventory(FakeBackend([closed]).inventory(), now=timezone.now())
+    assert main(["agent", "ls"]) == CommandStatus.OK
+    listed = " ".join(capsys.readouterr().out.split())
+    assert "not ready: The folder of checkpoints" in listed
+    assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.OK
+    assert not Agent.objects.exists()
+    assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.REFUSED
+    assert "There is no agent lab-1" in capsys.readouterr().err
+
+
+def test_who_is_no_administrator_is_refused(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+    assert main(["agent", "token", "lab-1"]) == CommandStatus.REFUSED
+    assert main(["agent", "ls"]) == CommandStatus.REFUSED
+    assert not Agent.objects.exists()
+
+
+def test_the_help_of_the_agent_names_its_options_and_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agent", "run", "--help"]) == CommandStatus.OK
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for words in ("--server", "--token-file", "--address", "--no-gpus", "/var/lib/mlhub-agent"):
+        assert words in shown
