@@ -17,8 +17,8 @@ from mlhub.core.web.addresses import networks
 from mlhub.core.web.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
-from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
 from mlhub.settings.kept_days import read_kept_days
+from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
 from mlhub.settings.secret_values import secret_value, signing_keys
 from mlhub.settings.single_sign_on import read_password_users, read_single_sign_on
 from mlhub.usage.prices import read_prices
