@@ -126,7 +126,7 @@ class AgentShare(models.Model):
     """The part of a gang that one agent has: written by its reports alone. Fields as in a GangReport."""
 
     id = models.BigAutoField(primary_key=True)
-    gang = models.ForeignKey(AgentGang, on_delete=models.CASCADE, related_name="shares")
+    gang = models.ForeignKey(AgentGang, on_delete=models.CASCADE, related_name="shares", db_index=False)  # see Meta
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="shares")
     ports = models.JSONField(default=list)
     has_launched = models.BooleanField(default=False)

@@ -2498,8 +2498,6 @@ CREATE INDEX clusters_agent_token_hash_4a5c87ca ON public.clusters_agent USING b
 CREATE INDEX clusters_agent_token_hash_4a5c87ca_like ON public.clusters_agent USING btree (token_hash varchar_pattern_ops);
 CREATE INDEX clusters_agentgang_attempt_id_6ef745ce_like ON public.clusters_agentgang USING btree (attempt_id varchar_pattern_ops);
 CREATE INDEX clusters_agentshare_agent_id_4403a235 ON public.clusters_agentshare USING btree (agent_id);
-CREATE INDEX clusters_agentshare_gang_id_5ec96642 ON public.clusters_agentshare USING btree (gang_id);
-CREATE INDEX clusters_agentshare_gang_id_5ec96642_like ON public.clusters_agentshare USING btree (gang_id varchar_pattern_ops);
 CREATE INDEX clusters_maintenance_asked_by_id_afb8833b ON public.clusters_maintenance USING btree (asked_by_id);
 CREATE INDEX clusters_maintenance_node_b7e557f4_like ON public.clusters_maintenance USING btree (node varchar_pattern_ops);
 CREATE INDEX clusters_node_name_c1a34694_like ON public.clusters_node USING btree (name varchar_pattern_ops);

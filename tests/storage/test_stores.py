@@ -249,7 +249,7 @@ def test_who_has_the_address_reads_the_blob_without_credentials(bucket: BucketSt
     address = bucket.lend(SHA256)
     assert address.startswith(f"{server.url}/blobs/mlhub/{KEY}?")
     assert "X-Amz-Signature=" in address
-    assert "X-Amz-Expires=3600" in address
+    assert "X-Amz-Expires=300" in address
     assert "a-secret" not in address
     with urllib.request.urlopen(address, timeout=600) as answer:
         assert answer.read() == CONTENT

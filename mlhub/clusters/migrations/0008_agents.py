@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 ('is_final', models.BooleanField(default=False)),
                 ('pods', models.JSONField(default=list)),
                 ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='clusters.agent')),
-                ('gang', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='clusters.agentgang')),
+                ('gang', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='clusters.agentgang')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('gang', 'agent'), name='agent_share_of_gang')],

@@ -32,6 +32,8 @@ def connect() -> None:
 
 def _started(user: User, request: HttpRequest, **_: Any) -> None:
     """The session gets its row in the user's list, in place of rows whose sessions are over."""
+    if request.session.session_key is None:  # Django ended the session of another account in this browser
+        request.session.create()
     with transaction.atomic():
         user.sessions.exclude(pk__in=UserSession.objects.visible_to(user).values("pk")).delete()
         key, origin = request.session.session_key, current_origin()
