@@ -59,7 +59,7 @@ def test_a_secret_is_set_listed_given_to_a_job_and_deleted(
         (["secret", "rm", "ABSENT", "--yes"], "ABSENT"),
         (["secret", "set", "A", "--file", "absent.txt"], "cannot be read"),
         (["run", "--env", "NOT_SET_ANYWHERE"], "Write --env NOT_SET_ANYWHERE=VALUE"),
-        (["run", "--set", "environment.DEBUG=no"], "`environment.DEBUG` must be text"),
+        (["run", "--set", "environment.DEBUG=true"], "`environment.DEBUG` must be text"),
     ],
 )
 def test_a_wrong_name_or_value_ends_with_the_remedy(
