@@ -9,8 +9,9 @@ is none of the finished ones.
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from string import Formatter
@@ -21,7 +22,7 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from mlhub.core.languages.catalogue import is_recognisable  # noqa: E402
+from mlhub.core.languages.catalogue import OF_PART, is_recognisable  # noqa: E402
 
 LOCALES = ROOT / "mlhub" / "locale"
 FILE = Path("LC_MESSAGES") / "mlhub.po"
@@ -36,10 +37,26 @@ FINISHED = (
 ERRORS = {
     "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
-    "problem", "CheckResult", "_protection",
+    "problem", "CheckResult", "_protection", "FetchError", "BuildError", "KnownFailure", "_error", "_refused",
 }  # fmt: skip
+# what looks into files and tries jobs out: everything there that is a sentence is translated, and each by itself,
+# since remedies are put together from several
+INSPECTING = (
+    "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/runtime/data",
+    "mlhub/runtime/environments", "mlhub/runtime/errors.py", "mlhub/runtime/importers", "mlhub/runtime/inspection",
+    "mlhub/runtime/model", "mlhub/runtime/option_values.py", "mlhub/runtime/prediction",
+    "mlhub/runtime/sandbox/verdicts.py", "mlhub/runtime/scripts", "mlhub/runtime/strategies",
+    "mlhub/storage/inspection.py",
+)  # fmt: skip
+# calls besides errors that take whole messages there, and those whose arguments become parts of sentences
+REFUSALS = {"refused", "_refusal", "_refused", "_bad", "invalid", "_unfit", "add_problem", "tried"}
+FAULTS = {"ValueError", "UnusableClipError", "bad", "_damaged", "add"}
 SAID = {"message", "detail", "remedy"}  # keywords that hold a text
 Key = tuple[str, str]  # context, message
+NONE: Mapping[str, ast.expr] = {}
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])|\n")
+SENTENCE = re.compile(r"[A-Z{].*[.!?]")
+AROUND = re.compile(r"^\{\w+\}(?=[A-Z])|(?<=[.!?]) ?(?:\{\w+\})+$")  # a further sentence, where there is one
 
 
 def declared() -> set[Key]:
@@ -72,6 +89,55 @@ def of_errors(folders: Iterable[str]) -> set[Key]:
     return {("", text) for folder in folders for file in _files(ROOT / folder) for text in _texts(file.read_text())}
 
 
+def of_inspections(folders: Iterable[str]) -> set[Key]:
+    """The sentences of these files and folders, and the parts of sentences that their errors are made with."""
+    files = (file for folder in folders for file in _files(ROOT / folder))
+    return {key for file in files for key in _sentences(file.read_text())}
+
+
+def _sentences(code: str) -> Iterator[Key]:
+    tree = ast.parse(code)
+    constants = _constants(tree)
+    contexts = {id(value): context for value, context in _of_calls(tree)}
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a docstring
+        found = templates(node, constants) if isinstance(node, ast.expr) else []
+        for sentence in (one for text in found for one in SENTENCE_END.split(text)):
+            text = AROUND.sub("", sentence.strip())
+            context = "" if SENTENCE.fullmatch(text) else contexts.get(id(node))
+            if context is not None and " " in text and is_recognisable(_literals(text)):
+                yield context, text
+        if not found:
+            waiting += ast.iter_child_nodes(node)
+        elif isinstance(node, ast.JoinedStr):
+            waiting += (piece.value for piece in node.values if isinstance(piece, ast.FormattedValue))
+
+
+def _of_calls(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Expressions whose text is shown though it is no whole sentence, with the context of their translations."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value, OF_PART
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            is_part = name in FAULTS or (name == "refused" and isinstance(node.func, ast.Attribute))
+            if is_part or name in REFUSALS or name.endswith("Error"):
+                said = (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in SAID))
+                yield from ((value, OF_PART if is_part else "") for value in said)
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """What names stand for in the whole file."""
+    return {
+        statement.targets[0].id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+
+
 def _files(place: Path) -> Iterator[Path]:
     found = [place] if place.is_file() else sorted(place.rglob("*.py"))
     yield from (file for file in found if "migrations" not in file.parts)
@@ -80,11 +146,7 @@ def _files(place: Path) -> Iterator[Path]:
 def _texts(code: str) -> Iterator[str]:
     tree = ast.parse(code)
     yield from _of_fields(tree)
-    constants = {
-        statement.targets[0].id: statement.value
-        for statement in tree.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    }
+    constants = _constants(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in ERRORS:
             continue
@@ -109,23 +171,36 @@ def _literals(message: str) -> list[str]:
     return [literal for literal, *_ in Formatter().parse(message)]
 
 
-def templates(value: ast.expr) -> list[str]:
-    """The messages that an expression may become, with placeholders; [] where it cannot be read from it."""
+def templates(value: ast.expr, constants: Mapping[str, ast.expr] = NONE) -> list[str]:
+    """The messages that an expression may become, with placeholders; [] where it cannot be read from it.
+
+    constants: names whose texts stand in a message as they are, in place of a placeholder.
+    """
     match value:
         case ast.Constant(value=str() as text):
             return [text.replace("{", "{{").replace("}", "}}")]
         case ast.IfExp():
-            return [*templates(value.body), *templates(value.orelse)]
+            return [*templates(value.body, constants), *templates(value.orelse, constants)]
         case ast.BinOp(op=ast.Add()):
-            return ["".join(pair) for pair in product(templates(value.left), templates(value.right))]
+            pairs = product(templates(value.left, constants), templates(value.right, constants))
+            return ["".join(pair) for pair in pairs]
+        case ast.Subscript(value=inner, slice=ast.Slice()):
+            return templates(inner, constants)
+        case ast.Name(id=name) if isinstance(constants.get(name), ast.Constant | ast.JoinedStr):
+            return templates(constants[name], NONE)
         case ast.JoinedStr():
-            return [_joined(value)]
+            return [_joined(value, constants)]
     return []
 
 
-def _joined(value: ast.JoinedStr) -> str:
+def _joined(value: ast.JoinedStr, constants: Mapping[str, ast.expr]) -> str:
     found, used = "", set[str]()
     for piece in value.values:
+        if isinstance(piece, ast.FormattedValue) and isinstance(piece.value, ast.Name):
+            said = templates(piece.value, constants)
+            if said:
+                found += said[0]
+                continue
         if isinstance(piece, ast.FormattedValue):
             name = _name(piece.value)
             number = 2
@@ -176,7 +251,7 @@ def wrong(catalogue: Catalog) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    wanted = declared() | of_errors([*FINISHED, *arguments])
+    wanted = declared() | of_errors([*FINISHED, *arguments]) | of_inspections(INSPECTING)
     for path in sorted(LOCALES.glob(f"*/{FILE}")):
         catalogue = read(path)
         for context, text in sorted(wanted):

@@ -110,13 +110,13 @@ def _hashes(version: DatasetVersion) -> list[str]:
 
 
 def _state_note(version: DatasetVersion) -> str:
-    what = {
-        VersionState.FETCHING: "is being fetched: nothing of it is known yet",
-        VersionState.INSPECTING: "is being inspected: what is in it is not known yet",
-        VersionState.REFUSED: "was refused: what is in it is not known",
-        VersionState.NEEDS_COLUMNS: "waits for a choice of columns: only what its columns hold is known",
-    }.get(VersionState(version.state))
-    return f"{_title(version)} {what}." if what else ""
+    title = _title(version)
+    return {
+        VersionState.FETCHING: f"{title} is being fetched: nothing of it is known yet.",
+        VersionState.INSPECTING: f"{title} is being inspected: what is in it is not known yet.",
+        VersionState.REFUSED: f"{title} was refused: what is in it is not known.",
+        VersionState.NEEDS_COLUMNS: f"{title} waits for a choice of columns: only what its columns hold is known.",
+    }.get(VersionState(version.state), "")
 
 
 def _title(version: DatasetVersion) -> str:

@@ -118,6 +118,11 @@ def no_room() -> BuildError:
     return _error(OUT_OF_DISK, "The disk that builds environments is full.", KNOWN[0].remedy)
 
 
+def no_disk(problem: str) -> BuildError:
+    """problem: of the disk that builds environments, such as "Disk quota exceeded"."""
+    return _error(OUT_OF_DISK, f"{problem}.", "An administrator must make room on the disk that builds environments.")
+
+
 def too_many_files(limit: int) -> BuildError:
     return _error("too_large", f"The packages have more than {limit:,} files.", "Require fewer packages.")
 

@@ -18,7 +18,7 @@ from mlhub.core.locks import work_lock, work_slot
 from mlhub.core.security.certificates import certificates_of_programs
 from mlhub.environments import actions
 from mlhub.environments.build_folders import bound_cache, build_folder
-from mlhub.environments.failures import OUT_OF_DISK, BuildError, BuildStoppedError, given_up
+from mlhub.environments.failures import OUT_OF_DISK, BuildError, BuildStoppedError, given_up, no_disk
 from mlhub.environments.installer import BuildLimits, PackageSource, install
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.storage import work_queue
@@ -112,11 +112,7 @@ def _build(environment: PythonEnvironment) -> None:
         except OSError as error:
             if error.errno in NO_ROOM:
                 cache_bytes = 0
-                raise BuildError(
-                    f"The environment could not be built: {error.strerror}.",
-                    code=OUT_OF_DISK,
-                    remedy="An administrator must make room on the disk that builds environments.",
-                ) from error
+                raise no_disk(error.strerror) from error
             raise
         finally:
             bound_cache(root / "cache", limit_bytes=cache_bytes)

@@ -108,6 +108,10 @@ def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: py
     listed = capsys.readouterr()
     assert len(listed.out.splitlines()) == 1  # the headings
     assert "mlhub ps --all" in listed.err
+    assert main(["ps", "--all"]) == CommandStatus.OK
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 2
+    assert all(row.endswith("The job was cancelled.") for row in rows)
     assert main(["wait", "first"]) == CommandStatus.JOB_FAILED
 
 

@@ -114,6 +114,42 @@ def test_an_unsound_file_is_refused_with_a_reason_and_frees_the_quota(cast, give
     assert Event.objects.get(kind="dataset.refused").facts["error"]["code"] == code
 
 
+@pytest.mark.slow
+def test_all_faults_of_a_refused_file_are_in_the_language_of_the_request(cast):
+    lines = b'{"age": 1, "label": "a"}\n[1]\n{"age": "old", "label": "b"}\n{"age": 2, "age": 3}\n'
+    version = inspected(cast, filename="x.jsonl", content=lines, target="label")
+    chinese = read_in_chinese(cast, version)["error"]
+    assert chinese["message"].split("\n") == [
+        "第 2 行：不是对象。",
+        "第 3 行：'age' 在这里是文本，而在第 1 行是数字。",
+        "第 4 行：字段 'age' 出现两次。",
+    ]
+    assert chinese["remedy"].startswith("请每行写一个对象")
+    assert (chinese["code"], version["error"]["message"].split("\n")[0]) == ("invalid_file", "Line 2: it is no object.")
+
+
+@pytest.mark.slow
+def test_what_is_said_of_columns_is_in_the_language_of_the_request(cast):
+    given = {"content": files.customers(), "target": "churn", "ignore": "cty"}
+    version = inspected(cast, filename="customers.csv", **given)
+    assert {problem["message"] for problem in version["statistics"]["problems"]} == {
+        "There is no column 'churn'.",
+        "There is no column 'cty' to apply ignore to.",
+    }
+    chinese = read_in_chinese(cast, version)
+    problems = {problem["message"] for problem in chinese["statistics"]["problems"]}
+    assert problems == {"没有列 'churn'。", "没有可应用 ignore 的列 'cty'。"}
+    assert set(chinese["error"]["message"].split("\n")) == problems
+    treatments = {column["name"]: column["treatment"] for column in chinese["statistics"]["columns"]}
+    assert treatments["income"] == "按训练行标准化。20 行缺失：用单独的输入标记，并用训练行的平均值填充。"
+    assert treatments["source"] == "不使用：它在每一行的值都相同。"
+
+
+def read_in_chinese(cast, version):
+    address = f"/api/v1/dataset-versions/{version['id']}"
+    return cast.client(cast.bob).get(address, HTTP_ACCEPT_LANGUAGE="zh-CN").json()
+
+
 def test_an_inspection_sent_twice_works_once(cast):
     version = inspected(cast, filename="x.txt", content=files.text())
     tasks.inspect_version(version["id"])

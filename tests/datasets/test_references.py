@@ -215,6 +215,16 @@ def test_a_server_that_refuses_is_quoted(cast, server, status, code):
     assert len(server.requests) == (6 if status == 503 else 1)
 
 
+def test_a_failed_fetch_is_explained_in_the_language_of_the_request(cast, server):
+    server.status = 404
+    version = fetched(cast, refer(cast, f"{server.url}/iris.csv"))
+    assert version["error"]["message"] == "The server answered 404: there is no such file."
+    address = f"/api/v1/dataset-versions/{version['id']}"
+    chinese = cast.client(cast.bob).get(address, HTTP_ACCEPT_LANGUAGE="zh-CN").json()["error"]
+    said = ("服务器回答 404：没有这样的文件。", "请检查地址。")
+    assert (chinese["code"], chinese["message"], chinese["remedy"]) == ("not_found", *said)
+
+
 def test_a_certificate_of_a_private_authority_is_refused_at_once_and_trusted_where_the_site_names_it(
     cast, settings, tmp_path
 ):

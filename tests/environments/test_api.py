@@ -35,6 +35,22 @@ def test_people_of_the_organisation_see_environments_and_their_log_and_others_do
     assert [charlie.get(path).status_code for path in (address, f"{address}/log")] == [404, 404]
 
 
+def test_a_failed_build_is_explained_in_the_language_of_the_request(cast, wheelhouse, settings):
+    settings.MAX_ENVIRONMENT_BYTES = 10
+    version = settled(uploaded(cast, FILES))
+    bob = cast.client(cast.bob)
+    addresses = [f"/api/v1/environments/{version.environment_id}", f"/api/v1/model-versions/{version.id}"]
+    for english, chinese in [
+        (bob.get(address).json()["error"], bob.get(address, HTTP_ACCEPT_LANGUAGE="zh-CN").json()["error"])
+        for address in addresses
+    ]:
+        assert (english["code"], chinese["code"]) == ("too_large", "too_large")
+        assert english["message"].startswith("The environment could not be built: The packages take")
+        assert chinese["message"].startswith("无法构建环境：软件包占 ")
+        assert chinese["message"].endswith("最多允许 10。")
+        assert "限制是 MLHUB_MAX_ENVIRONMENT_BYTES。" in chinese["remedy"]
+
+
 def test_two_organisations_have_environments_of_their_own_that_share_their_bytes(cast, wheelhouse):
     first = settled(uploaded(cast, FILES))
     second = settled(uploaded(cast, FILES, client=cast.client(cast.charlie), project=cast.project_b))

@@ -118,6 +118,33 @@ def test_a_package_that_does_not_is_refused_and_frees_the_quota(cast, files, cod
         assert "model.py" in version["error"]["traceback"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "said", "remedy"),
+    [
+        ({"model.py": b"def build(h): pass"}, "模块 model 没有函数 build_model。", "请定义返回 torch.nn.Module 的"),
+        ({"net.py": CODE}, "软件包没有模块 model；它有 net.py。", "请把 model.py 放在 zip 顶层"),
+        ({"model.py": CODE, "requirements.txt": b"-x\n"}, "requirements.txt 第 1 行：它有选项 '-x'。", "只能写软件包"),
+    ],
+)
+def test_a_refused_package_is_explained_in_the_language_of_the_request(cast, files, said, remedy):
+    version = validated(cast, content=zipped(files), kind="package")
+    address = f"/api/v1/model-versions/{version['id']}"
+    chinese = cast.client(cast.bob).get(address, HTTP_ACCEPT_LANGUAGE="zh-CN").json()["error"]
+    assert (chinese["code"], chinese["message"]) == (version["error"]["code"], said)
+    assert chinese["remedy"].startswith(remedy)
+    assert version["error"]["message"].isascii()
+
+
+def test_hints_about_code_are_in_the_language_of_the_request(cast):
+    version = validated(cast, filename="train.py", content=b'"""Trains."""\n', kind="script")
+    address = f"/api/v1/model-versions/{version['id']}"
+    contract = cast.client(cast.bob).get(address, HTTP_ACCEPT_LANGUAGE="zh-CN").json()["contract"]
+    (hint,) = contract["hints"]
+    assert "作业用一个 worker 训练" in hint
+    assert contract["description"] == "Trains."
+
+
 def test_a_version_that_the_platform_fails_to_validate_is_given_up_at_last(cast, tmp_path):
     (tmp_path / "sandbox").write_text("a file where the folder should be")
     version = upload(cast.client(cast.bob), cast.project_a).json()["latest_version"]["id"]

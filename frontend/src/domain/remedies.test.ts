@@ -25,3 +25,16 @@ it.each(WRITTEN)("knows the words of %s", (file) => {
 it("knows how the target is asked for", () => {
   expect(readFileSync(`${READERS}/tables/choice.py`, "utf8")).toContain('f"Name the target: one of {listed}.');
 });
+
+it("names them also where the server wrote in Chinese", () => {
+  const shown = remedyOnPage("请给出目标：id, price 之一。如果只用于预测，请写 targets=none。");
+  expect(shown).toContain("Choose one under “Target column”: id, price.");
+  expect(shown).not.toContain("targets=none");
+});
+
+it("knows the words of the server's Chinese catalogue", () => {
+  const catalogue = readFileSync("../mlhub/locale/zh_Hans/LC_MESSAGES/mlhub.po", "utf8");
+  const said = [...catalogue.matchAll(/^msgstr "(.*say targets=none.*|.*请写 targets=none.*)"$/gm)].map(([, text]) => text ?? "");
+  expect(said.length).toBeGreaterThan(2);
+  for (const remedy of said) expect(remedyOnPage(remedy)).not.toContain("targets=none");
+});

@@ -134,8 +134,8 @@ export function decision(over: Partial<Decision> = {}): Decision {
 }
 
 export function costs(over: Partial<Costs> = {}): Costs {
-  const nothing = { seconds: 0, error_s: 0.1, n: 7, basis: "family" as const, sentence: "0.0 s ± 0.1 s (7 observations)" };
-  const start = { seconds: 31, error_s: 4, n: 7, basis: "family" as const, sentence: "31 s ± 4 s (7 observations)" };
+  const nothing = { seconds: 0, error_s: 0.1, n: 7, basis: "family" as const, sentence: "in the words of the server" };
+  const start = { seconds: 31, error_s: 4, n: 7, basis: "family" as const, sentence: "in the words of the server" };
   return { start, leave: nothing, loss: nothing, restart: start, ...over };
 }
 

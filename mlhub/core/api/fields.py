@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The query parameter `fields` of lists: only the named members of each row, for clients that show few of them."""
+"""Fields of several serializers, and the query parameter `fields` of lists: only the named members of each row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.strict import shown, unknown_name
 from mlhub.core.errors import InvalidQueryError
+from mlhub.core.languages.catalogue import in_readers_language
 
 FIELDS = OpenApiParameter(
     "fields",
@@ -35,6 +36,13 @@ def only_fields(serializer: Any, names: frozenset[str]) -> Any:
     for name in set(fields) - names:
         fields.pop(name)
     return serializer
+
+
+class TranslatedField(serializers.CharField):
+    """What the platform says of something, stored in English: in the language of the request."""
+
+    def to_representation(self, value: Any) -> str:
+        return in_readers_language(super().to_representation(value))
 
 
 class CalendarTimeField(serializers.DateTimeField):

@@ -12,7 +12,7 @@ import gettext as library
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from string import Formatter
 
@@ -25,6 +25,9 @@ _SEPARATOR = "\x04"  # between a context and its message, in the format of the c
 _WORD = re.compile(r"[^\W\d_]{4}")
 _LONGEST = 4000  # longer texts hold output of programs: they stay as they are
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+# placeholders that the platform's own words fill, never a name: those are messages themselves
+OF_PART = "part"  # the context of parts of sentences, which are recognised nowhere else
+_OWN_WORDS = frozenset({"error", "first_line", "message", "proof", "reason", "weakness", "what", "why"})
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,16 @@ class MessageCatalogue(library.GNUTranslations):
     def has(self, message: str) -> bool:
         return message in self._catalog
 
+    @lru_cache(maxsize=4096)  # noqa: B019 (a catalogue lives as long as the process)
     def translation_of(self, text: str) -> str | None:
-        """Of a finished text: as a message, as one made from a template, or sentence by sentence, where those that are
-        not known stay as they are. None: nothing of it is known."""
+        """Of a finished text: as a message, as one made from a template, line by line, or sentence by sentence, where
+        those that are not known stay as they are. None: nothing of it is known."""
         if not text or len(text) > _LONGEST:
             return None
+        lines = text.split("\n")
+        if len(lines) > 1:
+            known = [self.translation_of(line) for line in lines]
+            return "\n".join(there or line for there, line in zip(known, lines, strict=True)) if any(known) else None
         whole = self._whole(text)
         if whole is not None:
             return whole
@@ -99,13 +107,22 @@ class MessageCatalogue(library.GNUTranslations):
         such as a name that a person gave."""
         if self.has(placeholder + _SEPARATOR + words):
             return self.pgettext(placeholder, words)
+        if placeholder in _OWN_WORDS:
+            return self._own_words(words)
         return self._from_template(words, placeholder) or words
+
+    def _own_words(self, words: str) -> str:
+        """Of words of the platform within a sentence: a part of one, or a sentence."""
+        if self.has(OF_PART + _SEPARATOR + words):
+            return self.pgettext(OF_PART, words)
+        return self._from_template(words, OF_PART) or self.translation_of(words) or words
 
     def _from_template(self, text: str, context: str) -> str | None:
         for template in self._templates(context):
             values = template.values_in(text)
             if values is not None and not any(map(_SENTENCES.search, values.values())):
-                own = {name: value if context else self.part(name, value) for name, value in values.items()}
+                is_final = context not in ("", OF_PART)
+                own = {name: value if is_final else self.part(name, value) for name, value in values.items()}
                 return template.translation.format(**own)
         return None
 

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_query
 from mlhub.datasets.differences import VersionChange, version_difference
@@ -84,7 +85,7 @@ class VersionDifferenceSerializer(serializers.Serializer[Any]):
     files = DataFileDifferenceSerializer(many=True, help_text="Files in archives that differ, by path; 500 at most.")
     n_files_left_out = serializers.IntegerField(help_text="How many further files differ.")
     file_counts = FileCountsSerializer(allow_null=True, help_text="Of all files; null where none were compared.")
-    notes = serializers.ListField(child=serializers.CharField(), help_text="What this cannot tell, in words.")
+    notes = serializers.ListField(child=TranslatedField(), help_text="What this cannot tell, in words.")
 
 
 class VersionDifferenceView(APIView):

@@ -9,7 +9,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
+from mlhub.core.languages.catalogue import in_readers_language, is_translated
 from mlhub.datasets.api.sources import SourceRequestSerializer, SourceSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
 from mlhub.runtime.model.builtin import example_kind, fitting_models
@@ -20,6 +22,7 @@ from mlhub.wire.number_formats import NUMBER_FORMATS
 
 MAX_COLUMNS = 10_000
 FILES_IN_LISTS = 10
+SAID = {"columns": ("treatment",), "problems": ("message", "remedy")}  # members of statistics that are sentences
 
 
 class VersionFileSerializer(serializers.Serializer[Any]):
@@ -33,8 +36,8 @@ class RefusalSerializer(serializers.Serializer[Any]):
 
     code = serializers.CharField(required=False, help_text="The kind of error, for programs.")
     field = serializers.CharField(allow_null=True, help_text="Which input it is about; null when it is none.")
-    message = serializers.CharField(help_text="What is wrong, for people.")
-    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
+    message = TranslatedField(help_text="What is wrong, for people.")
+    remedy = TranslatedField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
     traceback = serializers.CharField(required=False, help_text="Of uploaded code that raised.")
 
 
@@ -132,7 +135,22 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_statistics(self, version: DatasetVersion) -> dict[str, Any] | None:
         is_left_out = "statistics" in version.get_deferred_fields()
-        return None if is_left_out else version.statistics
+        return None if is_left_out else _translated(version.statistics)
+
+
+def _translated(statistics: dict[str, Any]) -> dict[str, Any]:
+    """What is said of columns, in the language of the request."""
+    if not is_translated():
+        return statistics
+    said = {
+        list_name: [
+            {name: in_readers_language(value) if name in names else value for name, value in one.items()}
+            for one in statistics[list_name]
+        ]
+        for list_name, names in SAID.items()
+        if list_name in statistics
+    }
+    return {**statistics, **said}
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer, UserBriefSerializer
@@ -17,8 +18,8 @@ class EnvironmentErrorSerializer(serializers.Serializer[Any]):
     """Why a build failed."""
 
     code = serializers.CharField(help_text="The kind of error, for programs.")
-    message = serializers.CharField(help_text="What is wrong, with the line of the log that says so.")
-    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
+    message = TranslatedField(help_text="What is wrong, with the line of the log that says so.")
+    remedy = TranslatedField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
 
 
 class PackageSerializer(serializers.Serializer[Any]):

@@ -219,7 +219,7 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
         )
 
     def get_hints(self, job: Job) -> list[str]:
-        return moved_hints(job.hyperparameters)
+        return [in_readers_language(hint) for hint in moved_hints(job.hyperparameters)]
 
     def get_validation_problem(self, job: Job) -> str:
         return getattr(job, "validation_problem", None) or ""

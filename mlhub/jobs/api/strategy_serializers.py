@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.core.api.fields import TranslatedField
 from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 
 STRATEGIES = [(name, name) for name in CATALOGUE]
@@ -27,7 +28,7 @@ class StrategySerializer(serializers.Serializer[Any]):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
     name = serializers.ChoiceField(choices=STRATEGIES, help_text="What a job names it by.")
-    about = serializers.CharField(help_text="What it does.")
+    about = TranslatedField(help_text="What it does.")
     mode = serializers.CharField(allow_null=True, help_text="The mode that it runs on; null: either.")
     is_resizable = serializers.BooleanField(help_text="Whether the number of workers may change while it runs.")
     other_names = serializers.ListField(child=serializers.CharField(), help_text="Other frameworks' words for it.")

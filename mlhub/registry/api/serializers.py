@@ -13,6 +13,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import NameOrIdField, StrictSerializer
 from mlhub.core.api.tags import TagField
 from mlhub.core.errors import DomainError
+from mlhub.core.languages.catalogue import in_readers_language, is_translated
 from mlhub.core.tags import MAX_TAGS
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
@@ -48,6 +49,18 @@ class DownloadsSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="The address of the folder that predicts elsewhere; null: there is none.",
     )
+
+
+class ContractField(serializers.DictField):
+    """What validation found, with what the platform says of it in the language of the request."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        found = super().to_representation(value)
+        if not is_translated():
+            return found
+        said = {"description": in_readers_language(found["description"])} if "description" in found else {}
+        hints = {"hints": [in_readers_language(hint) for hint in found["hints"]]} if "hints" in found else {}
+        return {**found, **said, **hints}
 
 
 class CodeVersionSerializer(serializers.ModelSerializer[ModelVersion]):
@@ -101,7 +114,7 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
         read_only=True,
         help_text="Whether the version is being inspected, ready or refused.",
     )
-    contract = serializers.DictField(
+    contract = ContractField(
         read_only=True, help_text="What validation found: files, functions, a description, and hints."
     )
     metadata = serializers.DictField(
@@ -192,7 +205,8 @@ class ModelVersionDetailSerializer(ModelVersionSerializer):
         try:
             check_exportable(version)
         except DomainError as error:
-            return {"code": error.code, "field": error.field, "message": error.message, "remedy": error.remedy}
+            found = {"code": error.code, "field": error.field, "message": error.message, "remedy": error.remedy or ""}
+            return dict(RefusalSerializer(found).data)
         except OSError:  # the store has lost the code: the export says so
             return None
         return None

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.storage.models import ResumableUpload
 from mlhub.storage.queue_position import position_of
@@ -74,7 +75,7 @@ class QueuePositionSerializer(serializers.Serializer[Any]):
     n_before = serializers.IntegerField(
         help_text="Uploads and dry runs of the same organisation that come first; other organisations' do not count."
     )
-    problem = serializers.CharField(
+    problem = TranslatedField(
         help_text="Why the platform could not do it the last time, while it is tried again; empty otherwise."
     )
 
@@ -91,4 +92,4 @@ class QueuedMixin(serializers.Serializer[Any]):
         if version.state not in ("fetching", "inspecting") or not self.context.get("with_queue"):
             return None
         found = position_of(version.pk)
-        return None if found is None else asdict(found)
+        return None if found is None else dict(QueuePositionSerializer(asdict(found)).data)

@@ -145,7 +145,7 @@ describe("The stream of everything", () => {
     await screen.findAllByText("Live");
     expect(reads).toHaveBeenCalledTimes(1);
     act(() => stream.fail());
-    expect(await screen.findAllByText(/^Offline since/)).not.toHaveLength(0);
+    await waitFor(() => expect(screen.getAllByRole("status").filter(({ textContent }) => /^Offline since/.test(textContent))).not.toHaveLength(0));
     await waitFor(() => expect(FakeEventSource.instances.filter(({ url }) => url.startsWith("/api/v1/stream"))).toHaveLength(2));
     const second = FakeEventSource.of("/api/v1/stream");
     expect(second.url).toBe("/api/v1/stream?last_event_id=40-1702");

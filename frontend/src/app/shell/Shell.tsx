@@ -164,6 +164,7 @@ function Brand() {
 function Liveness({ isConnected, staleSince }: StreamState) {
   const isFirst = !isConnected && staleSince === null;
   const since = staleSince === null ? "" : t` since ${clock(staleSince)}`;
+  const offline = <span>{t`Offline`}<span className={classes.since}>{since}</span></span>;
   const lost = isFirst ? t`Connecting` : t`Reconnecting: nothing was heard of the server${since}.`;
   return (
     <span
@@ -172,7 +173,7 @@ function Liveness({ isConnected, staleSince }: StreamState) {
       role="status"
       title={isConnected ? t`Changes appear automatically.` : lost}
     >
-      {isFirst ? <VisuallyHidden>{lost}</VisuallyHidden> : isConnected ? t`Live` : t`Offline${since}`}
+      {isFirst ? <VisuallyHidden>{lost}</VisuallyHidden> : isConnected ? t`Live` : offline}
     </span>
   );
 }

@@ -241,4 +241,13 @@ describe("The cluster's page", () => {
     await waitForElementToBeRemoved(() => screen.queryByRole("link", { name: "digits-cnn" }));
     expect(screen.getByRole("listitem", { name: "GPU 0" })).toHaveTextContent("Free");
   });
+
+  it.each([
+    [false, "Who waits, and why", "/queue"],
+    [true, "Check the platform", "/platform"],
+  ])("names the next step while there are no nodes (administrator: %s)", async (is_staff, name, address) => {
+    server.use(answers("/api/v1/auth/me", me({ is_staff })), answers("/api/v1/cluster", { ...cluster(), racks: [] }));
+    renderPage("/cluster");
+    expect(await screen.findByRole("link", { name })).toHaveAttribute("href", address);
+  });
 });

@@ -11,7 +11,6 @@ import type { Cluster, Rack } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { FreeGangs } from "@/features/cluster/FreeGangs";
@@ -19,6 +18,7 @@ import { InterferenceSection } from "@/features/cluster/InterferenceSection";
 import { LinkSection } from "@/features/cluster/LinkSection";
 import { ClusterMap } from "@/features/cluster/map/ClusterMap";
 import { NodeCard } from "@/features/cluster/NodeCard";
+import { NoNodes } from "@/features/cluster/NoNodes";
 import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
 import { type Capacity, capacityOf } from "@/domain/scheduling/capacity";
@@ -53,7 +53,7 @@ function Shown({ cluster }: { cluster: Cluster }) {
       <LedgerAlert since={ledger_failing_since} />
       <OvercommittedAlert found={overcommitted} />
       <Totals capacity={capacityOf({ racks })} totals={totals} />
-      {racks.length === 0 && <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />}
+      {racks.length === 0 && <NoNodes />}
       {racks.length > 0 && <ClusterMap cluster={cluster} />}
       {racks.length > 0 && <FreeGangs cluster={cluster} />}
       {racks.map((rack) => (

@@ -9,6 +9,7 @@ import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
+import { WAIT_CAUSES } from "@/features/scheduler/waitCauses";
 
 const MOMENTS: Record<string, string> = { submission: t`At submission`, launch: t`At the first start` };
 
@@ -93,9 +94,9 @@ function CalibrationTable({ label, of, rows }: TableProps) {
   );
 }
 
-/** "quota gpus"; empty: the job did not wait. */
+/** Empty: the job did not wait. */
 function causeText(cause: string): string {
-  return cause === "" ? t`nothing: started at once` : cause.replaceAll("_", " ");
+  return cause === "" ? t`nothing: started at once` : (WAIT_CAUSES[cause] ?? cause.replaceAll("_", " "));
 }
 
 function share(value: number | null): string {

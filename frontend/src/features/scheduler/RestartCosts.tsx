@@ -6,6 +6,7 @@ import { Stack, Table, Text } from "@mantine/core";
 import type { Insight } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { costText } from "@/domain/scheduling/cost";
 
 export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
   return (
@@ -16,10 +17,10 @@ export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
             <Table.Td>
               <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             </Table.Td>
-            <Table.Td>{restart.sentence}</Table.Td>
-            <Table.Td>{leave.sentence}</Table.Td>
-            <Table.Td>{loss.sentence}</Table.Td>
-            <Table.Td>{start.sentence}</Table.Td>
+            <Table.Td>{costText(restart)}</Table.Td>
+            <Table.Td>{costText(leave)}</Table.Td>
+            <Table.Td>{costText(loss)}</Table.Td>
+            <Table.Td>{costText(start)}</Table.Td>
           </Table.Tr>
         ))}
       </ScrollTable>

@@ -103,7 +103,7 @@ describe("The scheduler's page", () => {
     const tenants = within(await screen.findByRole("table", { name: "Calibration by organisation" }));
     expect(tenants.getByRole("row", { name: /vision lab 30 70 % 40 % 40 % longer 88 % of 8/ })).toBeVisible();
     const causes = within(screen.getByRole("table", { name: "Calibration by cause of waiting" }));
-    expect(causes.getByRole("row", { name: /quota gpus 20 60 %/ })).toBeVisible();
+    expect(causes.getByRole("row", { name: /quota of GPUs 20 60 %/ })).toBeVisible();
     expect(causes.getByRole("row", { name: /nothing: started at once 20 95 % 10 % 0 % longer –/ })).toBeVisible();
   });
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,19 @@ from mlhub.client import job_parts
 
 JobArgument = Annotated[str, typer.Argument(help="Name or id of a job, or a part of its id as `mlhub ps` shows it.")]
 ACTIVE = ["queued", "starting", "running", "stopping", "paused"]
+# as `mlhub why` says it of jobs of which the platform explains nothing else
+STATES = {"paused": "The job is paused.", "cancelled": "The job was cancelled.", "succeeded": "The job succeeded."}
+
+
+def why_of(job: Mapping[str, Any]) -> str:
+    """Why the job is in its state, in a sentence: of one that failed, the first line of its cause."""
+    if job["failure"]:
+        return str(job["failure"]["message"]).partition("\n")[0]
+    if job["explanations"]:
+        return str(job["explanations"][0]["sentence"])
+    return STATES.get(job["state"], "")
+
+
 COLUMNS = {
     "ID": short_id,
     "NAME": lambda job: job["name"],
@@ -29,7 +43,7 @@ COLUMNS = {
     "PROJECT": lambda job: job["project"]["name"],
     "SUBMITTED": lambda job: until(job["submitted_at"]),
     "FINISHES": lambda job: predicted(job["predicted_finish_at"]) if job["state"] in ACTIVE else "",
-    "WHY": lambda job: job["explanations"][0]["sentence"] if job["explanations"] else job["reason"],
+    "WHY": lambda job: why_of(job),
 }
 
 

@@ -8,11 +8,11 @@ import { type RefObject, useRef, useState } from "react";
 import type { Timeline, TimelineWindow } from "@/api/types";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
-import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { useFilters } from "@/components/table/useFilters";
+import { NoNodes } from "@/features/cluster/NoNodes";
 import { clock } from "@/lib/time";
 
 import { MARKS, MarkShape } from "./MarkShape";
@@ -96,7 +96,7 @@ function Shown({ pages, isTable, drawing }: { pages: readonly Timeline[]; isTabl
   const [first] = pages;
   const nodes = nodeRows(pages);
   if (first === undefined || nodes.length === 0) {
-    return <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />;
+    return <NoNodes />;
   }
   if (isTable) {
     return (

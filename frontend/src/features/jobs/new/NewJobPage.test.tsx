@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting a job: little to fill in, errors where they belong, retries without doubles.
-import { screen } from "@testing-library/react";
+import { cleanup, screen, waitFor } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
@@ -397,4 +397,14 @@ it("offers no job without a dataset for models that read one", async () => {
   await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
   expect(await screen.findByRole("option", { name: "Digits (Vision)" })).toBeVisible();
   expect(screen.queryByRole("option", { name: "No dataset" })).toBeNull();
+});
+
+it("takes the built-in model that the address names, also when the list offers it no more", async () => {
+  const far = model({ id: "00000000-0000-7000-8000-0000000000ea", name: "Far", project: null });
+  server.use(answers("/api/v1/models/{id}", far));
+  renderPage(`/jobs/new?model=${builtin.id}`);
+  expect(await screen.findByRole("combobox", { name: /Model/ })).toHaveValue("MLP");
+  cleanup();
+  renderPage(`/jobs/new?model=${far.id}`);
+  await waitFor(() => expect(screen.getByRole("combobox", { name: /Model/ })).toHaveValue("Far"));
 });

@@ -38,9 +38,11 @@ def format_sentences(profile: ColumnProfile) -> list[str]:
         readings = example_of(profile) or {}
         example, other = readings.get("text"), "comma" if profile.number_format == "point" else "point"
         value = readings.get(profile.number_format)
-        shown = "" if value is None else f": {example} is {value:.15g}"
+        shown = f"Read with a decimal {profile.number_format}."
+        if value is not None:
+            shown = f"Read with a decimal {profile.number_format}: {example} is {value:.15g}."
         doubt = [f"It could be a decimal {other}."] if profile.is_format_assumed else []
-        return [f"Read with a decimal {profile.number_format}{shown}.", *doubt, *_contrary(profile)]
+        return [shown, *doubt, *_contrary(profile)]
     if profile.is_format_open:
         return ["How its numbers are read has to be chosen."]
     return _contrary(profile) or _with_unit(profile)

@@ -24,10 +24,23 @@ export function JobTabs({ job, shown }: { job: JobDetail; shown: TabName }) {
       const place = element.querySelector<HTMLElement>("[aria-current]");
       if (place) element.scrollLeft = place.offsetLeft - element.clientWidth / 2 + place.clientWidth / 2;
     };
-    showTab();
-    const observer = new ResizeObserver(showTab);
+    const markEnds = () => {
+      const isBefore = element.scrollLeft > 1;
+      const isAfter = element.scrollWidth - element.clientWidth - element.scrollLeft > 1;
+      element.dataset["more"] = isBefore && isAfter ? "both" : isBefore ? "start" : isAfter ? "end" : "none";
+    };
+    const settle = () => {
+      showTab();
+      markEnds();
+    };
+    settle();
+    const observer = new ResizeObserver(settle);
     observer.observe(element);
-    return () => observer.disconnect();
+    element.addEventListener("scroll", markEnds, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", markEnds);
+    };
   }, [shown]);
   return (
     <div className={classes.bar}>
