@@ -112,7 +112,7 @@ def _build(environment: PythonEnvironment) -> None:
         except OSError as error:
             if error.errno in NO_ROOM:
                 cache_bytes = 0
-                raise no_disk(error.strerror) from error
+                raise no_disk(error.strerror or "The disk cannot be written") from error
             raise
         finally:
             bound_cache(root / "cache", limit_bytes=cache_bytes)
