@@ -9,8 +9,8 @@ from rest_framework import serializers
 
 from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.api.live_members import JobSlowdownSerializer
 from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
@@ -141,13 +141,6 @@ class QuarantineRecordSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(
         allow_null=True, help_text="When it was no longer left out; null: it still is. Kept for seven days."
     )
-
-
-class TranslatedField(serializers.CharField):
-    """A finished sentence of the platform, in the language of who reads it."""
-
-    def to_representation(self, value: Any) -> str:
-        return in_readers_language(str(value))
 
 
 class ProtectionSerializer(serializers.Serializer[Any]):
