@@ -1547,6 +1547,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1580,6 +1581,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1615,6 +1618,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1857,6 +1861,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1880,6 +1885,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1903,6 +1910,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1990,6 +1998,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2013,6 +2022,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2037,6 +2048,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2647,6 +2659,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2681,6 +2694,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2716,6 +2731,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,

@@ -970,6 +970,7 @@ class Job(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState
@@ -1032,6 +1033,7 @@ class JobDetail(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState
@@ -1984,6 +1986,7 @@ class QueuedJob(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState

@@ -1529,6 +1529,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1562,6 +1563,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1597,6 +1600,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1839,6 +1843,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1862,6 +1867,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1885,6 +1892,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1972,6 +1980,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1995,6 +2004,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2019,6 +2030,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2627,6 +2639,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2661,6 +2674,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2696,6 +2711,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
