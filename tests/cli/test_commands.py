@@ -126,26 +126,6 @@ def test_a_job_as_a_file_submits_the_same_job_again(
     assert yaml.safe_load(capsys.readouterr().out) == yaml.safe_load(file.read_text())
 
 
-def test_a_job_with_an_image_as_a_file_is_submitted_again_and_elsewhere_it_is_refused_with_the_remedy(
-    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path, settings: Any
-) -> None:
-    settings.BACKEND, settings.KUBERNETES = "kubernetes", {"images": "registry.example.org/"}
-    image = "registry.example.org/team/train:1.4"
-    pk = submitted(bob, capsys, "--image", image)
-    assert Job.objects.get(pk=pk).image == image
-    assert main(["show", pk, "--as-file"]) == CommandStatus.OK
-    file = tmp_path / "job.yaml"
-    file.write_text(capsys.readouterr().out)
-    assert yaml.safe_load(file.read_text())["image"] == image
-    assert main(["run", str(file), "--detach"]) == CommandStatus.OK
-    assert Job.objects.get(pk=capsys.readouterr().out.strip()).image == image
-    assert main(["run", str(file), "--detach", "--image", "evil.example.org/miner"]) == CommandStatus.REFUSED
-    assert "MLHUB_KUBE_IMAGES" in capsys.readouterr().err
-    settings.BACKEND = "local"
-    assert main(["run", str(file), "--detach"]) == CommandStatus.REFUSED
-    assert "Leave image out" in capsys.readouterr().err
-
-
 def test_a_prediction_and_a_notebook_as_files_are_submitted_again(
     bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -35,7 +35,7 @@ def check_image(image: str) -> None:
     if not is_allowed_image(image, allowed):
         listed = ", ".join(allowed)
         raise InvalidInputError(
-            f"The image {image[:200]} is not among those that are allowed here: {listed}.",
+            f"{image[:200]} is none of the images that are allowed here ({listed}).",
             field="image",
             remedy="Use one of these, or ask a platform administrator to allow it (MLHUB_KUBE_IMAGES).",
         )
