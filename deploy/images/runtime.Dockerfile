@@ -27,7 +27,8 @@ RUN grep -E '^(torch|numpy|cryptography|cffi|pycparser|pyarrow|pillow|safetensor
 FROM python:3.11.14-slim-bookworm
 RUN groupadd --gid 10001 mlhub && useradd --uid 10001 --gid 10001 --home-dir /mlhub/scratch --shell /usr/sbin/nologin mlhub
 COPY --from=packages /opt/mlhub /opt/mlhub
-COPY mlhub/__init__.py /srv/mlhub/mlhub/__init__.py
+# _version.py: images that are built FROM this one must be of the platform's version
+COPY mlhub/__init__.py mlhub/_version.py /srv/mlhub/mlhub/
 COPY mlhub/wire/ /srv/mlhub/mlhub/wire/
 COPY mlhub/runtime/ /srv/mlhub/mlhub/runtime/
 # no pod writes bytecode, since none may write here; torch and what it needs were compiled by pip

@@ -18,7 +18,7 @@ from mlhub.cli.failures import CommandError
 SETTINGS = (
     "name", "kind", "datasets", "epochs", "batch_size", "hyperparameters", "mode", "strategy", "min_workers",
     "max_workers", "priority", "resources", "limits", "seed", "target_metric", "target_value", "environment",
-    "secrets", "features", "output", "examples",
+    "secrets", "image", "features", "output", "examples",
 )  # fmt: skip
 OF_TRAINING = ("epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 OF_PREDICTION = ("features", "output", "examples")

@@ -23,6 +23,7 @@ class Estimator:
     to predict. features: the columns to learn from; by default all others. project: name or id; not needed where there
     is one. resources: of each pod, such as {"memory_gib": 4}; limits: when the job is ended, such as {"stall_s": 900}.
     environment: variables of its processes; secrets: names of secrets of the project that become variables, too.
+    image: a container image for its workers, where the platform runs on Kubernetes.
     progress: called with a line whenever something happens, such as print.
     """
 
@@ -44,6 +45,7 @@ class Estimator:
     limits: Mapping[str, float] | None = None
     environment: Mapping[str, str] | None = None
     secrets: Sequence[str] | None = None
+    image: str | None = None
     target_metric: str | None = None
     target_value: float | None = None
     name: str | None = None

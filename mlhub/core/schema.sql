@@ -809,6 +809,7 @@ CREATE TABLE public.jobs_job (
     tags jsonb DEFAULT '[]'::jsonb NOT NULL,
     notes text DEFAULT ''::text NOT NULL,
     gpu_s double precision DEFAULT 0.0 NOT NULL,
+    image character varying(512) DEFAULT ''::character varying NOT NULL,
     CONSTRAINT job_batch_size_positive CHECK ((batch_size >= 1)),
     CONSTRAINT job_epochs_positive CHECK ((epochs >= 1)),
     CONSTRAINT job_without_dataset CHECK ((((kind)::text = ANY ((ARRAY['train'::character varying, 'notebook'::character varying])::text[])) OR (dataset_version_id IS NOT NULL))),
@@ -2043,55 +2044,56 @@ INSERT INTO public.django_migrations VALUES (138, 'experiments', '0002_script_st
 INSERT INTO public.django_migrations VALUES (139, 'experiments', '0003_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (140, 'jobs', '0026_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (141, 'jobs', '0027_jobs_by_start', now());
-INSERT INTO public.django_migrations VALUES (142, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (143, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (144, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (145, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (146, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (147, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (148, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (149, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (150, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (151, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (152, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (153, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (154, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (155, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (156, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (157, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (158, 'metrics', '0017_profiles_of_servers', now());
-INSERT INTO public.django_migrations VALUES (159, 'metrics', '0018_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (160, 'metrics', '0019_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (161, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (162, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (163, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (164, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (165, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (166, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (167, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (168, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (169, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (170, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (171, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (172, 'registry', '0009_layers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (173, 'registry', '0010_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (174, 'registry', '0011_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (175, 'registry', '0012_trained_on', now());
-INSERT INTO public.django_migrations VALUES (176, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (177, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (178, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (179, 'tenants', '0035_without_access_log', now());
-INSERT INTO public.django_migrations VALUES (180, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (181, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (182, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (183, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (184, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (185, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (186, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (187, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (188, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (142, 'jobs', '0028_job_image', now());
+INSERT INTO public.django_migrations VALUES (143, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (144, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (145, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (146, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (147, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (148, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (149, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (150, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (151, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (152, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (153, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (154, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (155, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (156, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (157, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (158, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (159, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (160, 'metrics', '0018_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (161, 'metrics', '0019_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (162, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (163, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (164, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (165, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (166, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (167, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (168, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (169, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (170, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (171, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (172, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (173, 'registry', '0009_layers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (174, 'registry', '0010_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (175, 'registry', '0011_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (176, 'registry', '0012_trained_on', now());
+INSERT INTO public.django_migrations VALUES (177, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (178, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (179, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (180, 'tenants', '0035_without_access_log', now());
+INSERT INTO public.django_migrations VALUES (181, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (182, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (183, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (184, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (185, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (186, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (187, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (188, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (189, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 188, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 189, true);
 ALTER TABLE ONLY public.clusters_agentshare
     ADD CONSTRAINT agent_share_of_gang UNIQUE (gang_id, agent_id);
 ALTER TABLE ONLY public.registry_modelalias

@@ -29,6 +29,7 @@ from mlhub.jobs.states import ENDED, Intent, JobState, Trigger, predicate
 from mlhub.jobs.submission import notebooks
 from mlhub.jobs.submission.admission import check_versions
 from mlhub.jobs.submission.further_datasets import check_further, described, further_of, protect
+from mlhub.jobs.submission.images import check_image
 from mlhub.jobs.submission.kinds import checked_request
 from mlhub.jobs.submission.predictions import ASKED
 from mlhub.registry.models import ModelVersion
@@ -48,11 +49,12 @@ CONTINUED: dict[str, Any] = {
 }  # of a failed job
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
-    "resources", "limits", "environment", "secrets", "target_metric", "target_value",
+    "resources", "limits", "environment", "secrets", "image", "target_metric", "target_value",
 )  # fmt: skip
-CLONED_NOTEBOOK = ("kind", "priority", "resources", "limits", "environment", "secrets")
+CLONED_NOTEBOOK = ("kind", "priority", "resources", "limits", "environment", "secrets", "image")
 CLONED_PREDICTION = (
     "kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
+    "image",
 )  # fmt: skip
 
 
@@ -90,6 +92,8 @@ def submit_job(
     limits = quotas_above(project, actor)
     check_storage_left(project, actor, limits)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
+    given["image"] = request.pop("image", "")
+    check_image(given["image"])
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
     request = checked_request(kind, project, dataset_version, model_version, request)

@@ -82,6 +82,8 @@ class Job(models.Model):
     environment = models.JSONField(default=dict, db_default={})  # environment variables of its pods, by name
     # names of the project's secrets that its pods get as variables
     secrets = models.JSONField(default=list, db_default=[])
+    # of its workers' containers; "": the platform's
+    image = models.CharField(max_length=512, blank=True, default="", db_default="")
     target_metric = models.CharField(max_length=100, blank=True)
     target_value = models.FloatField(null=True, blank=True)
 

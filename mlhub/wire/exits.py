@@ -33,6 +33,7 @@ class ExitCode(IntEnum):
     GPU_UNAVAILABLE = 74  # the pod was given a GPU on which CUDA does not start
     PREEMPTED = 75  # asked to stop, saved a checkpoint, left
     TIMEOUT = 76  # the gang did not assemble in time
+    JOB_IMAGE = 77  # the job's own image lacks the runtime, or has that of another version
 
 
 class Fault(StrEnum):
@@ -91,6 +92,11 @@ class Cause(StrEnum):
         "disk_full", _U, "A pod took too much of its node's disk.",
         "Write fewer and smaller files, remove those that are no longer needed, and print less; where the node has "
         "little room left, ask an administrator to make some. The last checkpoint is kept.",
+    )  # fmt: skip
+    JOB_IMAGE = (
+        "job_image", _U, "The job's own container image cannot be used.",
+        "Check its name and that it was pushed, and build it FROM the platform's runtime image of the same version; "
+        "then clone the job with an image that is right. Ask an administrator where the cluster may not pull it.",
     )  # fmt: skip
     CRASHED = (
         "crashed", _P, "A process crashed in native code.",

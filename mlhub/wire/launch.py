@@ -197,6 +197,7 @@ class LaunchSpec:
     prediction: PredictionSpec | None = None  # of a gang that does not train
     variables: dict[str, str] = field(default_factory=dict)  # of the user, for the trainer's process
     secrets: dict[str, str] = field(default_factory=dict, repr=False)  # the same, from the project's secrets
+    image: str = ""  # of the workers' trainers; "": the platform's
     version: int = WIRE_VERSION
 
     def without_secrets(self) -> LaunchSpec:

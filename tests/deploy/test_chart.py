@@ -108,6 +108,8 @@ def test_the_values_fit_their_schema(name: str) -> None:
         {"secret": {"previousKeys": ["short"]}},
         {"packages": {"hosts": ["https://files.example.org"]}},
         {"packages": {"buildSources": "no"}},
+        {"kubernetes": {"images": "registry.example.org/ml/"}},
+        {"kubernetes": {"images": ["a,b"]}},
     ],
 )
 def test_values_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mlhub._version import __version__
 from tests.deploy.test_processes import PROCESSES, SECRETS
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,14 @@ def test_images_are_pinned_and_do_not_run_as_root(name: str) -> None:
     users = [line for line in found if line.startswith("USER ")]
     assert users == ["USER 10001:10001"]
     assert found.index(users[0]) > max(i for i, line in enumerate(found) if line.startswith("FROM "))
+
+
+def test_the_image_of_jobs_is_the_runtime_s_and_runs_as_its_user() -> None:
+    found = lines("job")
+    assert [line for line in found if line.startswith("FROM ")] == ["FROM ${RUNTIME}"]
+    assert f"ARG RUNTIME=mlhub-runtime:{__version__}" in found
+    assert found[-1] == "USER 10001:10001"
+    assert any("mlhub/_version.py" in line for line in lines("runtime") if line.startswith("COPY "))
 
 
 @pytest.mark.parametrize("name", ["server", "runtime"])

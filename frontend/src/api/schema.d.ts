@@ -4987,6 +4987,7 @@ export interface components {
              *     * `stalled` - Training made no progress for too long and was ended.
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `disk_full` - A pod took too much of its node's disk.
+             *     * `job_image` - The job's own container image cannot be used.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6624,6 +6625,7 @@ export interface components {
              *     * `stalled` - Training made no progress for too long and was ended.
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `disk_full` - A pod took too much of its node's disk.
+             *     * `job_image` - The job's own container image cannot be used.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6668,6 +6670,7 @@ export interface components {
          *     * `stalled` - Training made no progress for too long and was ended.
          *     * `storage_quota` - The organisation's storage quota has no room for the result.
          *     * `disk_full` - A pod took too much of its node's disk.
+         *     * `job_image` - The job's own container image cannot be used.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6689,7 +6692,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "disk_full" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "disk_full" | "job_image" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -7143,6 +7146,8 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
+            /** @description The container image that its workers run; empty: the platform's. */
+            readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -7340,6 +7345,8 @@ export interface components {
             };
             /** @description Names of the project's secrets that the job's pods get as environment variables. */
             secrets?: string[];
+            /** @description On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty: the platform's. */
+            image?: string;
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -7423,6 +7430,8 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
+            /** @description The container image that its workers run; empty: the platform's. */
+            readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -7650,6 +7659,8 @@ export interface components {
             };
             /** @description Names of the project's secrets that the job's pods get as environment variables. */
             secrets?: string[];
+            /** @description On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty: the platform's. */
+            image?: string;
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -7805,6 +7816,8 @@ export interface components {
             };
             /** @description Names of the project's secrets that the job's pods get as environment variables. */
             secrets?: string[];
+            /** @description On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty: the platform's. */
+            image?: string;
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -10221,6 +10234,8 @@ export interface components {
             };
             /** @description Names of the project's secrets that the job's pods get as environment variables. */
             secrets?: string[];
+            /** @description On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty: the platform's. */
+            image?: string;
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -11104,6 +11119,8 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
+            /** @description The container image that its workers run; empty: the platform's. */
+            readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -14429,6 +14446,8 @@ export interface components {
             };
             /** @description Names of the project's secrets that the job's pods get as environment variables. */
             secrets?: string[];
+            /** @description On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty: the platform's. */
+            image?: string;
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */

@@ -21,6 +21,7 @@ export const FAILURE_CAUSES: Record<FailureCause, string> = {
   sandbox_failed: t`Sandbox failed`,
   timeout: t`Timed out`,
   stalled: t`No progress`,
+  job_image: t`Image of the job not usable`,
   image: t`Container image failed`,
   volume: t`Volume not mounted`,
   quota: t`Cluster quota used up`,

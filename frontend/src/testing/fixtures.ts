@@ -194,6 +194,7 @@ export function job(over: Partial<Job> = {}): Job {
     limits: {},
     environment: {},
     secrets: [],
+    image: "",
     seed: 0,
     mode: "auto",
     strategy: {},

@@ -27,6 +27,7 @@ SWEEP = "mlhub.dev/sweep"  # label of pods that remove old checkpoints
 GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
 LAUNCHED = "mlhub.dev/launched"  # annotation of the record: since when every member exists
 STOP = "mlhub.dev/stop"  # annotation of the record: who asked the gang to leave, when and why
+IMAGE = "mlhub.dev/image"  # annotation of a pod that runs its job's own image: the reference
 OBSERVED = "mlhub.dev/observed"  # finalizer of pods: they stay until their exit codes have been read
 
 MASTER_PORT, SERVER_PORT, BARRIER_PORT = 29400, 29500, 29300

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from mlhub._version import __version__
+from mlhub.wire.images import allowed_images, wrong_entry
 
 MIB, GIB = 2**20, 2**30
 LEAST = {
@@ -28,6 +29,8 @@ class KubernetesOptions:
     """kubeconfig: path; "" = the pod's own service account, or else ~/.kube/config. Bytes and seconds as suffixed.
 
     installation: what this MLHub's objects are labelled with; "" = namespace_prefix.
+    images: which images of their own jobs may bring, separated by commas: references, and beginnings of them that
+    end in / or *; "" = none.
     launch_parallelism: so many requests that write are under way at once; gangs are launched in as many threads.
     api_url: where pods reach the ingest API, when that is not MLHub's public address.
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
@@ -50,6 +53,7 @@ class KubernetesOptions:
     installation: str = ""
     launch_parallelism: int = 16
     image: str = f"mlhub-runtime:{__version__}"
+    images: str = ""
     image_pull_policy: str = "IfNotPresent"
     image_pull_secret: str = ""
     runtime_class: str = ""
@@ -90,7 +94,17 @@ class KubernetesOptions:
     def installation_id(self) -> str:
         return self.installation or self.namespace_prefix
 
+    @property
+    def allowed_images(self) -> tuple[str, ...]:
+        return allowed_images(self.images)
+
     def __post_init__(self) -> None:
+        wrong = wrong_entry(self.allowed_images)
+        if wrong is not None:
+            raise ValueError(
+                f"MLHUB_KUBE_IMAGES has {wrong!r}; each entry is an image such as registry.example.org/team/train:1.4, "
+                "or the beginning of one that ends in / or *."
+            )
         if not _LABEL_VALUE.fullmatch(self.installation_id):
             raise ValueError(
                 f"MLHUB_KUBE_INSTALLATION is {self.installation_id!r}; it must be a label's value: at most 63 letters, "

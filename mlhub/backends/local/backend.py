@@ -179,6 +179,10 @@ class LocalBackend:
         return self.home / "nodes" / f"{node}.down"
 
     def _check(self, spec: LaunchSpec) -> None:
+        if spec.image:  # of a job that was submitted when this platform was on Kubernetes
+            raise LaunchError(
+                f"The job brings the image {spec.image}, and pods run in no container here.", cause=Cause.JOB_IMAGE
+            )
         for pod in spec.pods:
             node = self.cluster.node(pod.node)
             if node is None or self._down_file(pod.node).exists():

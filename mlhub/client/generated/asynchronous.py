@@ -1630,6 +1630,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1663,6 +1664,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1698,6 +1701,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1940,6 +1944,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1963,6 +1968,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1986,6 +1993,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2073,6 +2081,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2096,6 +2105,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2120,6 +2131,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2730,6 +2742,7 @@ class AsyncJobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2764,6 +2777,8 @@ class AsyncJobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2799,6 +2814,7 @@ class AsyncJobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,

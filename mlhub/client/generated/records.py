@@ -997,6 +997,7 @@ class Job(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState
@@ -1059,6 +1060,7 @@ class JobDetail(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState
@@ -2029,6 +2031,7 @@ class QueuedJob(ApiRecord):
     limits: Limits
     environment: dict[str, str]
     secrets: list[str]
+    image: str
     target_metric: str
     target_value: float | None
     state: v.JobState

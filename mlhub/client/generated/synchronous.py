@@ -1612,6 +1612,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1645,6 +1646,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1680,6 +1683,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -1922,6 +1926,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -1945,6 +1950,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -1968,6 +1975,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2055,6 +2063,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2078,6 +2087,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2102,6 +2113,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,
@@ -2710,6 +2722,7 @@ class JobsOperations:
         limits: b.LimitsRequest | Unset = UNSET,
         environment: Mapping[str, str] | Unset = UNSET,
         secrets: Sequence[str] | Unset = UNSET,
+        image: str | Unset = UNSET,
         seed: int | Unset = UNSET,
         target_metric: str | Unset = UNSET,
         target_value: float | Unset | None = UNSET,
@@ -2744,6 +2757,8 @@ class JobsOperations:
         limits: When the platform ends the job.
         environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
         secrets: Names of the project's secrets that the job's pods get as environment variables.
+        image: On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; empty:
+        the platform's.
         seed: The seed of all random numbers.
         target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
         target_value: The value of target_metric to reach.
@@ -2779,6 +2794,7 @@ class JobsOperations:
                 "limits": limits,
                 "environment": environment,
                 "secrets": secrets,
+                "image": image,
                 "seed": seed,
                 "target_metric": target_metric,
                 "target_value": target_value,

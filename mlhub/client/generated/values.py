@@ -91,6 +91,7 @@ FailureCause = Literal[
     "stalled",
     "storage_quota",
     "disk_full",
+    "job_image",
     "crashed",
     "killed",
     "peer_lost",

@@ -17,6 +17,7 @@ from mlhub.core.tags import MAX_TAGS
 from mlhub.jobs.annotations import MAX_NOTES_LENGTH
 from mlhub.jobs.limits.priorities import MOST_PRIORITY
 from mlhub.jobs.models import JobKind, ModeChoice
+from mlhub.wire.images import MAX_REFERENCE
 
 MAX_WORKERS = 4096
 MAX_GPU_TYPES = 20
@@ -196,6 +197,13 @@ class JobSettingsSerializer(StrictSerializer):
         required=False,
         max_length=100,
         help_text="Names of the project's secrets that the job's pods get as environment variables.",
+    )
+    image = serializers.CharField(
+        max_length=MAX_REFERENCE,
+        required=False,
+        allow_blank=True,
+        help_text="On Kubernetes: a container image of the job's workers, registry.example.org/team/train:1.4; "
+        "empty: the platform's.",
     )
     seed = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, required=False, help_text="The seed of all random numbers."

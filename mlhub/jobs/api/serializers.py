@@ -179,7 +179,7 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
         always = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "datasets",
             "model_version", "epochs", "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy",
-            "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
+            "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets", "image",
             "target_metric", "target_value", "state",
             "intent", "reason",
             "explanations", "preflight", "validation_problem", "profile", "failure",
@@ -197,6 +197,7 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
             epochs="How often training passes over the dataset.",
             batch_size="The global batch size, in examples.",
             seed="The seed of all random numbers.",
+            image="The container image that its workers run; empty: the platform's.",
             min_workers="The least number of workers.",
             max_workers="The most workers.",
             priority="The priority, -100 to 100; higher goes first.",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The family of a job: what step times, start costs and stage profiles are learned for. This is the only definition.
 
-A family is the version of the code, the version of the dataset, and what changes the shape of a step: the strategy and
-those hyperparameters that may change what a step computes (precision, accumulation, sizes of layers). A learning rate
-changes no step, so that a sweep over learning rates learns from itself. The batch size and the number of workers are
-variables of the speed model, carried by every observation, and no part of the key.
+A family is the version of the code, the image that brings its packages, the version of the dataset, and what changes
+the shape of a step: the strategy and those hyperparameters that may change what a step computes (precision,
+accumulation, sizes of layers). A learning rate changes no step, so that a sweep over learning rates learns from
+itself. The batch size and the number of workers are variables of the speed model, carried by every observation, and
+no part of the key.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def family_of(job: Job) -> str:
     parts = [str(code), str(job.dataset_version_id), job.kind, shape, job.strategy]
     if job.datasets:
         parts.append({name: further["version"] for name, further in job.datasets.items()})
+    if job.image:
+        parts.append({"image": job.image})
     if job.kind != JobKind.TRAIN:
         parts.append(job.prediction)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]

@@ -15,7 +15,7 @@ from mlhub.tenants.models import User
 
 PLAIN = (
     "kind", "epochs", "batch_size", "seed", "mode", "min_workers", "max_workers", "priority", "target_metric",
-    "target_value", "secrets",
+    "target_value", "secrets", "image",
 )  # fmt: skip
 NESTED = ("hyperparameters", "strategy", "resources", "limits", "environment", "prediction")
 ABSENT = object()

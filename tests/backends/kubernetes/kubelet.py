@@ -35,7 +35,8 @@ def node(name: str, *, gpus: int = 4, cpus: str = "16", memory: str = "64Gi", **
 
 
 class Kubelet:
-    """behave: run, done, stubborn, exit <code>, and for what never starts: image, volume, taint, quiet.
+    """behave: run, done, stubborn, exit <code>, and for what never starts: image, own image, pulling, volume,
+    taint, quiet.
 
     It acts within the request that lets it, so that tests need no waiting; only ends come a moment later.
     """
@@ -73,6 +74,13 @@ class Kubelet:
         if behave == "image":
             waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nowhere"'}
             status["initContainerStatuses"] = [{"name": PREPARE, "image": "nowhere", "state": {"waiting": waiting}}]
+        elif behave in ("own image", "pulling"):  # after its init step
+            waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nowhere"'}
+            waiting = waiting if behave == "own image" else {"reason": "ContainerCreating"}
+            status |= {
+                "initContainerStatuses": [_ended(PREPARE, 0)],
+                "containerStatuses": [{"name": MAIN, "image": "", "state": {"waiting": waiting}}],
+            }
         elif behave == "volume":
             self._tell(pod, "FailedMount", "MountVolume.SetUp failed for volume checkpoints")
         elif behave != "quiet":

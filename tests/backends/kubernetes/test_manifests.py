@@ -27,6 +27,7 @@ from tests.backends.specs import gang as made
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = KubernetesOptions(image="example.org/mlhub-runtime:1", checkpoint_bytes=2**40)
+IMAGE = "registry.example.org/team/train:1.4"
 OFFERS = {"node-1": gpu_offer(node("node-1"), OPTIONS)}
 
 
@@ -100,7 +101,15 @@ def sandbox_run() -> list[dict[str, Any]]:
     return [sandbox_job(SANDBOX_RUN, OPTIONS), token_secret(SANDBOX_RUN, OPTIONS)]
 
 
+def with_image() -> list[dict[str, Any]]:
+    """A worker and a parameter server of a job that brings an image."""
+    launch = replace(spec(), image=IMAGE)
+    gang = names.gang_of(launch, prefix=OPTIONS.namespace_prefix)
+    return [manifests.pod(launch, p, gang, OPTIONS, offer=OFFERS.get(p.node)) for p in (launch.pods[0], launch.pods[2])]
+
+
 GOLDEN_FILES = {
+    "image.yaml": with_image,
     "gang.yaml": golden_objects,
     "project.yaml": project,
     "sharing.yaml": sharing,
@@ -178,6 +187,24 @@ def test_pods_keep_to_the_restricted_standard() -> None:
             limits = container["resources"]["limits"]
             assert {"cpu", "memory", "ephemeral-storage"} <= set(limits)
             assert container["resources"]["requests"] == {**limits, "ephemeral-storage": str(2**30)}
+
+
+def test_only_the_main_container_of_workers_runs_the_image_of_the_job_and_nothing_else_of_it_differs() -> None:
+    worker, server = with_image()
+    plain = pods()
+    assert server["spec"] == plain[2]["spec"]
+    [main], [usual] = worker["spec"]["containers"], plain[0]["spec"]["containers"]
+    assert main["image"] == IMAGE
+    assert worker["spec"]["initContainers"] == plain[0]["spec"]["initContainers"]
+    assert {key for key in main if main[key] != usual[key]} == {"image", "command"}
+    assert worker["metadata"]["annotations"][names.IMAGE] == IMAGE
+    assert names.IMAGE not in server["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("wrong", ["https://registry.example.org/", "a b", "registry.example.org/ml/,Train"])
+def test_a_list_of_images_that_allows_nothing_is_reported_with_its_name(wrong: str) -> None:
+    with pytest.raises(ValueError, match="MLHUB_KUBE_IMAGES has"):
+        KubernetesOptions.from_settings({"images": wrong})
 
 
 def test_gpus_are_asked_for_where_slots_are_gpus() -> None:

@@ -46,6 +46,7 @@ def test_what_changes_no_step_stays_in_the_family(cast: Cast, fields: dict[str, 
         {"hyperparameters": {"width": 64, "accumulation_steps": 4}},
         {"hyperparameters": {"width": 64}, "strategy": {"name": "ssp", "staleness": 3}},
         {"hyperparameters": {"width": 64}, "kind": "predict"},
+        {"hyperparameters": {"width": 64}, "image": "registry.example.org/team/train:1.4"},
     ],
 )
 def test_what_changes_the_step_is_another_family(cast: Cast, fields: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from mlhub.backends.kubernetes.specs.gpus import GpuOffer
 from mlhub.backends.kubernetes.status.problems import StartProblem
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
+from mlhub.wire.images import is_allowed_image
 from mlhub.wire.launch import LaunchSpec
 
 T = TypeVar("T")
@@ -64,6 +65,11 @@ class GangLauncher:
         A repeat goes on where an earlier one broke off; of a gang that was marked, nothing is made again.
         Raises LaunchError, BackendUnavailableError, NamespaceGoneError.
         """
+        if spec.image and not is_allowed_image(spec.image, self._options.allowed_images):
+            raise LaunchError(
+                f"The image {spec.image} is not allowed here (any more): MLHUB_KUBE_IMAGES does not name it.",
+                cause=Cause.JOB_IMAGE,
+            )
         try:
             record = self._record(manifests.record(spec, gang), gang)
             if names.LAUNCHED in (record["metadata"].get("annotations") or {}):

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is inside a pod: two containers of the runtime image, their volumes, limits and security. Pure."""
+"""What is inside a pod: two containers of the runtime image, their volumes, limits and security. Pure.
+
+An image that a job brings is that of its workers' main container alone: `prepare` writes into the project's cache,
+which other jobs read, and parameter servers run no code of users.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.specs import in_place
+from mlhub.backends.kubernetes.specs import image_check, in_place
 from mlhub.backends.kubernetes.specs.gpus import GpuOffer, Way
 from mlhub.wire import environment
 from mlhub.wire.launch import LaunchSpec, PodPlacement, PodRole
@@ -70,11 +74,23 @@ def main_container(
         }
     return {
         "name": MAIN,
-        "command": ["python", "-c", options.program] if options.program else ["python", "-m", "mlhub.runtime"],
+        "command": _main_command(own_image(spec, placement), options),
         "env": _environment(variables),
         "volumeMounts": _mounts(spec, options, may_write_inputs=False),
         **_container(placement, options, offer=offer),
+        **({"image": own_image(spec, placement)} if own_image(spec, placement) else {}),
     }
+
+
+def own_image(spec: LaunchSpec, placement: PodPlacement) -> str:
+    """The image of the job in which this pod's trainer runs; "" = the platform's."""
+    return spec.image if placement.role is PodRole.WORKER else ""
+
+
+def _main_command(image: str, options: KubernetesOptions) -> list[str]:
+    if options.program:
+        return ["python", "-c", options.program]
+    return image_check.command(image) if image else ["python", "-m", "mlhub.runtime"]
 
 
 def volumes(

@@ -19,6 +19,7 @@ from mlhub.backends.kubernetes.specs.containers import (
     CHECKPOINTS,
     claim_reference,
     main_container,
+    own_image,
     pod_security,
     prepare_container,
     volumes,
@@ -113,6 +114,8 @@ def pod(
     metadata = _metadata(spec, gang, gang.pod(role, index))
     metadata["labels"] |= {names.ROLE: role.value, names.INDEX: str(index)}
     metadata["finalizers"] = [names.OBSERVED]
+    if image := own_image(spec, placement):
+        metadata["annotations"] |= {names.IMAGE: image}
     body: Manifest = {
         "schedulingGates": [{"name": names.GANG}],
         "restartPolicy": "Never",

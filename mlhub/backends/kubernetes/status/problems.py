@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from mlhub._version import __version__
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.client.objects import Object
 from mlhub.backends.kubernetes.specs.containers import MAIN
 from mlhub.wire.exits import Cause, cause_of
@@ -16,6 +18,16 @@ from mlhub.wire.exits import Cause, cause_of
 KILLED_CODE, TERMINATED_CODE = 137, 143
 NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this no kubelet will confirm the end
 NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "no such host")
+# of a registry that does not answer now: no fault of the image
+REGISTRY_AWAY = re.compile(
+    r"timeout|timed out|deadline exceeded|connection re(?:fused|set)|\bEOF\b|toomanyrequests|too many requests"
+    r"|network is unreachable|no route to host|temporary failure|status(?: code)?:? 5\d\d"
+    r"|service unavailable|bad gateway|internal server error|QPS exceeded",
+    re.IGNORECASE,
+)
+# how container runtimes say that the image has no such program, or is of another architecture
+NO_PROGRAM = ("executable file not found", "no such file or directory", "exec format error")
+START_REASONS = {"StartError", "ContainerCannotRun"}  # of a container that has ended without having begun
 IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 MOUNT_WORDS = ("subPath", "volumeMount", "error mounting", "failed to mount", "stale NFS file handle")
@@ -31,6 +43,7 @@ class StartProblem(StrEnum):
     """What keeps a pod from starting; the word that its message begins with."""
 
     IMAGE = "image"
+    JOB_IMAGE = "image of the job"
     VOLUME = "volume"
     QUOTA = "quota"
     TAINT = "taint"
@@ -46,6 +59,7 @@ class StartProblem(StrEnum):
 
 _CAUSES = {
     StartProblem.IMAGE: Cause.IMAGE,
+    StartProblem.JOB_IMAGE: Cause.JOB_IMAGE,
     StartProblem.VOLUME: Cause.VOLUME,
     StartProblem.QUOTA: Cause.QUOTA,
     StartProblem.TAINT: Cause.TAINT,
@@ -97,8 +111,13 @@ def obstacle(
         reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
         is_final = reason == "ErrImagePull" and any(words in message for words in NO_SUCH_IMAGE)
         if reason in IMAGE_REASONS or is_final:
-            return Obstacle(StartProblem.IMAGE, f"{container.get('image')}: {message or reason}")
+            own = _own_image(pod, container)
+            if own and not REGISTRY_AWAY.search(message):
+                return Obstacle(StartProblem.JOB_IMAGE, f"{own} cannot be pulled: {message or reason}")
+            return Obstacle(StartProblem.IMAGE, f"{own or container.get('image')}: {message or reason}")
         if reason in CONTAINER_REASONS:
+            if (own := _own_image(pod, container)) and _has_no_program(message):
+                return Obstacle(StartProblem.JOB_IMAGE, no_runtime(own, message))
             is_volume = any(words in message for words in MOUNT_WORDS)
             return Obstacle(StartProblem.VOLUME if is_volume else StartProblem.CONTAINER, message or reason)
     scheduled = condition(pod, "PodScheduled")
@@ -151,6 +170,9 @@ def ending(pod: Object, *, lost_node: str | None, now: datetime) -> Ending | Non
         last_line = (done.get("message") or "").strip().rpartition("\n")[2]
         if disruption.get("status") == "True" and code != 0:
             return Ending(code, Cause.NODE_LOST, f"It was evicted: {disruption.get('message', '')}", at)
+        own = _own_image(pod, container)
+        if own and done.get("reason") in START_REASONS and _has_no_program(last_line):
+            return Ending(code, Cause.JOB_IMAGE, no_runtime(own, last_line), at)
         if done.get("reason") == "OOMKilled":
             return Ending(code, Cause.OUT_OF_MEMORY, "It needed more memory than its limit.", at)
         return Ending(code, cause_of(code), last_line, at)
@@ -183,6 +205,21 @@ def running_since(pod: Object) -> datetime | None:
         if container["name"] == MAIN and began:
             return when(began)
     return None
+
+
+def no_runtime(image: str, message: str) -> str:
+    return f"{image} lacks MLHub's runtime: {message} Build it FROM mlhub-runtime:{__version__}."
+
+
+def _own_image(pod: Object, container: Object) -> str:
+    """The reference of the image that the job brought, of the container that runs it; "" = it is the platform's."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return str(annotations.get(names.IMAGE, "")) if container.get("name") == MAIN else ""
+
+
+def _has_no_program(message: str) -> bool:
+    """A file that is not there may also be a volume's."""
+    return any(words in message for words in NO_PROGRAM) and not any(words in message for words in MOUNT_WORDS)
 
 
 def condition(found: Object, kind: str) -> Object:

@@ -53,6 +53,10 @@ def run(
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, as in a job file.")] = None,
     variables: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=value, or NAME as here.")] = None,
     secrets: Annotated[list[str] | None, typer.Option("--secret", help="Name of a secret of the project.")] = None,
+    image: Annotated[
+        str,
+        typer.Option(help="On Kubernetes: a container image for its workers, registry.example.org/train:1."),
+    ] = "",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow its log.")] = False,
 ) -> None:
     """Train: `mlhub run train.py --data ./folder`, `mlhub run --dataset iris --model mlp`, `mlhub run job.yaml`.
@@ -64,7 +68,7 @@ def run(
     what, words = _script_words(what, words or [])
     is_file = what is not None and what.suffix in (".yaml", ".yml")
     given = {"dataset": dataset, "model": model, "target": target, "entry": entry, "name": name, "epochs": epochs}
-    given["format"] = form
+    given |= {"format": form, "image": image}
     wanted = job_file.with_changes({n: v for n, v in given.items() if v}, changes or [])
     wanted.update(_environment(wanted, variables or [], secrets or []))
     if words:

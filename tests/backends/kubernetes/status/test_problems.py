@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.status.problems import NO_ANSWER_AFTER_S, StartProblem, ending, obstacle
 from mlhub.wire.exits import Cause
 from tests.backends.kubernetes.store import stamp
@@ -170,3 +171,68 @@ def test_a_mount_that_failed_once_may_be_a_kubelet_that_has_not_seen_the_secret_
 def test_what_keeps_a_gang_from_starting_is_its_cause_with_a_remedy(problem: StartProblem, cause: Cause) -> None:
     assert problem.cause is cause
     assert cause.remedy
+
+
+IMAGE = "registry.example.org/team/train:1.4"
+
+
+def of_job(state: dict[str, Any], *, container: str = "main") -> dict[str, Any]:
+    """A pod whose job brought an image."""
+    key = "containerStatuses" if container == "main" else "initContainerStatuses"
+    status = {"phase": "Pending", key: [{"name": container, "image": "sha256:12", "state": state}]}
+    return pod(status, annotations={names.IMAGE: IMAGE})
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "problem"),
+    [
+        ("ImagePullBackOff", "", StartProblem.JOB_IMAGE),
+        ("ErrImagePull", "manifest unknown", StartProblem.JOB_IMAGE),
+        ("ErrImagePull", "pull access denied, repository does not exist", StartProblem.JOB_IMAGE),
+        ("InvalidImageName", "couldn't parse image name", StartProblem.JOB_IMAGE),
+        ("ErrImagePull", "dial tcp 10.0.0.1:443: i/o timeout", None),
+        ("ImagePullBackOff", "ErrImagePull: dial tcp 10.0.0.1:443: connect: connection refused", StartProblem.IMAGE),
+        ("ImagePullBackOff", "ErrImagePull: unexpected status code 503 Service Unavailable", StartProblem.IMAGE),
+        ("RunContainerError", 'exec: "python": executable file not found in $PATH', StartProblem.JOB_IMAGE),
+        ("RunContainerError", "nvidia-container-cli: initialization error", StartProblem.CONTAINER),
+        ("RunContainerError", "error mounting x: no such file or directory", StartProblem.VOLUME),
+        ("ContainerCreating", "", None),
+    ],
+)
+def test_what_is_wrong_with_the_image_of_a_job_is_not_the_platforms_fault(
+    reason: str, message: str, problem: StartProblem | None
+) -> None:
+    found = obstacle(of_job({"waiting": {"reason": reason, "message": message}}), [], now=NOW, unschedulable_after_s=20)
+    assert (found.problem if found else None) is problem
+    if found is not None and problem is StartProblem.JOB_IMAGE:
+        assert IMAGE in found.message
+        assert found.problem.cause is Cause.JOB_IMAGE
+
+
+def test_the_image_of_the_init_step_is_the_platforms_also_where_the_job_brings_one() -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": ""}}
+    found = obstacle(of_job(waiting, container="prepare"), [], now=NOW, unschedulable_after_s=20)
+    assert found is not None
+    assert found.problem is StartProblem.IMAGE
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ('runc create failed: exec: "python": executable file not found in $PATH: unknown', Cause.JOB_IMAGE),
+        ("exec /usr/bin/python: exec format error", Cause.JOB_IMAGE),
+        ("nvidia-container-cli: initialization error: load library failed", Cause.UNKNOWN),
+    ],
+)
+def test_an_image_without_python_ends_the_job_with_the_remedy(message: str, cause: Cause) -> None:
+    done = {"exitCode": 128, "reason": "StartError", "finishedAt": stamp(NOW), "message": message}
+    found = ending(of_job({"terminated": done}), lost_node=None, now=NOW)
+    assert found is not None
+    assert found.cause is cause
+    assert message in found.message
+    assert ("Build it FROM mlhub-runtime:" in found.message) is (cause is Cause.JOB_IMAGE)
+    usual = ending(
+        pod({"containerStatuses": [{"name": "main", "state": {"terminated": done}}]}), lost_node=None, now=NOW
+    )
+    assert usual is not None
+    assert usual.cause is Cause.UNKNOWN

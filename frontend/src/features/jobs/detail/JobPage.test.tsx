@@ -23,6 +23,16 @@ it("says why a job waits, with every reason and its numbers", async () => {
   expect(why.getByText("Acme runs 2 of its 2 jobs at once.")).toBeInTheDocument();
 });
 
+it("names the image that the workers run, with the code and with the settings", async () => {
+  const image = "registry.example.org/team/train:1.4";
+  stored(jobDetail({ image }));
+  const { unmount } = renderPage(`${ADDRESS}/code`);
+  expect(await screen.findByText(image)).toBeVisible();
+  unmount();
+  renderPage(`${ADDRESS}/configuration`);
+  expect(await screen.findByText(image)).toBeVisible();
+});
+
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
   const failure = {
     cause: "out_of_memory" as const,

@@ -15,6 +15,7 @@ const STORED = jobDetail({
   resources: { cpus: 2 },
   environment: { TOKENIZERS: "false" },
   secrets: ["TOKEN"],
+  image: "registry.example.org/team/train:1.4",
   target_metric: "eval/accuracy",
   target_value: 0.9,
 });
@@ -52,6 +53,7 @@ it("fills the form in, and sends the settings with what was changed or emptied",
     resources: { cpus: 2 },
     environment: { TOKENIZERS: "false" },
     secrets: ["TOKEN"],
+    image: "registry.example.org/team/train:1.4",
     target_metric: "eval/accuracy",
     target_value: 0.9,
   });

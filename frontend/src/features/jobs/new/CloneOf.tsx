@@ -27,14 +27,14 @@ export function CloneOf({ id, children }: { id: string; children: (clone: Clone)
 /** The form as it would have been filled in for this job. */
 export function draftOf(job: Job): Draft {
   const { name, epochs, batch_size, mode, min_workers, max_workers, target_metric, target_value, seed, priority } = job;
-  const { hyperparameters, strategy, resources, limits, environment, secrets, dataset_version, model_version } = job;
+  const { hyperparameters, strategy, resources, limits, environment, secrets, image, dataset_version, model_version } = job;
   const datasets = Object.fromEntries(job.datasets.map((one) => [one.name, one.dataset.id]));
   const pins: Pin[] = dataset_version ? [{ of: dataset_version.dataset.id, field: "dataset_version", value: dataset_version.id }] : [];
   pins.push({ of: model_version.model.id, field: "model_version", value: model_version.id });
   const request = {
     ...{ dataset: dataset_version?.dataset.id ?? NO_DATASET, model: model_version.model.id, datasets },
     ...{ name, epochs, batch_size, mode, min_workers, max_workers, target_metric, target_value, seed, priority },
-    ...{ hyperparameters, strategy, resources, limits, environment, secrets },
+    ...{ hyperparameters, strategy, resources, limits, environment, secrets, image },
   };
   return draftOfRequest(request, pins);
 }
@@ -45,7 +45,7 @@ const OF_ORIGINAL: ReadonlySet<string> = new Set(["dataset", "dataset_version", 
 /** What is left empty in the form is sent as such, so that it does not stay as in the original. */
 function cloneJob(id: string, draft: Draft): Promise<Job> {
   const settings = Object.entries(requestOf(draft)).filter(([name]) => !OF_ORIGINAL.has(name));
-  const emptied = { hyperparameters: {}, strategy: {}, resources: {}, limits: {}, environment: {}, secrets: [], target_metric: "", target_value: null };
+  const emptied = { hyperparameters: {}, strategy: {}, resources: {}, limits: {}, environment: {}, secrets: [], image: "", target_metric: "", target_value: null };
   const { batch_size, ...others } = Object.fromEntries(settings) as Partial<JobSubmit>;
   const body = { ...emptied, ...others, ...(typeof batch_size === "number" ? { batch_size } : {}) };
   return unwrap(api.POST("/api/v1/jobs/{id}/clone", { params: { path: { id } }, body }));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables and secrets of the new job's pods.
+// Environment variables, secrets and the container image of the new job's pods.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { MultiSelect, SimpleGrid, Text, Textarea } from "@mantine/core";
+import { MultiSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
 
 import { secretChoices } from "@/api/choices";
 import { TextLink } from "@/components/display/TextLink";
@@ -32,6 +32,15 @@ export function EnvironmentFields({ draft, errors, projectId, onChange }: Enviro
         value={draft.environment}
         onChange={(event) => onChange({ environment: event.currentTarget.value })}
         error={errors.environment}
+      />
+      <TextInput
+        label={t`Container image`}
+        description={t`On Kubernetes, built from MLHub's runtime image; empty: the platform's`}
+        placeholder="registry.example.org/team/train:1.4"
+        spellCheck={false}
+        value={draft.image}
+        onChange={(event) => onChange({ image: event.currentTarget.value })}
+        error={errors.image}
       />
       {projectId !== undefined && <SecretsField {...{ draft, errors, projectId, onChange }} />}
     </SimpleGrid>

@@ -356,6 +356,23 @@ it("gives the job environment variables and secrets of the project, and refuses 
   await expect.poll(() => sent.map(({ body }) => [body.environment, body.secrets])).toEqual([[{ A: "1=2", B: "" }, ["HF_TOKEN"]]]);
 });
 
+it("sends the image that the workers shall run, and shows a refusal at its field", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push(((await request.json()) as { image?: string }).image);
+      const refusal = { field: "image", code: "invalid", message: "No job may bring an image of its own here.", remedy: "Leave image out." };
+      return HttpResponse.json({ type: "about:blank", title: "Invalid", status: 422, detail: refusal.message, errors: [refusal] }, { status: 422 });
+    }),
+  );
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await user.type(await screen.findByRole("textbox", { name: /Container image/ }), " registry.example.org/team/train:1.4 ");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(await screen.findByText("No job may bring an image of its own here. Leave image out.")).toBeVisible();
+  expect(sent).toEqual(["registry.example.org/team/train:1.4"]);
+});
+
 it("starts a script without a dataset, with further ones by name", async () => {
   const sent = submissions(created);
   const script = model({ latest_version: modelVersion({ kind: "script" }) });

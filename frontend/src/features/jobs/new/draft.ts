@@ -50,6 +50,8 @@ export interface Draft extends Record<PodSetting, number | string> {
   gpu_types: string;
   /** Lines of NAME=value. */
   environment: string;
+  /** The reference of a container image; empty: the platform's. */
+  image: string;
   /** Names of the project's secrets. */
   secrets: string[];
   datasets: readonly FurtherDataset[];
@@ -87,6 +89,7 @@ export function emptyDraft(dataset: string, model: string): Draft {
     stall_s: "",
     gpu_types: "",
     environment: "",
+    image: "",
     secrets: [],
     datasets: [],
     further: {},
@@ -148,6 +151,7 @@ export function requestOf(draft: Draft, project?: string): JobSubmit {
   const named = draft.datasets.map(({ name, dataset }) => [name.trim(), dataset]);
   if (named.length > 0) request.datasets = Object.fromEntries(named) as Record<string, string>;
   if (draft.name.trim() !== "") request.name = draft.name.trim();
+  if (draft.image.trim() !== "") request.image = draft.image.trim();
   const words = wordsOf(draft.arguments) ?? [];
   const hyperparameters = { ...parsed(draft.hyperparameters), ...(words.length > 0 && { arguments: words }) };
   if (Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;

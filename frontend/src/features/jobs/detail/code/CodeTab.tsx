@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code that a job runs, the packages that it requires, and what to run it again with.
 import { t } from "@lingui/core/macro";
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Trans } from "@lingui/react/macro";
+import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { JobDetail } from "@/api/types";
@@ -35,8 +36,15 @@ export function CodeTab({ job }: { job: JobDetail }) {
         </Group>
       </SectionCard>
       <SectionCard title={t`Environment`}>
+        {job.image !== "" && (
+          <Text size="sm" mb="xs">
+            <Trans>
+              Its workers run in the image <Code>{job.image}</Code>.
+            </Trans>
+          </Text>
+        )}
         {environment === null ? (
-          <Text size="sm" c="dimmed">{t`It requires no packages besides those of the platform.`}</Text>
+          <Text size="sm" c="dimmed">{job.image === "" ? t`It requires no packages besides those of the platform.` : t`The code requires no further packages.`}</Text>
         ) : (
           <EnvironmentStatus environment={environment} />
         )}

@@ -51,6 +51,7 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
   const variables = Object.entries(job.environment).map(([name, value]) => `${name}=${value}`);
   if (variables.length > 0) facts.push([t`Environment variables`, variables.join(", ")]);
   if (job.secrets.length > 0) facts.push([t`Secrets`, job.secrets.join(", ")]);
+  if (job.image !== "") facts.push([t`Container image`, job.image]);
   return (
     <SectionCard title={t`Configuration`}>
       <Facts facts={facts} cols={2} />

@@ -34,6 +34,7 @@ const FULL: JobSubmit = {
   resources: { cpus: 0.5, memory_gib: 8, gpu_types: ["A100", "H100"] },
   limits: { stall_s: 900, idle_s: 60 },
   environment: { TOKENIZERS: "false", EMPTY: "", EQUAL: "a=b" },
+  image: "registry.example.org/team/train:1.4",
   secrets: ["TOKEN"],
   datasets: { extra: dataset().id },
   features: ["layer4"],

@@ -16,7 +16,7 @@ const SCHEMA = CORE_SCHEMA.extend({ implicit: [types.merge] });
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** NAME:3 and NAME@ALIAS. */
 const VERSION = /^(.+?)(?::[0-9]+|@[^@]*)$/;
-const TEXTS = ["name", "mode", "target_metric", "dataset", "model", "dataset_version", "model_version", "project", "kind"];
+const TEXTS = ["name", "mode", "target_metric", "image", "dataset", "model", "dataset_version", "model_version", "project", "kind"];
 const NUMBERS = ["epochs", "min_workers", "max_workers", "target_value", "seed", "priority"];
 const OBJECTS = ["hyperparameters", "strategy", "resources", "limits", "environment", "datasets"];
 const LISTS = ["secrets"];

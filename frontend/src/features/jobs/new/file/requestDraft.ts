@@ -9,7 +9,7 @@ import { type Draft, type Pin, emptyDraft } from "../draft";
 
 type Values = Readonly<Record<string, unknown>>;
 
-const TEXTS = ["name", "target_metric"] as const;
+const TEXTS = ["name", "target_metric", "image"] as const;
 const NUMBERS = ["epochs", "batch_size", "min_workers", "max_workers", "target_value", "seed", "priority"] as const;
 const OWN: ReadonlySet<string> = new Set([
   ...TEXTS, ...NUMBERS, "dataset", "model", "mode", "hyperparameters", "strategy", "resources", "limits", "environment", "secrets", "datasets",
