@@ -35,8 +35,8 @@ from scheduler.api.topology import NodeSnapshot, RackSnapshot
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "epoch", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
-    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "datasets", "created_by_id",
-    "project__organisation", "model_version__kind", "model_version__code_version",
+    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "datasets", "image",
+    "created_by_id", "project__organisation", "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_USERS = ["created_by_id", "project__organisation"]
 READ_OF_ATTEMPTS = [
