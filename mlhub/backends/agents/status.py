@@ -10,43 +10,12 @@ from datetime import UTC, datetime, timedelta
 from mlhub.backends.agents.messages import PodReport
 from mlhub.backends.agents.store import KnownGang, KnownShare, KnownStop
 from mlhub.backends.gang_rules import FAILURE_GRACE_S, SERVER_GRACE_S, Judgement, StopReason, judge, pod_status
+from mlhub.backends.pod_states import PodExit, PodState
 from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause, cause_of
-from mlhub.wire.launch import PodPlacement, PodRole
+from mlhub.wire.launch import PodPlacement
 
 NEVER_STARTED = 1  # the exit status of a pod that could not start
-
-
-@dataclass(frozen=True)
-class _Ending:
-    code: int
-    cause: Cause | None
-    message: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class _Pod:
-    placement: PodPlacement
-    has_started: bool
-    ending: _Ending | None
-
-    @property
-    def role(self) -> PodRole:
-        return self.placement.role
-
-    @property
-    def index(self) -> int:
-        return self.placement.index
-
-    @property
-    def node(self) -> str:
-        return self.placement.node
-
-    @property
-    def failure(self) -> str:
-        assert self.ending is not None
-        return self.ending.message or f"{self.role} {self.index} on {self.node} ended with status {self.ending.code}."
 
 
 @dataclass(frozen=True)
@@ -91,23 +60,25 @@ def _left_by_themselves(gang: KnownGang, *, now: datetime) -> KnownStop | None:
     return None
 
 
-def _pod(placement: PodPlacement, share: KnownShare | None, lost: LostNode | None, released_at: datetime) -> _Pod:
+def _pod(placement: PodPlacement, share: KnownShare | None, lost: LostNode | None, released_at: datetime) -> PodState:
     """A pod as its agent reported it; made up where there is nothing to wait for any more."""
     report = _report(placement, share)
     if report is not None and report.end is not None:
         end = report.end
         cause = Cause(end.cause) if end.cause else cause_of(end.code)
-        return _Pod(placement, True, _Ending(end.code, cause, end.message, datetime.fromtimestamp(end.at, UTC)))
+        return PodState(placement, True, PodExit(end.code, cause, end.message, datetime.fromtimestamp(end.at, UTC)))
     has_started = report is not None and report.has_started
     if lost is not None:
-        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, lost.why, lost.at))
+        return PodState(placement, has_started, PodExit(-9, Cause.NODE_LOST, lost.why, lost.at))
     if share is None:
         why = f"There is no agent {placement.node}."
-        return _Pod(placement, has_started, _Ending(-9, Cause.NODE_LOST, why, released_at))
+        return PodState(placement, has_started, PodExit(-9, Cause.NODE_LOST, why, released_at))
     if share.problem:
         cause = share.cause or Cause.LAUNCH_FAILED
-        return _Pod(placement, False, _Ending(NEVER_STARTED, cause, f"{placement.node}: {share.problem}", released_at))
-    return _Pod(placement, has_started, None)
+        return PodState(
+            placement, False, PodExit(NEVER_STARTED, cause, f"{placement.node}: {share.problem}", released_at)
+        )
+    return PodState(placement, has_started, None)
 
 
 def _report(placement: PodPlacement, share: KnownShare | None) -> PodReport | None:

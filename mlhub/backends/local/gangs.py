@@ -13,47 +13,12 @@ from typing import Any
 
 from mlhub.backends.gang_rules import FAILURE_GRACE_S, StopReason, judge, pod_status
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json
+from mlhub.backends.pod_states import PodExit, PodState
 from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause, cause_of
-from mlhub.wire.launch import LaunchSpec, PodPlacement, PodRole
+from mlhub.wire.launch import LaunchSpec, PodPlacement
 
 START_TIMEOUT = "start_timeout"
-
-
-@dataclass(frozen=True)
-class PodExit:
-    """What exit.json says; made up when the shim itself was killed."""
-
-    code: int
-    cause: Cause | None
-    message: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class PodState:
-    """One pod as its folder shows it."""
-
-    placement: PodPlacement
-    has_started: bool
-    ending: PodExit | None
-
-    @property
-    def role(self) -> PodRole:
-        return self.placement.role
-
-    @property
-    def index(self) -> int:
-        return self.placement.index
-
-    @property
-    def node(self) -> str:
-        return self.placement.node
-
-    @property
-    def failure(self) -> str:
-        assert self.ending is not None
-        return self.ending.message or f"{self.role} {self.index} on {self.node} ended with status {self.ending.code}."
 
 
 @dataclass(frozen=True)
