@@ -98,7 +98,7 @@ function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: Usage
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`${resource.title} over time. ${resource.about}`}>
       <Group component="figcaption" justify="space-between" gap="xs" wrap="nowrap">
-        <Text size="sm" fw={600} title={resource.about}>
+        <Text size="sm" fw={600} title={resource.about} style={{ overflowWrap: "anywhere" }}>
           {resource.title}
         </Text>
         <FigureMenu
