@@ -36,6 +36,11 @@ class _SumOverWorkers(torch.autograd.Function):
         return total
 
 
+def _sum_over_workers(values: Tensor) -> Tensor:
+    total: Tensor = _SumOverWorkers.apply(values)  # type: ignore[no-untyped-call]
+    return total
+
+
 class GangBatchNorm(_BatchNorm):
     """All workers of the gang call it equally often, each with one example at least."""
 
@@ -44,15 +49,15 @@ class GangBatchNorm(_BatchNorm):
             return self._normalised_alone(input)
         wide = input.float()
         over = [0, *range(2, input.dim())]
+        shape = [1, input.shape[1], *[1] * (input.dim() - 2)]
         count = wide.new_full((1,), input.numel() / input.shape[1])
-        sums = torch.cat([wide.sum(over), wide.square().sum(over), count])
-        total: Tensor = _SumOverWorkers.apply(sums)  # type: ignore[no-untyped-call]
-        n, n_channels = total[-1].detach(), input.shape[1]
-        mean = total[:n_channels] / n
-        variance = (total[n_channels : 2 * n_channels] / n - mean.square()).clamp_min(0.0)
+        total = _sum_over_workers(torch.cat([wide.sum(over), count]))
+        n, mean = total[-1].detach(), total[:-1] / total[-1].detach()
+        # about the mean of all: a mean of squares, less the square of the mean, loses all digits of a large mean
+        centred = wide - mean.view(shape)
+        variance = _sum_over_workers(centred.square().sum(over)) / n
         self._remember(mean.detach(), variance.detach() * n / (n - 1).clamp_min(1.0))
-        shape = [1, n_channels, *[1] * (input.dim() - 2)]
-        normal = (wide - mean.view(shape)) * (variance + self.eps).rsqrt().view(shape)
+        normal = centred * (variance + self.eps).rsqrt().view(shape)
         if self.affine:
             normal = normal * self.weight.view(shape) + self.bias.view(shape)
         result: Tensor = normal.to(input.dtype)

@@ -65,6 +65,17 @@ def test_synchronised_batch_norm_trains_on_several_workers_what_one_worker_train
     assert max(np.abs(apart[name] - value).max() for name, value in alone.items()) > 1e-3
 
 
+def test_a_mean_that_is_much_larger_than_the_deviations_loses_no_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other worker has the same examples: then all statistics are those of one."""
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda values: values.mul_(2))
+    torch.manual_seed(0)
+    x = torch.randn(64, 3) * 10 + 20_000  # as of years, or of times
+    ours, own = with_gang_batch_norm(nn.BatchNorm1d(3)), nn.BatchNorm1d(3).double()
+    torch.testing.assert_close(ours(x), own(x.double()).float(), rtol=0, atol=2e-3)
+
+
 @pytest.mark.parametrize("momentum", [0.1, None])
 @pytest.mark.parametrize(("affine", "tracked"), [(True, True), (False, True), (True, False)])
 def test_one_process_computes_what_torchs_own_layer_does(affine: bool, tracked: bool, momentum: float | None) -> None:
