@@ -154,6 +154,12 @@ def _bytes(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2].lower()])
 
 
+def _whole(text: str, *, least: int, name: str) -> int:
+    if not text.strip().isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r}; give a whole number of at least {least}, here or as {name}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     variables = os.environ
     parser = argparse.ArgumentParser(prog="mlhub agent run", description=__doc__)
@@ -168,10 +174,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=_bytes, default=None)
     parser.add_argument("--gpu-type", default="")
     parser.add_argument("--no-gpus", action="store_true", default=variables.get("MLHUB_GPUS") == "none")
-    parser.add_argument("--jobs-per-gpu", type=int, default=int(variables.get("MLHUB_JOBS_PER_GPU") or 1))
-    warm = int(variables.get("MLHUB_WARM_WORKERS") or _installation.default_warm_workers())
-    parser.add_argument("--warm-workers", type=int, default=warm)
-    parser.add_argument("--pod-disk-bytes", type=int, default=int(variables.get("MLHUB_POD_DISK_BYTES") or 0))
+    for setting, least, usual in (  # defaults as text: argparse reads them as it reads options
+        ("JOBS_PER_GPU", 1, 1),
+        ("WARM_WORKERS", 0, _installation.default_warm_workers()),
+        ("POD_DISK_BYTES", 0, 0),
+    ):
+        name = f"MLHUB_{setting}"
+        option = f"--{setting.lower().replace('_', '-')}"
+        kind = partial(_whole, least=least, name=name)
+        parser.add_argument(option, type=kind, default=variables.get(name) or str(usual))
     network = variables.get("MLHUB_POD_NETWORK") or "gang"
     parser.add_argument("--pod-network", choices=("gang", "host"), default=network)
     return parser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod of the local backend gets of the platform: its inputs, its checkpoints, its project's cache, a network."""
+"""What a pod that is a process of a machine gets: its inputs, its checkpoints, its project's cache, a network."""
 
 from __future__ import annotations
 

@@ -142,6 +142,15 @@ class BackendUnavailableError(Exception):
     """The backend cannot be reached now; the same call may succeed later."""
 
 
+def refusal_of_image(spec: LaunchSpec) -> LaunchError | None:
+    """Of a backend whose pods are processes: the job may have been submitted when the platform had another one."""
+    if not spec.image:
+        return None
+    return LaunchError(
+        f"The job brings the image {spec.image}, and pods run in no container here.", cause=Cause.JOB_IMAGE
+    )
+
+
 def launch_each(
     launch: Callable[[LaunchSpec], None], specs: Iterable[LaunchSpec]
 ) -> dict[AttemptId, LaunchError | BackendUnavailableError]:

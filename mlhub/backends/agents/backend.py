@@ -21,6 +21,7 @@ from mlhub.backends.protocol import (
     LaunchError,
     NodeStatus,
     QuarantinedItem,
+    refusal_of_image,
     stop_each,
 )
 from mlhub.wire.exits import Cause
@@ -175,6 +176,8 @@ class AgentsBackend:
         self, spec: LaunchSpec, agents: Mapping[str, KnownAgent]
     ) -> LaunchError | BackendUnavailableError | None:
         """Why the gang is not even to be tried."""
+        if (refusal := refusal_of_image(spec)) is not None:
+            return refusal
         for pod in spec.pods:
             agent = agents.get(pod.node)
             if agent is None or (lost := self._lost_because(agent)):

@@ -36,6 +36,7 @@ from mlhub.backends.protocol import (
     NodeStatus,
     QuarantinedItem,
     launch_each,
+    refusal_of_image,
     stop_each,
 )
 from mlhub.wire.exits import Cause
@@ -179,10 +180,8 @@ class LocalBackend:
         return self.home / "nodes" / f"{node}.down"
 
     def _check(self, spec: LaunchSpec) -> None:
-        if spec.image:  # of a job that was submitted when this platform was on Kubernetes
-            raise LaunchError(
-                f"The job brings the image {spec.image}, and pods run in no container here.", cause=Cause.JOB_IMAGE
-            )
+        if (refusal := refusal_of_image(spec)) is not None:
+            raise refusal
         for pod in spec.pods:
             node = self.cluster.node(pod.node)
             if node is None or self._down_file(pod.node).exists():

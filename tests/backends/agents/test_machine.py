@@ -8,19 +8,23 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from mlhub.agent.__main__ import main
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine
 from mlhub.agent.shared_folder import SharedFolder, problem_of
+from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.agents.messages import AgentReport, CheckpointFolder, GangOrder, Orders, StopOrder
 from mlhub.backends.local import shim
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.gpu_driver import NvmlDriver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.pods import PodStarter
+from mlhub.backends.protocol import LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
 from tests.backends.gpu_driver import GIB, FakeGpu, FakeNvml
@@ -164,3 +168,24 @@ def test_reports_and_orders_are_read_as_they_were_written(tmp_path: Path) -> Non
     assert Orders.from_json(given.to_json()) == given
     with pytest.raises(ValueError, match="protocol"):
         Orders.from_json(given.to_json() | {"protocol": 99})
+
+
+@pytest.mark.parametrize(("setting", "value"), [("JOBS_PER_GPU", "abc"), ("JOBS_PER_GPU", "0"), ("WARM_WORKERS", "-1")])
+def test_a_setting_that_is_no_number_is_named(
+    setting: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(f"MLHUB_{setting}", value)
+    with pytest.raises(SystemExit):
+        main(["--server", "http://127.0.0.1:1"])
+    assert f"{value!r}; give a whole number" in (said := capsys.readouterr().err)
+    assert f"MLHUB_{setting}" in said
+
+
+def test_a_gang_of_a_job_that_brings_an_image_is_refused() -> None:
+    """Submitted when the platform was on Kubernetes: its code needs what the image has."""
+    store = MagicMock(agents=list, gangs=lambda _: [])
+    backend = AgentsBackend(store, lost_after_s=60.0)
+    with pytest.raises(LaunchError, match="train:1") as refused:
+        backend.launch(replace(gang(), image="train:1"))
+    assert refused.value.cause is Cause.JOB_IMAGE
+    store.add.assert_called_once_with([])
