@@ -87,12 +87,12 @@ def test_why_a_job_waits_is_said_in_the_language_of_the_request_and_stored_in_en
     assert english["explanations"] == stored
     assert english["headline"] == stored[0]["sentence"] == "Pending: 1 of 4 GPUs are free; it requests 4."
     assert chinese["headline"] == chinese["explanations"][0]["sentence"]
-    assert chinese["headline"] == "等待中：4 块 GPU 中有 1 块空闲；它请求 4 块。"
+    assert chinese["headline"] == "等待中：4 个 GPU 中有 1 个空闲；它请求 4 个。"
     assert [one["facts"] for one in chinese["explanations"]] == [one["facts"] for one in english["explanations"]]
     ahead = chinese["analysis"]["ahead"]["jobs"][0]
     assert ahead["explanation"]["sentence"] == f"策略 fifo 先运行 {first.name}。"
     sentences = {one["kind"]: one["sentence"] for one in chinese["analysis"]["blockers"]}
-    assert sentences["free_gpus"] == "空闲 GPU（cpu-slot 型）：4 块中的 1 块；它需要 4 块。"
+    assert sentences["free_gpus"] == "空闲 GPU（cpu-slot 型）：4 个中的 1 个；它需要 4 个。"
     actions = {one["kind"]: one["sentence"] for one in chinese["analysis"]["actions"]}
     assert actions["pause_job"] == "暂停 running。"
     queue = read(world, "queue", **CHINESE).json()["results"]

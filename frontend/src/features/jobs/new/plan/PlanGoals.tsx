@@ -67,10 +67,13 @@ const GOALS: Record<Alternative["goal"], string> = {
 
 /** "Finishes first: 8 GPUs, 5 min 00 s earlier, 0.2 GPU-hours more." */
 function alternativeText({ goal, run, finish_delta_s: finish, gpu_hours_delta: hours }: Alternative): string {
-  const when = `${duration(Math.abs(finish))} ${finish < 0 ? t`earlier` : t`later`}`;
+  const difference = duration(Math.abs(finish));
+  const when = finish < 0 ? t`${difference} earlier` : t`${difference} later`;
   const amount = number(significant(Math.abs(hours), 2));
   const cost = hours < 0 ? t`${amount} GPU-hours less` : t`${amount} GPU-hours more`;
-  return `${GOALS[goal]}: ${plural(run.n_workers, { one: "# GPU", other: "# GPUs" })}, ${when}, ${cost}.`;
+  const wish = GOALS[goal];
+  const sizeText = plural(run.n_workers, { one: "# GPU", other: "# GPUs" });
+  return t`${wish}: ${sizeText}, ${when}, ${cost}.`;
 }
 
 /** The plan against the time that it was asked for. */
