@@ -29,6 +29,7 @@ class _Gang:
     cause: Cause | None = None
     message: str = ""
     exit_code: int | None = None
+    failed_on: str = ""  # the node on which a pod failed; others lost their peer
     started_at: datetime | None = None
     ended_at: datetime | None = None
     kill_at: datetime | None = None
@@ -114,9 +115,10 @@ class FakeBackend:
     def finish(self, attempt_id: str) -> None:
         self._end(self._gangs[AttemptId(attempt_id)], GangPhase.SUCCEEDED, ExitCode.DONE)
 
-    def fail(self, attempt_id: str, cause: Cause, message: str = "It failed.") -> None:
+    def fail(self, attempt_id: str, cause: Cause, message: str = "It failed.", *, on: str = "") -> None:
+        """on: the node whose pods failed, while those of others lost their peers; "" = all failed."""
         gang = self._gangs[AttemptId(attempt_id)]
-        gang.cause, gang.message = cause, message
+        gang.cause, gang.message, gang.failed_on = cause, message, on
         self._end(gang, GangPhase.FAILED, 1)
 
     def lose_worker(self, attempt_id: str, message: str = "1 worker was lost.") -> None:
@@ -152,10 +154,14 @@ class FakeBackend:
 
     def _status(self, attempt_id: AttemptId, gang: _Gang) -> AttemptStatus:
         is_running = gang.phase in (GangPhase.RUNNING, GangPhase.STOPPING)
+
+        def exit_code(node: str) -> int | None:
+            return ExitCode.PEER_LOST if gang.failed_on not in ("", node) else gang.exit_code
+
         return AttemptStatus(
             attempt_id=attempt_id,
             phase=gang.phase,
-            pods=tuple(PodStatus(p.role, p.index, p.node, is_running, gang.exit_code) for p in gang.spec.pods),
+            pods=tuple(PodStatus(p.role, p.index, p.node, is_running, exit_code(p.node)) for p in gang.spec.pods),
             cause=gang.cause,
             message=gang.message,
             started_at=gang.started_at,

@@ -9,7 +9,7 @@ from django.db import models
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.querysets import JobOwnedQuerySet
 from mlhub.core.ids import new_id
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Attempt, Job
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.querysets import OfOwnerQuerySet
 
@@ -95,6 +95,37 @@ class QuarantineRecord(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "name"], name="quarantine_record_of_item")]
+
+
+class NodeFailure(models.Model):
+    """An attempt that ended by a cause that lies with a node, not with the job. Kept for some days."""
+
+    id = models.BigAutoField(primary_key=True)
+    node = models.CharField(max_length=100)
+    attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="node_failure")
+    cause = models.CharField(max_length=30)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["node", "at"], name="node_failure_of_node")]
+
+
+class NodeExclusion(models.Model):
+    """A node that takes no new jobs until a time, because attempts failed there in a row.
+
+    counted_from: failures before it do not count, since an administrator opened the node again then. n_times: how
+    often in a row it was excluded, which doubles the time. cause: of the last failure; n_failures: of how many
+    attempts; n_jobs: of how many jobs.
+    """
+
+    node = models.CharField(max_length=100, primary_key=True)
+    counted_from = models.DateTimeField(null=True)
+    since = models.DateTimeField(null=True)
+    until = models.DateTimeField(null=True)
+    n_times = models.PositiveIntegerField(default=0)
+    cause = models.CharField(max_length=30, blank=True, default="")
+    n_failures = models.PositiveIntegerField(default=0)
+    n_jobs = models.PositiveIntegerField(default=0)
 
 
 class SchedulerMemory(models.Model):

@@ -44,10 +44,11 @@ class Reporter:
     def metrics(self, *, step: int, epoch: float, values: dict[str, float]) -> None:
         """Reports metrics at a step. Values that are not finite are left out, since JSON cannot hold them.
 
-        What the platform does not take in a name, such as the spaces of TensorBoard's tags, becomes "_".
+        What the platform does not take in a name, such as the spaces of TensorBoard's tags, becomes "_". Raises
+        TypeError, which names the metric, for a value that is no number.
         """
-        finite = {metric_name(key): float(value) for key, value in values.items() if math.isfinite(value)}
-        named = list(finite.items())
+        numbers = {metric_name(key): _number(key, value) for key, value in values.items()}
+        named = [(name, value) for name, value in numbers.items() if math.isfinite(value)]
         for first in range(0, len(named), MAX_VALUES):
             part = dict(named[first : first + MAX_VALUES])
             self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=part))
@@ -57,6 +58,15 @@ class Reporter:
 
     def failure(self, cause: str, message: str, traceback: str = "") -> None:
         self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))
+
+
+def _number(name: str, value: Any) -> float:
+    """Also of NumPy's and torch's scalars."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        kind = type(value).__name__
+        raise TypeError(f"The metric {name} is a {kind}; report one number for each metric: loss=0.5.") from error
 
 
 def storable(value: Any) -> Any:

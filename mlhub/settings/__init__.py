@@ -364,6 +364,10 @@ MAX_WAITING_JOBS_PER_USER = env.int("MLHUB_MAX_WAITING_JOBS_PER_USER", default=1
 MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISATION", default=5000)
 MAX_LIVE_STUDIES_PER_ORGANISATION = env.int("MLHUB_MAX_LIVE_STUDIES_PER_ORGANISATION", default=100)
 MAX_PLATFORM_RETRIES = 5
+# so many attempts in a row that fail on a node exclude it for a while; 0: never
+NODE_EXCLUDE_AFTER = env.int("MLHUB_NODE_EXCLUDE_AFTER", default=3)
+if NODE_EXCLUDE_AFTER < 0:
+    raise ImproperlyConfigured(f"MLHUB_NODE_EXCLUDE_AFTER is {NODE_EXCLUDE_AFTER}; give a number of attempts, or 0.")
 
 IMPERSONATION_MINUTES = env.float("MLHUB_IMPERSONATION_MINUTES", default=30.0)
 if not 1 <= IMPERSONATION_MINUTES <= 480:

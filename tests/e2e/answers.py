@@ -84,6 +84,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("DatasetVersion", "statistics"): table_statistics(),
     ("Node", "message"): "",
     ("Node", "maintenance"): None,
+    ("Node", "exclusion"): None,
     ("Node", "is_ready"): True,
     ("Node", "is_schedulable"): True,
     ("Node", "servers"): [],

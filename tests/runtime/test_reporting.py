@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from mlhub.core.api.parsers import check_values
 from mlhub.core.errors import InvalidInputError
@@ -31,3 +34,15 @@ def test_text_beyond_the_basic_plane_is_reported_as_it_is(tmp_path: Path) -> Non
     reporter.phase("stalled", detail={"doing": "\U0001f600 train", "steps": [1, 2.5, None]})
     report = json.loads((tmp_path / "reports").read_text())
     assert report["detail"]["detail"] == {"doing": "\U0001f600 train", "steps": [1, 2.5, None]}
+
+
+@pytest.mark.parametrize("value", [{"loss": 0.5}, "high", None, [0.5, 0.4]])
+def test_a_metric_that_is_no_number_is_named(value: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"The metric train/loss is a \w+; report one number for each metric"):
+        Reporter(tmp_path / "reports").metrics(step=1, epoch=0.0, values={"train/loss": value})
+
+
+def test_scalars_of_numpy_and_torch_are_numbers(tmp_path: Path) -> None:
+    values = {"a": np.float32(0.5), "b": torch.tensor(0.25), "c": float("nan"), "d": True}
+    Reporter(tmp_path / "reports").metrics(step=1, epoch=0.0, values=values)
+    assert json.loads((tmp_path / "reports").read_text())["values"] == {"a": 0.5, "b": 0.25, "d": 1.0}

@@ -8779,10 +8779,62 @@ export interface components {
             sharing: string;
             /** @description How an administrator closed it; null: open. */
             maintenance: components["schemas"]["Maintenance"] | null;
+            /** @description Why it takes no new jobs although no one closed it; null: it is not excluded. */
+            exclusion: components["schemas"]["NodeExclusion"] | null;
             /** @description The GPUs, and the jobs on them. */
             slots: components["schemas"]["Slot"][];
             /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
+        };
+        /** @description A node that takes no new jobs for a while, since attempts failed there in a row. */
+        NodeExclusion: {
+            /**
+             * Format: date-time
+             * @description When the last of these attempts failed.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When the node is tried again.
+             */
+            until: string;
+            /**
+             * @description Why the last attempt failed.
+             *
+             *     * `user_code` - The model's code raised an error.
+             *     * `not_a_number` - The loss became NaN or infinite.
+             *     * `out_of_memory` - A pod ran out of memory.
+             *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
+             *     * `disk_full` - A pod took too much of its node's disk.
+             *     * `job_image` - The job's own container image cannot be used.
+             *     * `crashed` - A process crashed in native code.
+             *     * `killed` - A pod was killed.
+             *     * `peer_lost` - A member of the gang lost its connection to another.
+             *     * `timeout` - The gang did not assemble in time, or waited in vain for one of its own.
+             *     * `preempted` - The job was asked to leave its GPUs.
+             *     * `bad_spec` - A pod could not read its specification.
+             *     * `input_unavailable` - A dataset or package could not be brought to a pod.
+             *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `sandbox_failed` - The sandbox that a pod ran in failed.
+             *     * `gpu_unavailable` - CUDA does not start on the GPU that a pod was given.
+             *     * `io_error` - A pod could not read or write a file of the platform.
+             *     * `image` - The container image could not be started.
+             *     * `volume` - A volume could not be mounted into a pod.
+             *     * `quota` - The cluster's own quota for the project is used up.
+             *     * `taint` - A node was closed to the job's pods by a taint or a cordon.
+             *     * `unschedulable` - The cluster's scheduler found no room for a pod on its node.
+             *     * `node_lost` - A node went away.
+             *     * `launch_failed` - The gang could not be started.
+             *     * `unknown` - A pod ended for an unknown reason.
+             */
+            cause: components["schemas"]["FailureCause"];
+            /** @description The number of attempts. */
+            n_failures: number;
+            /** @description The number of jobs whose attempts they were. */
+            n_jobs: number;
+            /** @description How often in a row it was excluded; each time is twice as long. */
+            n_times: number;
         };
         Notebook: {
             /** @description Whether it runs and answers: then it can be opened. */

@@ -251,6 +251,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
             max_jobs_per_gpu: 1,
             sharing: "",
             maintenance: null,
+            exclusion: null,
             slots: [
               { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME, slowdown: null }, colocated: [], gpu: null },
               { index: 1, job: null, colocated: [], gpu: null },

@@ -14,7 +14,7 @@ from mlhub.cli.commands.tenancy.quota_owners import note_overcommitments
 from mlhub.cli.commands.training.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
-from mlhub.cli.output import duration, predicted, size
+from mlhub.cli.output import duration, predicted, size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.client.problems import refusal_of
 
@@ -54,6 +54,11 @@ NODES = {
 def _state(row: dict[str, Any]) -> str:
     if not row["is_ready"]:
         return f"not ready: {row['message']}" if row["message"] else "not ready"
+    if row["maintenance"] is None and row["exclusion"] is not None:
+        excluded = row["exclusion"]
+        n_failures, again = excluded["n_failures"], until(excluded["until"])
+        failed = "1 attempt" if n_failures == 1 else f"{n_failures} attempts"
+        return f"excluded: {failed} failed ({excluded['cause']}); tried again {again}"
     return "ready" if row["is_schedulable"] else "cordoned"
 
 

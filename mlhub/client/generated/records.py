@@ -1481,8 +1481,20 @@ class Node(ApiRecord):
     max_jobs_per_gpu: int
     sharing: str
     maintenance: Maintenance | None
+    exclusion: NodeExclusion | None
     slots: list[Slot]
     servers: list[Servers]
+
+
+class NodeExclusion(ApiRecord):
+    """A node that takes no new jobs for a while, since attempts failed there in a row."""
+
+    since: datetime
+    until: datetime
+    cause: v.FailureCause
+    n_failures: int
+    n_jobs: int
+    n_times: int
 
 
 class Notebook(ApiRecord):

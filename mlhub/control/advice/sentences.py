@@ -81,4 +81,4 @@ def closed_in_words(blocker: Blocker) -> str:
     if not (blocker.closed and blocker.is_blocking):
         return ""
     more = "1 more GPU is" if blocker.closed == 1 else f"{blocker.closed} more GPUs are"
-    return f" {more} on nodes that take no new jobs: cordoned, drained or not ready."
+    return f" {more} on nodes that take no new jobs: cordoned, drained, excluded or not ready."

@@ -11,6 +11,7 @@ from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
 from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.jobs.api.attempt_serializers import CAUSES
 from mlhub.jobs.api.live_members import JobSlowdownSerializer
 from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
@@ -72,6 +73,17 @@ class MaintenanceSerializer(serializers.Serializer[Any]):
     asked_at = serializers.DateTimeField(help_text="When the node was closed.")
 
 
+class NodeExclusionSerializer(serializers.Serializer[Any]):
+    """A node that takes no new jobs for a while, since attempts failed there in a row."""
+
+    since = serializers.DateTimeField(help_text="When the last of these attempts failed.")
+    until = serializers.DateTimeField(help_text="When the node is tried again.")
+    cause = serializers.ChoiceField(choices=CAUSES, help_text="Why the last attempt failed.")
+    n_failures = serializers.IntegerField(help_text="The number of attempts.")
+    n_jobs = serializers.IntegerField(help_text="The number of jobs whose attempts they were.")
+    n_times = serializers.IntegerField(help_text="How often in a row it was excluded; each time is twice as long.")
+
+
 class ClosingSerializer(StrictSerializer):
     reason = serializers.CharField(
         required=False, allow_blank=True, max_length=500, help_text="Why, for people who look at the cluster."
@@ -95,6 +107,9 @@ class NodeSerializer(serializers.Serializer[Any]):
     max_jobs_per_gpu = serializers.IntegerField(help_text="1: GPUs are not shared.")
     sharing = serializers.CharField(allow_blank=True, help_text="How its GPUs may be shared, for people.")
     maintenance = MaintenanceSerializer(allow_null=True, help_text="How an administrator closed it; null: open.")
+    exclusion = NodeExclusionSerializer(
+        allow_null=True, help_text="Why it takes no new jobs although no one closed it; null: it is not excluded."
+    )
     slots = SlotSerializer(many=True, help_text="The GPUs, and the jobs on them.")
     servers = ServersSerializer(many=True, help_text="The parameter servers that run on it.")
 

@@ -42,7 +42,7 @@ class NodeClosingView(APIView):
         body = read_body(s.ClosingSerializer, request)
         actor, now, reason = caller(request), timezone.now(), body.get("reason", "")
         if self.verb == "uncordon":
-            maintenance.uncordon(name, actor=actor)
+            maintenance.uncordon(name, actor=actor, now=now)
         elif self.verb == "cordon":
             maintenance.cordon(name, actor=actor, reason=reason, now=now)
         else:

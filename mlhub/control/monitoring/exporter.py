@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 
 from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
-from mlhub.control.models import QuarantineRecord, Round
+from mlhub.control.models import NodeExclusion, QuarantineRecord, Round
 from mlhub.control.monitoring.round_health import round_health
 from mlhub.core.web.addresses import client_address
 from mlhub.jobs.models import Attempt, Job
@@ -60,6 +60,7 @@ class PlatformCollector(Collector):
         yield from _ended()
         yield from _rounds()
         yield _quarantined()
+        yield _excluded_nodes()
 
     def describe(self) -> Iterable[MetricFamily]:
         """Nothing beforehand: a registration is to ask no database."""
@@ -114,6 +115,12 @@ def _histogram(name: str, documentation: str, jobs: Any, until: str) -> Histogra
     total_s = found["total"].total_seconds() if found["total"] else 0.0
     family = HistogramMetricFamily(name, documentation)
     family.add_metric([], [*buckets, ("+Inf", found["n"])], sum_value=total_s)
+    return family
+
+
+def _excluded_nodes() -> MetricFamily:
+    family = GaugeMetricFamily("mlhub_excluded_nodes", "Nodes that take no new jobs since attempts failed there.")
+    family.add_metric([], NodeExclusion.objects.filter(until__gt=timezone.now()).count())
     return family
 
 

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Sum
+from django.utils import timezone
 
 from mlhub.clusters.models import LinkEstimate, LinkKind, Maintenance, Node, Rack
 from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.fault_isolation.quarantine import quarantined_for
 from mlhub.control.learning.learned_pairs import learned_slowdowns
 from mlhub.control.learning.measured_links import slow_links
+from mlhub.control.models import NodeExclusion
 from mlhub.control.monitoring.link_traffic import LinkLoad, capacities, live_traffic
 from mlhub.control.monitoring.slowdowns import slowdowns_of
 from mlhub.control.monitoring.status import backend_status
@@ -64,12 +66,19 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         if allocation.n_servers:
             servers[allocation.node].append({"job": shown, "n": allocation.n_servers})
     closed = {found.node: found for found in Maintenance.objects.select_related("asked_by")}
+    excluded = {found.node: found for found in NodeExclusion.objects.filter(until__gt=timezone.now())}
     racks = [
         {
             "name": rack.name,
             "uplink_bps": rack.uplink_bps,
             "nodes": [
-                _node(node, slots[node.name], servers[node.name], closed=closed.get(node.name))
+                {
+                    "maintenance": _maintenance(closed.get(node.name)),
+                    "exclusion": excluded.get(node.name),
+                    **_node(node, slots[node.name], servers[node.name]),
+                    # the backend is observed later
+                    "is_schedulable": node.is_schedulable and node.name not in {*closed, *excluded},
+                }
                 for node in rack.nodes.order_by("name")
             ],
         }
@@ -160,12 +169,9 @@ def _maintenance(closed: Maintenance | None) -> dict[str, Any] | None:
     return {"drain_by": closed.drain_by, "reason": closed.reason, "asked_by": by, "asked_at": closed.asked_at}
 
 
-def _node(
-    node: Node, taken: Mapping[int, list[dict[str, Any]]], servers: list[dict[str, Any]], *, closed: Maintenance | None
-) -> dict[str, Any]:
+def _node(node: Node, taken: Mapping[int, list[dict[str, Any]]], servers: list[dict[str, Any]]) -> dict[str, Any]:
     gpus = {gpu["index"]: gpu for gpu in node.gpus}
     return {
-        "maintenance": _maintenance(closed),
         "name": node.name,
         "gpu_type": node.gpu_type,
         "n_slots": node.n_slots,
@@ -173,7 +179,6 @@ def _node(
         "memory_bytes": node.memory_bytes,
         "nic_bps": node.nic_bps,
         "is_ready": node.is_ready,
-        "is_schedulable": node.is_schedulable and closed is None,  # the backend is observed later
         "message": node.message,
         "observed_at": node.observed_at,
         "max_jobs_per_gpu": node.max_jobs_per_gpu,

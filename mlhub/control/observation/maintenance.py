@@ -20,6 +20,7 @@ from django.db import transaction
 from mlhub.backends.protocol import Backend, ItemKind, NodeStatus
 from mlhub.clusters.models import Maintenance, Node
 from mlhub.control.fault_isolation.isolation import FaultIsolation
+from mlhub.control.observation.node_failures import readmit
 from mlhub.control.observation.reconcile import ask_to_stop
 from mlhub.core.errors import NotFoundError
 from mlhub.events.actions import append
@@ -41,15 +42,18 @@ def drain(node: str, *, actor: User | None, by: datetime, reason: str = "", now:
     return _close(node, actor=actor, reason=reason, drain_by=by, now=now)
 
 
-def uncordon(node: str, *, actor: User | None) -> bool:
-    """Opens it again; whether it was closed. Raises NotFoundError for a node that never was."""
+def uncordon(node: str, *, actor: User | None, now: datetime) -> bool:
+    """Opens it again, also where it was excluded for failures; whether it was closed. Raises NotFoundError for a node
+    that never was.
+    """
     with transaction.atomic():
         n_removed, _ = Maintenance.objects.filter(pk=node).delete()
         if not n_removed and not Node.objects.filter(pk=node).exists():
             raise _unknown(node)
-        if n_removed:
+        was_closed = readmit(node, now=now) or bool(n_removed)
+        if was_closed:
             append("node.uncordoned", organisation=None, subject_kind="node", subject_id=None, actor=actor, node=node)
-    return bool(n_removed)
+    return was_closed
 
 
 def maintained(nodes: Sequence[NodeStatus]) -> list[NodeStatus]:

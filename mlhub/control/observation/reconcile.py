@@ -22,6 +22,7 @@ from mlhub.backends.protocol import (
     LaunchError,
 )
 from mlhub.control.fault_isolation.isolation import FaultIsolation, reason_of
+from mlhub.control.observation.node_failures import record_node_failure
 from mlhub.control.pods.launch_specs import launch_spec
 from mlhub.environments.secrets import secret_values
 from mlhub.jobs import attempts
@@ -186,6 +187,7 @@ def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolat
     if isinstance(error, LaunchError):
         logger.warning("launch.failed", attempt=attempt.id, cause=error.cause, error=error)
         attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
+        record_node_failure(attempt, now=now)
         return "failed"
     isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
     message = f"The launch failed by an error of the platform: {reason_of(error)}"
@@ -242,6 +244,7 @@ def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: da
         mask = SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
         cause, words = status.cause or Cause.UNKNOWN, mask(_last_words(backend, status))
         attempts.close_failed(attempt, cause=cause, message=status.message, now=now, last_words=words)
+        record_node_failure(attempt, pods=status.pods, now=now)
 
 
 def _last_words(backend: Backend, status: AttemptStatus) -> str:

@@ -63,7 +63,7 @@ def test_a_job_that_waits_for_gpus_learns_that_others_are_on_nodes_that_take_no_
     (gpus,) = [one for one in why(world, waiting)["analysis"]["blockers"] if one["kind"] == "free_gpus"]
     assert gpus["sentence"] == (
         "Free GPUs of type cpu-slot: 1 of 2; it needs 2. 2 more GPUs are on nodes that take no new jobs: cordoned, "
-        "drained or not ready."
+        "drained, excluded or not ready."
     )
 
 

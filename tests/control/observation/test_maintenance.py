@@ -49,7 +49,7 @@ def test_nothing_starts_on_a_cordoned_node_until_it_is_opened(world: World) -> N
     job = world.job(max_workers=1)
     world.rounds(2)
     assert state(job) == "queued"
-    maintenance.uncordon("n1", actor=world.cast.root)
+    maintenance.uncordon("n1", actor=world.cast.root, now=world.now)
     world.rounds(2)
     assert place(job) == ["n1"]
 
@@ -152,7 +152,7 @@ def test_nodes_are_closed_and_opened_from_the_command_line(world: World) -> None
     with pytest.raises(CommandError, match="--deadline is 'soon'"):
         call_command("node", "drain", "n0", "--deadline", "soon")
     with pytest.raises(NotFoundError):
-        maintenance.uncordon("nowhere", actor=None)
+        maintenance.uncordon("nowhere", actor=None, now=world.now)
 
 
 def test_two_jobs_on_one_gpu_are_both_shown(world: World) -> None:

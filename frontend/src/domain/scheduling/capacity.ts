@@ -8,7 +8,7 @@ export interface Capacity {
   gpus: number;
   free: number;
   inUse: number;
-  /** Idle, but with a problem, or on a node that is cordoned, drained or not ready. */
+  /** Idle, but with a problem, or on a node that is cordoned, drained, excluded or not ready. */
   unavailable: number;
 }
 
@@ -16,6 +16,7 @@ export interface Capacity {
 export function closedReason(node: Node): string | undefined {
   if (!node.is_ready) return t`Not ready`;
   if (node.maintenance !== null) return node.maintenance.drain_by === null ? t`Cordoned` : t`Draining`;
+  if (node.exclusion !== null) return t`Excluded`;
   if (!node.is_schedulable) return t`Takes no new jobs`;
   return undefined;
 }

@@ -229,6 +229,33 @@ describe("The cluster's page", () => {
     expect(await screen.findByRole("menuitem", { name: "Uncordon" })).toBeVisible();
   });
 
+  it("says why a node is excluded and until when, and lets administrators open it", async () => {
+    const exclusion = {
+      since: "2026-03-02T09:00:00Z", until: "2026-03-02T09:10:00Z", cause: "gpu_unavailable" as const, n_failures: 3, n_jobs: 2, n_times: 1,
+    };
+    const opened: string[] = [];
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers("/api/v1/cluster", clusterOf({ is_schedulable: false, exclusion })),
+      http.post("/api/v1/cluster/nodes/node-a/uncordon", () => {
+        opened.push("node-a");
+        server.use(answers("/api/v1/cluster", cluster()));
+        return HttpResponse.json(cluster());
+      }),
+    );
+    renderPage("/cluster");
+    const node = within(await screen.findByRole("article", { name: "Node node-a" }));
+    expect(node.getByText("Excluded")).toBeVisible();
+    expect(node.getByText(/^3 attempts of 2 jobs failed here in a row, the last one by this cause: GPU not usable/)).toBeVisible();
+    expect(screen.getByText("GPUs free").parentElement).toHaveTextContent("0 of 2");
+    const user = userEvent.setup();
+    await user.click(node.getByRole("button", { name: "Actions on node-a" }));
+    await user.click(await screen.findByRole("menuitem", { name: "Uncordon" }));
+    await user.click(within(await screen.findByRole("dialog", { name: "Uncordon: node-a" })).getByRole("button", { name: "Uncordon" }));
+    expect(await screen.findByText("1 free")).toBeVisible();
+    expect(opened).toEqual(["node-a"]);
+  });
+
   it("follows the stream: a job that ends frees its GPU on screen", async () => {
     let now = cluster();
     server.use(http.get("/api/v1/cluster", () => HttpResponse.json<Cluster>(now)));

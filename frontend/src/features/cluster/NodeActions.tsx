@@ -43,9 +43,10 @@ export function NodeActions({ node }: { node: Node }) {
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          {node.maintenance === null ? (
+          {node.maintenance === null && (
             <Menu.Item onClick={() => ask(t`Cordon`, { verb: "cordon" })}>{t`Cordon`}</Menu.Item>
-          ) : (
+          )}
+          {(node.maintenance !== null || node.exclusion !== null) && (
             <Menu.Item onClick={() => ask(t`Uncordon`, { verb: "uncordon" })}>{t`Uncordon`}</Menu.Item>
           )}
           {DRAINS.map(([label, deadline_s]) => (

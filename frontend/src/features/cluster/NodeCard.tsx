@@ -9,6 +9,7 @@ import { Link } from "react-router";
 import type { Node, SlotJob } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import classes from "@/features/cluster/NodeCard.module.css";
+import { FAILURE_CAUSES } from "@/domain/failureCause";
 import { closedReason, freeOn } from "@/domain/scheduling/capacity";
 import { bandwidth, gpuUse, isOfOthers } from "@/features/cluster/format";
 import { lazyComponent } from "@/lib/chunk";
@@ -53,6 +54,7 @@ export function NodeCard({ node }: { node: Node }) {
             </Text>
           )}
           {node.maintenance && <Maintenance maintenance={node.maintenance} />}
+          {node.exclusion && <Exclusion exclusion={node.exclusion} />}
           {node.sharing && (
             <Text size="xs" c="dimmed">
               {node.sharing}
@@ -105,6 +107,20 @@ function Maintenance({ maintenance: { drain_by, asked_by, asked_at } }: { mainte
           </Trans>
         </>
       )}
+    </Text>
+  );
+}
+
+/** "3 attempts of 2 jobs failed here in a row, the last one by this cause: GPU not usable. It is tried again in 9 min." */
+function Exclusion({ exclusion: { n_failures, n_jobs, cause, until } }: { exclusion: NonNullable<Node["exclusion"]> }) {
+  const attempts = plural(n_failures, { one: "# attempt", other: "# attempts" });
+  const jobs = plural(n_jobs, { one: "# job", other: "# jobs" });
+  const label = FAILURE_CAUSES[cause];
+  return (
+    <Text size="xs" component="div">
+      <Trans>
+        {attempts} of {jobs} failed here in a row, the last one by this cause: {label}. It is tried again <RelativeTime at={until} />.
+      </Trans>
     </Text>
   );
 }

@@ -44,7 +44,7 @@ class Command(BaseCommand):
                 maintenance.drain(name, actor=None, by=by, reason=reason, now=now)
                 self.stdout.write(f"{name} drains: its jobs leave by {by:%Y-%m-%d %H:%M:%S} UTC.")
             else:
-                was_closed = maintenance.uncordon(name, actor=None)
+                was_closed = maintenance.uncordon(name, actor=None, now=now)
                 self.stdout.write(f"{name} is open{'' if was_closed else ' (it was not closed)'}.")
         except NotFoundError as error:
             raise CommandError(f"{error} {error.remedy}") from error

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node on which attempts fail in a row takes no new jobs for a while, and is then tried again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from mlhub.backends.fake import FakeBackend
+from mlhub.clusters.models import Node
+from mlhub.control.models import NodeExclusion, NodeFailure
+from mlhub.control.observation import maintenance
+from mlhub.events.models import Event
+from mlhub.jobs.models import Attempt, Job
+from mlhub.wire.exits import Cause
+from tests.cast import make_cast
+from tests.control.worlds import World, node, state
+from tests.jobs.builders import job, live_attempt
+
+pytestmark = pytest.mark.django_db
+LONG_ENOUGH_S = 150.0  # for every back-off of a job
+
+
+def world_of(*names: str) -> World:
+    """From now on: the page of the cluster goes by the clock."""
+    found = World(make_cast(), FakeBackend([node(name, n_slots=1) for name in names]), now=timezone.now())
+    found.settle(policy="fifo")
+    found.round()
+    return found
+
+
+def fail(world: World, failing: Job, cause: Cause = Cause.GPU_UNAVAILABLE) -> str:
+    """Waits until the job runs again, and lets it fail there; returns where."""
+    while state(failing) not in ("starting", "running"):
+        world.round(after_s=LONG_ENOUGH_S)
+    attempt = live_attempt(failing)
+    [place] = attempt.allocations.values_list("node", flat=True)
+    world.backend.fail(str(attempt.id), cause)
+    world.round()
+    return str(place)
+
+
+def excluded(world: World) -> dict[str, datetime]:
+    found = NodeExclusion.objects.filter(until__gt=world.now).values_list("node", "until")
+    return {name: until for name, until in found if until is not None}
+
+
+def test_a_job_whose_node_fails_three_times_goes_on_elsewhere() -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    places = [fail(world, unlucky) for _ in range(3)]
+    assert len(set(places)) == 1  # the policy alone would go there for ever
+    assert set(excluded(world)) == set(places)
+    world.round(after_s=LONG_ENOUGH_S)
+    world.round()
+    assert state(unlucky) == "running"
+    assert live_attempt(unlucky).allocations.get().node not in places
+
+
+def test_the_node_says_why_and_until_when_and_to_whom_it_is_shown() -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    [*_, place] = [fail(world, unlucky) for _ in range(3)]
+    until = excluded(world)[place]
+    assert until == world.now + timedelta(minutes=10)
+    assert not Node.objects.get(pk=place).is_schedulable
+    shown = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()
+    nodes = {n["name"]: n for rack in shown["racks"] for n in rack["nodes"]}
+    found = nodes[place]["exclusion"]
+    assert (found["cause"], found["n_failures"], found["n_jobs"], found["n_times"]) == ("gpu_unavailable", 3, 1, 1)
+    other = next(n for name, n in nodes.items() if name != place)
+    assert (other["exclusion"], other["is_schedulable"]) == (None, True)
+    assert Event.objects.get(kind="node.excluded").facts["node"] == place
+
+
+def test_it_is_tried_again_and_one_more_failure_excludes_it_for_twice_as_long() -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    [*_, place] = [fail(world, unlucky) for _ in range(3)]
+    Job.objects.filter(pk=unlucky.pk).update(intent="cancel")
+    world.rounds(2)
+    world.round(after_s=601)
+    assert excluded(world) == {}
+    assert Node.objects.get(pk=place).is_schedulable
+    for name in ("a", "b"):  # one on each node
+        world.job(name=name, max_workers=1)
+    world.rounds(2)
+    on_it = Attempt.objects.live().get(allocations__node=place)
+    world.backend.fail(str(on_it.id), Cause.GPU_UNAVAILABLE)
+    world.round()
+    assert excluded(world)[place] == world.now + timedelta(minutes=20)
+    assert NodeExclusion.objects.get(pk=place).n_times == 2
+
+
+def test_an_attempt_that_made_progress_there_clears_the_node() -> None:
+    world = world_of("n0", "n1")
+    job = world.job(max_workers=1)
+    places = [fail(world, job) for _ in range(2)]
+    world.round(after_s=LONG_ENOUGH_S)
+    world.round()
+    good = live_attempt(job)
+    assert good.allocations.get().node == places[0]
+    Attempt.objects.filter(pk=good.pk).update(last_step=good.first_step + 5)
+    world.backend.stop(str(good.id), grace_s=0)  # as by hand: what follows is no failure of the node
+    world.round()
+    for _ in range(2):
+        fail(world, job)
+    assert excluded(world) == {}
+
+
+@pytest.mark.parametrize(
+    ("cause", "n_organisations", "is_excluded"),
+    [
+        (Cause.USER_CODE, 2, False),
+        (Cause.PEER_LOST, 2, False),
+        (Cause.CRASHED, 1, False),  # code may crash by itself
+        (Cause.CRASHED, 2, True),
+        (Cause.IO_ERROR, 1, True),
+    ],
+)
+def test_what_may_be_the_code_s_own_doing_counts_once_for_an_organisation(
+    cause: Cause, n_organisations: int, is_excluded: bool, settings: Any
+) -> None:
+    settings.NODE_EXCLUDE_AFTER = 2
+    world = world_of("n0", "n1")
+    maintenance.cordon("n1", actor=None, now=world.now)
+    projects = [world.cast.project_a, world.cast.project_b][:n_organisations]
+    for number in range(4):
+        found = job(projects[number % len(projects)], world.cast.root, name=f"j{number}", max_workers=1)
+        fail(world, found, cause)
+        Job.objects.filter(pk=found.pk).update(intent="cancel")
+        world.round()
+        if excluded(world):
+            break
+    assert bool(excluded(world)) is is_excluded
+
+
+def test_a_gang_on_several_nodes_blames_none_of_them_where_it_is_not_known_which() -> None:
+    world = world_of("n0", "n1")
+    wide = world.job(min_workers=2, max_workers=2)
+    world.rounds(2)
+    world.backend.fail(str(live_attempt(wide).id), Cause.GPU_UNAVAILABLE)
+    world.round()
+    assert not NodeFailure.objects.exists()
+
+
+def test_of_a_gang_on_several_nodes_that_is_to_blame_whose_pod_failed_first() -> None:
+    world = world_of("n0", "n1")
+    wide = world.job(min_workers=2, max_workers=2)
+    world.rounds(2)
+    world.backend.fail(str(live_attempt(wide).id), Cause.GPU_UNAVAILABLE, on="n1")
+    world.round()
+    assert [(row.node, row.cause) for row in NodeFailure.objects.all()] == [("n1", "gpu_unavailable")]
+
+
+@pytest.mark.parametrize(("n_nodes", "n_excluded"), [(1, 0), (2, 1), (6, 2)])
+def test_what_fails_everywhere_is_not_the_nodes_fault(n_nodes: int, n_excluded: int) -> None:
+    world = world_of(*(f"n{i}" for i in range(n_nodes)))
+    for number in range(2 * n_nodes):
+        found = world.job(name=f"j{number}", max_workers=1)
+        for _ in range(3):
+            fail(world, found, Cause.IO_ERROR)
+        Job.objects.filter(pk=found.pk).update(intent="cancel")
+        world.round()
+        if len(excluded(world)) > n_excluded:
+            break
+    assert len(excluded(world)) <= n_excluded
+    assert NodeExclusion.objects.exists() is bool(n_excluded)
+
+
+def test_an_administrator_opens_it_again_and_what_was_before_no_longer_counts() -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    [*_, place] = [fail(world, unlucky) for _ in range(3)]
+    client = world.cast.client(world.cast.root)
+    shown = client.post(f"/api/v1/cluster/nodes/{place}/uncordon", {}).json()
+    nodes = {n["name"]: n for rack in shown["racks"] for n in rack["nodes"]}
+    assert nodes[place]["exclusion"] is None
+    world.round(after_s=LONG_ENOUGH_S)
+    assert Node.objects.get(pk=place).is_schedulable
+    assert Event.objects.filter(kind="node.uncordoned").exists()
+
+
+def test_it_can_be_switched_off(settings: Any) -> None:
+    settings.NODE_EXCLUDE_AFTER = 0
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    for _ in range(4):
+        fail(world, unlucky)
+    assert not NodeFailure.objects.exists()
