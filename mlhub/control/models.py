@@ -98,10 +98,14 @@ class QuarantineRecord(models.Model):
 
 
 class NodeFailure(models.Model):
-    """An attempt that ended by a cause that lies with a node, not with the job. Kept for some days."""
+    """An attempt that ended by a cause that lies with a node, not with the job. Kept for some days.
+
+    gpu: the index of the GPU that failed, where it is known.
+    """
 
     id = models.BigAutoField(primary_key=True)
     node = models.CharField(max_length=100)
+    gpu = models.PositiveIntegerField(null=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="node_failure")
     cause = models.CharField(max_length=30)
     at = models.DateTimeField()
@@ -111,14 +115,16 @@ class NodeFailure(models.Model):
 
 
 class NodeExclusion(models.Model):
-    """A node that takes no new jobs until a time, because attempts failed there in a row.
+    """A node, or one GPU of it, that takes no new jobs until a time, because attempts failed there in a row.
 
-    counted_from: failures before it do not count, since an administrator opened the node again then. n_times: how
-    often in a row it was excluded, which doubles the time. cause: of the last failure; n_failures: of how many
-    attempts; n_jobs: of how many jobs.
+    gpu: its index; None: the whole node. counted_from: failures before it do not count, since an administrator opened
+    the node again then. n_times: how often in a row it was excluded, which doubles the time. cause: of the last
+    failure; n_failures: of how many attempts; n_jobs: of how many jobs.
     """
 
-    node = models.CharField(max_length=100, primary_key=True)
+    id = models.BigAutoField(primary_key=True)
+    node = models.CharField(max_length=100)
+    gpu = models.PositiveIntegerField(null=True)
     counted_from = models.DateTimeField(null=True)
     since = models.DateTimeField(null=True)
     until = models.DateTimeField(null=True)
@@ -126,6 +132,12 @@ class NodeExclusion(models.Model):
     cause = models.CharField(max_length=30, blank=True, default="")
     n_failures = models.PositiveIntegerField(default=0)
     n_jobs = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["node"], condition=models.Q(gpu=None), name="exclusion_of_node"),
+            models.UniqueConstraint(fields=["node", "gpu"], name="exclusion_of_gpu"),
+        ]
 
 
 class SchedulerMemory(models.Model):

@@ -8786,8 +8786,10 @@ export interface components {
             /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
         };
-        /** @description A node that takes no new jobs for a while, since attempts failed there in a row. */
+        /** @description A node, or GPUs of it, that take no new jobs for a while, since attempts failed there in a row. */
         NodeExclusion: {
+            /** @description The indices of the excluded GPUs; empty: the whole node. */
+            gpus: number[];
             /**
              * Format: date-time
              * @description When the last of these attempts failed.

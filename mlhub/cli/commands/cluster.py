@@ -54,7 +54,7 @@ NODES = {
 def _state(row: dict[str, Any]) -> str:
     if not row["is_ready"]:
         return f"not ready: {row['message']}" if row["message"] else "not ready"
-    if row["maintenance"] is None and row["exclusion"] is not None:
+    if row["maintenance"] is None and row["exclusion"] is not None and not row["exclusion"]["gpus"]:
         excluded = row["exclusion"]
         n_failures, again = excluded["n_failures"], until(excluded["until"])
         failed = "1 attempt" if n_failures == 1 else f"{n_failures} attempts"

@@ -1487,8 +1487,9 @@ class Node(ApiRecord):
 
 
 class NodeExclusion(ApiRecord):
-    """A node that takes no new jobs for a while, since attempts failed there in a row."""
+    """A node, or GPUs of it, that take no new jobs for a while, since attempts failed there in a row."""
 
+    gpus: list[int]
     since: datetime
     until: datetime
     cause: v.FailureCause

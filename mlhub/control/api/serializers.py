@@ -74,8 +74,11 @@ class MaintenanceSerializer(serializers.Serializer[Any]):
 
 
 class NodeExclusionSerializer(serializers.Serializer[Any]):
-    """A node that takes no new jobs for a while, since attempts failed there in a row."""
+    """A node, or GPUs of it, that take no new jobs for a while, since attempts failed there in a row."""
 
+    gpus = serializers.ListField(
+        child=serializers.IntegerField(), help_text="The indices of the excluded GPUs; empty: the whole node."
+    )
     since = serializers.DateTimeField(help_text="When the last of these attempts failed.")
     until = serializers.DateTimeField(help_text="When the node is tried again.")
     cause = serializers.ChoiceField(choices=CAUSES, help_text="Why the last attempt failed.")

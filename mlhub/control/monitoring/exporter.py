@@ -119,8 +119,10 @@ def _histogram(name: str, documentation: str, jobs: Any, until: str) -> Histogra
 
 
 def _excluded_nodes() -> MetricFamily:
-    family = GaugeMetricFamily("mlhub_excluded_nodes", "Nodes that take no new jobs since attempts failed there.")
-    family.add_metric([], NodeExclusion.objects.filter(until__gt=timezone.now()).count())
+    text = "Nodes of which all or some GPUs take no new jobs, since attempts failed there."
+    family = GaugeMetricFamily("mlhub_excluded_nodes", text)
+    excluded = NodeExclusion.objects.filter(until__gt=timezone.now())
+    family.add_metric([], excluded.values("node").distinct().count())
     return family
 
 

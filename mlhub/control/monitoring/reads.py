@@ -16,10 +16,10 @@ from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.fault_isolation.quarantine import quarantined_for
 from mlhub.control.learning.learned_pairs import learned_slowdowns
 from mlhub.control.learning.measured_links import slow_links
-from mlhub.control.models import NodeExclusion
 from mlhub.control.monitoring.link_traffic import LinkLoad, capacities, live_traffic
 from mlhub.control.monitoring.slowdowns import slowdowns_of
 from mlhub.control.monitoring.status import backend_status
+from mlhub.control.observation.node_failures import exclusions_of_nodes
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.overcommitment import overcommitments
 from mlhub.jobs.live import JobSlowdown
@@ -66,7 +66,8 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         if allocation.n_servers:
             servers[allocation.node].append({"job": shown, "n": allocation.n_servers})
     closed = {found.node: found for found in Maintenance.objects.select_related("asked_by")}
-    excluded = {found.node: found for found in NodeExclusion.objects.filter(until__gt=timezone.now())}
+    excluded = exclusions_of_nodes(now=timezone.now())
+    unschedulable = {*closed, *(name for name, found in excluded.items() if not found["gpus"])}
     racks = [
         {
             "name": rack.name,
@@ -77,7 +78,7 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
                     "exclusion": excluded.get(node.name),
                     **_node(node, slots[node.name], servers[node.name]),
                     # the backend is observed later
-                    "is_schedulable": node.is_schedulable and node.name not in {*closed, *excluded},
+                    "is_schedulable": node.is_schedulable and node.name not in unschedulable,
                 }
                 for node in rack.nodes.order_by("name")
             ],

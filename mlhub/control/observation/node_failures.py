@@ -1,37 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes where attempts fail in a row take no new jobs for a while.
+"""Nodes and GPUs where attempts fail in a row take no new jobs for a while.
 
 A node that fails at once is soon free again, so the scheduler would give it one job after another, and the same job
 each time that it is tried again. An attempt counts where its cause may lie with the node and one node alone is to
-blame. What ran on a node and made progress since clears it. Excluded nodes are tried again, each time that they fail
-again after twice as long; as a circuit breaker is. As most of the nodes cannot all be broken, at most a third of them
-is excluded at a time, and never the only one: then the reason lies with what they share.
+blame. What ran there since and made progress clears it. What is excluded is tried again, and if it fails once more it
+is excluded for twice as long, as by a circuit breaker. Where most nodes fail the reason lies with what they share: at
+most a third of the nodes, or of a node's GPUs, is excluded at a time, and never the only one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Max, Q
 
-from mlhub.backends.protocol import NodeStatus, PodStatus
+from mlhub.backends.protocol import GpuStatus, NodeStatus, PodStatus
 from mlhub.clusters.models import Node
 from mlhub.control.models import NodeExclusion, NodeFailure
 from mlhub.events.actions import append
 from mlhub.jobs.models import Allocation, Attempt
 from mlhub.wire.exits import Cause, cause_of
+from mlhub.wire.launch import PodRole
 
 logger = structlog.stdlib.get_logger(__name__)
 WINDOW = timedelta(hours=1)  # failures that lie further apart are no row
 FIRST, LONGEST = timedelta(minutes=10), timedelta(hours=4)
 KEPT = timedelta(days=7)
 LOOKS_BACK = timedelta(days=1)
-LARGEST_SHARE = 3  # one node in so many
+LARGEST_SHARE = 3  # one in so many
 # Causes that may lie with a node, and for what each counts once: that an attempt finds no GPU says something of the
 # node; inputs may be missing for this job alone; code may crash or kill itself, as often as its organisation wants.
 _ATTEMPT, _JOB, _ORGANISATION = "attempt", "attempt__job", "attempt__job__project__organisation"
@@ -50,91 +53,164 @@ COUNTED_ONCE_FOR = {
 }
 
 
+@dataclass(frozen=True)
+class _Place:
+    """gpu: its index on the node; None: the node as a whole."""
+
+    node: str
+    gpu: int | None = None
+
+
 def record_node_failure(attempt: Attempt, *, pods: Sequence[PodStatus] = (), now: datetime) -> None:
-    """Call it when an attempt was closed as failed. Excludes the node that is to blame, if it was one too many."""
+    """Call it when an attempt was closed as failed. Excludes what is to blame, if it was one failure too many."""
     attempt.refresh_from_db(fields=["cause"])
     cause = Cause(attempt.cause) if attempt.cause else Cause.UNKNOWN
     if settings.NODE_EXCLUDE_AFTER == 0 or cause not in COUNTED_ONCE_FOR:
         return
-    node = _to_blame(attempt, pods)
-    if node is None:
+    place = _to_blame(attempt, cause, pods)
+    if place is None:
         return
     with transaction.atomic():
-        values = {"node": node, "cause": cause, "at": now}
+        values = {"node": place.node, "gpu": place.gpu, "cause": cause, "at": now}
         NodeFailure.objects.get_or_create(attempt=attempt, defaults=values)
         NodeFailure.objects.filter(at__lt=now - KEPT).delete()
-        _judge(node, cause, now=now)
+        if place.gpu is None or not _judge(place, cause, now=now):
+            _judge(_Place(place.node), cause, now=now)
 
 
 def without_excluded(nodes: Sequence[NodeStatus], *, now: datetime) -> list[NodeStatus]:
-    """The inventory, with excluded nodes closed."""
-    excluded = set(NodeExclusion.objects.filter(until__gt=now).values_list("node", flat=True))
-    return [replace(node, is_schedulable=False) if node.name in excluded else node for node in nodes]
+    """The inventory, with excluded nodes closed and excluded GPUs unusable."""
+    rows = list(NodeExclusion.objects.filter(until__gt=now))
+    closed = {row.node for row in rows if row.gpu is None}
+    gpus = {(row.node, row.gpu): row for row in rows}
+
+    def without(node: NodeStatus) -> NodeStatus:
+        found = tuple(_unusable(gpu, gpus.get((node.name, gpu.index))) for gpu in node.gpus)
+        return replace(node, is_schedulable=node.is_schedulable and node.name not in closed, gpus=found)
+
+    return [without(node) for node in nodes] if rows else list(nodes)
 
 
 def readmit(node: str, *, now: datetime) -> bool:
-    """An administrator opens the node again: its failures until now no longer count. Returns whether it was closed."""
+    """An administrator opens the node again: its failures until now no longer count. Returns whether anything of it
+    was excluded.
+    """
     found = NodeExclusion.objects.filter(node=node)
     was_excluded = found.filter(until__gt=now).exists()
     found.update(counted_from=now, since=None, until=None, n_times=0)
     return was_excluded
 
 
-def _to_blame(attempt: Attempt, pods: Sequence[PodStatus]) -> str | None:
-    """The one node on which the attempt failed. None where it is not known."""
+def exclusions_of_nodes(*, now: datetime) -> dict[str, dict[str, Any]]:
+    """By node, why it is excluded, or the GPUs that are: `gpus` is empty where it is the whole node."""
+    rows = list(NodeExclusion.objects.filter(until__gt=now).order_by("since", "id"))
+    gpus: defaultdict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        if row.gpu is not None:
+            gpus[row.node].append(row.gpu)
+    of_gpus = {row.node: {**_shown(row), "gpus": sorted(gpus[row.node])} for row in rows if row.gpu is not None}
+    return of_gpus | {row.node: {**_shown(row), "gpus": []} for row in rows if row.gpu is None}
+
+
+def _shown(row: NodeExclusion) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("since", "until", "cause", "n_failures", "n_jobs", "n_times")}
+
+
+def _to_blame(attempt: Attempt, cause: Cause, pods: Sequence[PodStatus]) -> _Place | None:
+    """Where the attempt failed. None where it is not known, as of a gang whose pods failed on several nodes."""
+    workers = attempt.placement().workers
     nodes = set(Allocation.objects.filter(attempt=attempt).values_list("node", flat=True))
-    if len(nodes) == 1:
-        return nodes.pop()
-    failed = [(cause.precedence, pod.node) for pod in pods if pod.exit_code and (cause := cause_of(pod.exit_code))]
+    failed = [(found.precedence, pod) for pod in pods if pod.exit_code and (found := cause_of(pod.exit_code))]
     first = min((precedence for precedence, _ in failed), default=None)
-    to_blame = {node for precedence, node in failed if precedence == first}
-    return to_blame.pop() if len(to_blame) == 1 else None
+    to_blame = [pod for precedence, pod in failed if precedence == first]
+    if len(nodes) > 1:
+        nodes = {pod.node for pod in to_blame}
+    if len(nodes) != 1:
+        return None
+    [node] = nodes
+    gpus = {workers[pod.index] for pod in to_blame if pod.role is PodRole.WORKER and pod.index < len(workers)}
+    is_known = cause is Cause.GPU_UNAVAILABLE and len(gpus) == 1 and _n_gpus(node) > 1
+    return _Place(*gpus.pop()) if is_known else _Place(node)
 
 
-def _judge(node: str, cause: Cause, *, now: datetime) -> None:
-    row = NodeExclusion.objects.select_for_update().filter(pk=node).first() or NodeExclusion(node=node)
+def _n_gpus(node: str) -> int:
+    """Those that the driver shows; 0 where it cannot be asked, and an index is no certain GPU."""
+    return len(Node.objects.filter(name=node).values_list("gpus", flat=True).first() or [])
+
+
+def _judge(place: _Place, cause: Cause, *, now: datetime) -> bool:
+    """Excludes the place if enough attempts failed there in a row; whether it is excluded."""
+    found = NodeExclusion.objects.select_for_update().filter(node=place.node, gpu=place.gpu).first()
+    row = found or NodeExclusion(node=place.node, gpu=place.gpu)
     if row.until is not None and row.until > now:
-        return  # what was launched before
-    good = _newest_good_attempt(node, now=now)
+        return True  # what was launched before
+    good = _newest_good_attempt(place, now=now)
     is_on_trial = row.n_times > 0 and row.since is not None and (good is None or good < row.since)
     n_times = row.n_times if is_on_trial else 0
-    row_begins = [at for at in (now - WINDOW, row.counted_from, good) if at is not None]
-    row_of_failures = NodeFailure.objects.filter(node=node, at__gt=max(row_begins))
-    failures = list(row_of_failures.values("cause", _ATTEMPT, _JOB, _ORGANISATION))
-    counted = {(unit, one[unit]) for one in failures if (unit := COUNTED_ONCE_FOR[Cause(one["cause"])])}
-    if len(counted) < (1 if is_on_trial else settings.NODE_EXCLUDE_AFTER):
-        return
-    if not _may_exclude_one_more(now=now):
-        logger.warning("node.not_excluded", node=node, cause=cause, reason="too many nodes fail")
-        return
+    row_begins = max(at for at in (now - WINDOW, row.counted_from, good) if at is not None)
+    failures = _failures(place, since=row_begins)
+    if len(_counted(place, failures)) < (1 if is_on_trial else settings.NODE_EXCLUDE_AFTER):
+        return False
+    if not _may_exclude_one_more(place, now=now):
+        logger.warning("node.not_excluded", node=place.node, gpu=place.gpu, cause=cause, reason="too many fail")
+        return False
     row.since, row.until = now, now + min(LONGEST, FIRST * 2**n_times)
     row.n_times, row.cause = n_times + 1, cause
     row.n_failures, row.n_jobs = len(failures), len({one[_JOB] for one in failures})
     row.save()
-    logger.warning("node.excluded", node=node, cause=cause, until=row.until, n_failures=row.n_failures)
-    append(
-        "node.excluded",
-        organisation=None,
-        subject_kind="node",
-        subject_id=None,
-        node=node,
-        cause=cause,
-        n_failures=row.n_failures,
-        n_jobs=row.n_jobs,
-        until=row.until.isoformat(),
-    )
+    facts = {
+        "node": place.node,
+        "gpu": place.gpu,
+        "cause": cause,
+        "n_failures": row.n_failures,
+        "n_jobs": row.n_jobs,
+        "until": row.until.isoformat(),
+    }
+    logger.warning("node.excluded", **facts)
+    append("node.excluded", organisation=None, subject_kind="node", subject_id=None, **facts)
+    return True
 
 
-def _newest_good_attempt(node: str, *, now: datetime) -> datetime | None:
+def _failures(place: _Place, *, since: datetime) -> list[dict[str, Any]]:
+    found = NodeFailure.objects.filter(node=place.node, at__gt=since)
+    if place.gpu is not None:
+        found = found.filter(gpu=place.gpu)
+    return list(found.values("cause", "gpu", _ATTEMPT, _JOB, _ORGANISATION))
+
+
+def _counted(place: _Place, failures: Sequence[Mapping[str, Any]]) -> set[tuple[str, Any]]:
+    """For a node a GPU of several counts once: that one fails says little of the others."""
+
+    def unit(one: Mapping[str, Any]) -> str:
+        return "gpu" if place.gpu is None and one["gpu"] is not None else COUNTED_ONCE_FOR[Cause(one["cause"])]
+
+    return {(unit(one), one[unit(one)]) for one in failures}
+
+
+def _newest_good_attempt(place: _Place, *, now: datetime) -> datetime | None:
     """When the newest attempt began to run that made progress there, and did not fail by the node."""
-    held = Allocation.objects.filter(Q(released_at=None) | Q(released_at__gt=now - LOOKS_BACK), node=node)
+    held = Allocation.objects.filter(Q(released_at=None) | Q(released_at__gt=now - LOOKS_BACK), node=place.node)
+    if place.gpu is not None:
+        held = held.filter(slots__contains=place.gpu)
     progressed = Q(last_step__gt=F("first_step")) | Q(outcome="succeeded")
     found = Attempt.objects.filter(progressed, id__in=held.values("attempt"), node_failure=None)
     newest: datetime | None = found.aggregate(newest=Max("started_at"))["newest"]
     return newest
 
 
-def _may_exclude_one_more(*, now: datetime) -> bool:
-    n_nodes = Node.objects.count()
-    n_excluded = NodeExclusion.objects.filter(until__gt=now, node__in=Node.objects.values("name")).count()
-    return n_nodes > 1 and n_excluded < max(1, n_nodes // LARGEST_SHARE)
+def _may_exclude_one_more(place: _Place, *, now: datetime) -> bool:
+    excluded = NodeExclusion.objects.filter(until__gt=now)
+    if place.gpu is None:
+        n_all = Node.objects.count()
+        n_excluded = excluded.filter(gpu=None, node__in=Node.objects.values("name")).count()
+    else:
+        n_all = _n_gpus(place.node)
+        n_excluded = excluded.filter(node=place.node).exclude(gpu=None).count()
+    return n_all > 1 and n_excluded < max(1, n_all // LARGEST_SHARE)
+
+
+def _unusable(gpu: GpuStatus, row: NodeExclusion | None) -> GpuStatus:
+    if row is None or row.until is None:
+        return gpu
+    problem = f"Excluded until {row.until:%H:%M} UTC: {row.n_failures} attempts in a row failed on it."
+    return replace(gpu, problem=gpu.problem or problem)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from mlhub.backends.fake import FakeBackend
+from mlhub.backends.protocol import GpuStatus
 from mlhub.clusters.models import Node
 from mlhub.control.models import NodeExclusion, NodeFailure
 from mlhub.control.observation import maintenance
@@ -17,7 +19,7 @@ from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt, Job
 from mlhub.wire.exits import Cause
 from tests.cast import make_cast
-from tests.control.worlds import World, node, state
+from tests.control.worlds import GIB, World, node, state
 from tests.jobs.builders import job, live_attempt
 
 pytestmark = pytest.mark.django_db
@@ -92,7 +94,7 @@ def test_it_is_tried_again_and_one_more_failure_excludes_it_for_twice_as_long() 
     world.backend.fail(str(on_it.id), Cause.GPU_UNAVAILABLE)
     world.round()
     assert excluded(world)[place] == world.now + timedelta(minutes=20)
-    assert NodeExclusion.objects.get(pk=place).n_times == 2
+    assert NodeExclusion.objects.get(node=place).n_times == 2
 
 
 def test_an_attempt_that_made_progress_there_clears_the_node() -> None:
@@ -136,6 +138,46 @@ def test_what_may_be_the_code_s_own_doing_counts_once_for_an_organisation(
         if excluded(world):
             break
     assert bool(excluded(world)) is is_excluded
+
+
+def workstation() -> World:
+    """One node with three GPUs whose driver can be asked."""
+    gpus = tuple(GpuStatus(index, f"GPU-{index}", "H100", 80 * GIB, 0) for index in range(3))
+    found = World(make_cast(), FakeBackend([replace(node("n0", n_slots=3), gpus=gpus)]), now=timezone.now())
+    found.settle(policy="fifo")
+    found.round()
+    return found
+
+
+def test_of_a_workstation_only_the_gpu_that_fails_is_excluded_and_the_job_goes_on_with_another() -> None:
+    world = workstation()
+    unlucky = world.job(max_workers=1)
+    for _ in range(3):
+        fail(world, unlucky)
+    [row] = NodeExclusion.objects.all()
+    assert row.gpu is not None
+    world.round(after_s=LONG_ENOUGH_S)
+    world.round()
+    assert state(unlucky) == "running"
+    assert live_attempt(unlucky).allocations.get().slots != [row.gpu]
+    shown = world.cast.client(world.cast.bob).get("/api/v1/cluster").json()["racks"][0]["nodes"][0]
+    assert (shown["is_schedulable"], shown["exclusion"]["gpus"]) == (True, [row.gpu])
+    problems = [slot["gpu"]["problem"] for slot in shown["slots"]]
+    assert [bool(text) for text in problems] == [index == row.gpu for index in range(3)]
+    maintenance.uncordon("n0", actor=world.cast.root, now=world.now)
+    world.round()
+    assert not any(gpu["problem"] for gpu in Node.objects.get().gpus)
+
+
+def test_of_the_gpus_of_a_node_most_stay_in_use() -> None:
+    world = workstation()
+    for number in range(3):
+        found = world.job(name=f"j{number}", max_workers=1)
+        for _ in range(3):
+            fail(world, found)
+        Job.objects.filter(pk=found.pk).update(intent="cancel")
+        world.round()
+    assert NodeExclusion.objects.filter(until__gt=world.now).count() == 1
 
 
 def test_a_gang_on_several_nodes_blames_none_of_them_where_it_is_not_known_which() -> None:

@@ -16,7 +16,7 @@ export interface Capacity {
 export function closedReason(node: Node): string | undefined {
   if (!node.is_ready) return t`Not ready`;
   if (node.maintenance !== null) return node.maintenance.drain_by === null ? t`Cordoned` : t`Draining`;
-  if (node.exclusion !== null) return t`Excluded`;
+  if (node.exclusion?.gpus.length === 0) return t`Excluded`;
   if (!node.is_schedulable) return t`Takes no new jobs`;
   return undefined;
 }

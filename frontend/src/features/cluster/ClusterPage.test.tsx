@@ -231,7 +231,7 @@ describe("The cluster's page", () => {
 
   it("says why a node is excluded and until when, and lets administrators open it", async () => {
     const exclusion = {
-      since: "2026-03-02T09:00:00Z", until: "2026-03-02T09:10:00Z", cause: "gpu_unavailable" as const, n_failures: 3, n_jobs: 2, n_times: 1,
+      since: "2026-03-02T09:00:00Z", until: "2026-03-02T09:10:00Z", gpus: [], cause: "gpu_unavailable" as const, n_failures: 3, n_jobs: 2, n_times: 1,
     };
     const opened: string[] = [];
     server.use(

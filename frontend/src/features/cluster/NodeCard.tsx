@@ -111,11 +111,13 @@ function Maintenance({ maintenance: { drain_by, asked_by, asked_at } }: { mainte
   );
 }
 
-/** "3 attempts of 2 jobs failed here in a row, the last one by this cause: GPU not usable. It is tried again in 9 min." */
-function Exclusion({ exclusion: { n_failures, n_jobs, cause, until } }: { exclusion: NonNullable<Node["exclusion"]> }) {
+/** "3 attempts of 2 jobs failed here in a row, the last one by this cause: GPU not usable. It is tried again in 9 min."
+ * Of a GPU, the GPU itself says so. */
+function Exclusion({ exclusion: { gpus, n_failures, n_jobs, cause, until } }: { exclusion: NonNullable<Node["exclusion"]> }) {
   const attempts = plural(n_failures, { one: "# attempt", other: "# attempts" });
   const jobs = plural(n_jobs, { one: "# job", other: "# jobs" });
   const label = FAILURE_CAUSES[cause];
+  if (gpus.length > 0) return null;
   return (
     <Text size="xs" component="div">
       <Trans>
