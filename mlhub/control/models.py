@@ -100,7 +100,7 @@ class QuarantineRecord(models.Model):
 class NodeFailure(models.Model):
     """An attempt that ended by a cause that lies with a node, not with the job. Kept for some days.
 
-    gpu: the index of the GPU that failed, where it is known.
+    gpu: the index of the GPU that failed, where it is known. began_at: when the attempt was launched.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -108,6 +108,7 @@ class NodeFailure(models.Model):
     gpu = models.PositiveIntegerField(null=True)
     attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="node_failure")
     cause = models.CharField(max_length=30)
+    began_at = models.DateTimeField()
     at = models.DateTimeField()
 
     class Meta:

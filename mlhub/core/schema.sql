@@ -342,6 +342,7 @@ CREATE TABLE public.control_nodefailure (
     node character varying(100) NOT NULL,
     gpu integer,
     cause character varying(30) NOT NULL,
+    began_at timestamp with time zone NOT NULL,
     at timestamp with time zone NOT NULL,
     attempt_id uuid NOT NULL,
     CONSTRAINT control_nodefailure_gpu_check CHECK ((gpu >= 0))

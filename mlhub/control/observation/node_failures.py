@@ -63,7 +63,7 @@ class _Place:
 
 def record_node_failure(attempt: Attempt, *, pods: Sequence[PodStatus] = (), now: datetime) -> None:
     """Call it when an attempt was closed as failed. Excludes what is to blame, if it was one failure too many."""
-    attempt.refresh_from_db(fields=["cause"])
+    attempt.refresh_from_db(fields=["cause", "started_at", "created_at"])
     cause = Cause(attempt.cause) if attempt.cause else Cause.UNKNOWN
     if settings.NODE_EXCLUDE_AFTER == 0 or cause not in COUNTED_ONCE_FOR:
         return
@@ -71,7 +71,8 @@ def record_node_failure(attempt: Attempt, *, pods: Sequence[PodStatus] = (), now
     if place is None:
         return
     with transaction.atomic():
-        values = {"node": place.node, "gpu": place.gpu, "cause": cause, "at": now}
+        began_at = attempt.started_at or attempt.created_at
+        values = {"node": place.node, "gpu": place.gpu, "cause": cause, "began_at": began_at, "at": now}
         NodeFailure.objects.get_or_create(attempt=attempt, defaults=values)
         NodeFailure.objects.filter(at__lt=now - KEPT).delete()
         if place.gpu is None or not _judge(place, cause, now=now):
@@ -149,7 +150,9 @@ def _judge(place: _Place, cause: Cause, *, now: datetime) -> bool:
     n_times = row.n_times if is_on_trial else 0
     row_begins = max(at for at in (now - WINDOW, row.counted_from, good) if at is not None)
     failures = _failures(place, since=row_begins)
-    if len(_counted(place, failures)) < (1 if is_on_trial else settings.NODE_EXCLUDE_AFTER):
+    if is_on_trial and row.since is not None:  # what was launched before the exclusion says nothing of the trial
+        failures = [one for one in failures if one["began_at"] >= row.since]
+    if _in_a_row(place, failures) < (1 if is_on_trial else settings.NODE_EXCLUDE_AFTER):
         return False
     if not _may_exclude_one_more(place, now=now):
         logger.warning("node.not_excluded", node=place.node, gpu=place.gpu, cause=cause, reason="too many fail")
@@ -175,16 +178,26 @@ def _failures(place: _Place, *, since: datetime) -> list[dict[str, Any]]:
     found = NodeFailure.objects.filter(node=place.node, at__gt=since)
     if place.gpu is not None:
         found = found.filter(gpu=place.gpu)
-    return list(found.values("cause", "gpu", _ATTEMPT, _JOB, _ORGANISATION))
+    return list(found.order_by("at", "id").values("cause", "gpu", "began_at", "at", _ATTEMPT, _JOB, _ORGANISATION))
 
 
-def _counted(place: _Place, failures: Sequence[Mapping[str, Any]]) -> set[tuple[str, Any]]:
-    """For a node a GPU of several counts once: that one fails says little of the others."""
+def _in_a_row(place: _Place, failures: Sequence[Mapping[str, Any]]) -> int:
+    """How many of them, in order of time, were launched after another had failed: what ends together, as when a machine
+    restarts or a store is away for a moment, is one failure. For a node a GPU of several counts once: that one fails
+    says little of the others.
+    """
 
     def unit(one: Mapping[str, Any]) -> str:
         return "gpu" if place.gpu is None and one["gpu"] is not None else COUNTED_ONCE_FOR[Cause(one["cause"])]
 
-    return {(unit(one), one[unit(one)]) for one in failures}
+    seen: set[tuple[str, Any]] = set()
+    last_at: datetime | None = None
+    for one in failures:
+        counted = (unit(one), one[unit(one)])
+        if counted not in seen and (last_at is None or one["began_at"] >= last_at):
+            seen.add(counted)
+            last_at = one["at"]
+    return len(seen)
 
 
 def _newest_good_attempt(place: _Place, *, now: datetime) -> datetime | None:

@@ -36,7 +36,7 @@ def world_of(*names: str) -> World:
 
 def fail(world: World, failing: Job, cause: Cause = Cause.GPU_UNAVAILABLE) -> str:
     """Waits until the job runs again, and lets it fail there; returns where."""
-    while state(failing) not in ("starting", "running"):
+    while state(failing) != "running":
         world.round(after_s=LONG_ENOUGH_S)
     attempt = live_attempt(failing)
     [place] = attempt.allocations.values_list("node", flat=True)
@@ -138,6 +138,36 @@ def test_what_may_be_the_code_s_own_doing_counts_once_for_an_organisation(
         if excluded(world):
             break
     assert bool(excluded(world)) is is_excluded
+
+
+def test_what_fails_together_is_one_failure() -> None:
+    world = World(make_cast(), FakeBackend([node("n0", n_slots=4), node("n1", n_slots=1)]), now=timezone.now())
+    world.settle(policy="fifo")
+    world.round()
+    maintenance.cordon("n1", actor=None, now=world.now)
+    jobs = [world.job(name=f"j{number}", max_workers=1) for number in range(4)]
+    world.rounds(3)
+    for found in jobs:
+        world.backend.fail(str(live_attempt(found).id), Cause.IO_ERROR)
+    world.round()
+    assert NodeFailure.objects.count() == 4
+    assert excluded(world) == {}
+
+
+def test_what_ran_there_before_it_was_excluded_may_fail_later_and_does_not_count_as_the_trial() -> None:
+    world = World(make_cast(), FakeBackend([node("n0", n_slots=2), node("n1", n_slots=1)]), now=timezone.now())
+    world.settle(policy="fifo")
+    world.round()
+    early = [world.job(name=f"early{number}", max_workers=1) for number in range(2)]
+    world.rounds(3)
+    there = next(found for found in early if live_attempt(found).allocations.get().node == "n0")
+    unlucky = world.job(name="unlucky", max_workers=1)
+    for _ in range(3):
+        assert fail(world, unlucky) == "n0"
+    Job.objects.filter(pk=unlucky.pk).update(intent="cancel")
+    world.round(after_s=601)
+    assert fail(world, there) == "n0"
+    assert excluded(world) == {}
 
 
 def workstation() -> World:
