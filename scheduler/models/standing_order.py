@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scheduler.api.snapshot import JobSnapshot, Phase
+from scheduler.models.known_jobs import KnownJobs
 
 PlaceKey = tuple[Any, ...]
 OrderKey = Callable[[JobSnapshot], PlaceKey]
@@ -24,11 +25,12 @@ class StandingOrder:
         self._keys: list[PlaceKey] = []
         self._jobs: list[JobSnapshot] = []  # in the order of their keys
         self._by_id: dict[str, tuple[PlaceKey, JobSnapshot]] = {}
+        self._known = KnownJobs()  # the same jobs
 
     def ordered(self, jobs: Sequence[JobSnapshot], key: OrderKey) -> list[JobSnapshot]:
         """Returns these jobs in order, and keeps those that wait for the next time."""
         known, waiting = self._by_id, Phase.WAITING
-        changed = [job for job in jobs if (entry := known.get(job.id)) is None or entry[1] is not job]
+        changed = self._known.unknown(jobs)
         gone = [job.id for job in changed if job.id in known]
         if len(known) - len(gone) > len(jobs) - len(changed):  # others are not among the jobs any more
             gone += known.keys() - {job.id for job in jobs}
@@ -38,6 +40,8 @@ class StandingOrder:
     def _replace(self, gone: Sequence[str], new: Sequence[tuple[PlaceKey, JobSnapshot]]) -> None:
         left = [self._by_id.pop(job_id) for job_id in gone]
         self._by_id.update({job.id: (key, job) for key, job in new})
+        self._known.forget(gone)
+        self._known.add([job for _, job in new])
         if (len(left) + len(new)) * FEW > len(self._by_id):
             entries = sorted(self._by_id.values())
             self._keys, self._jobs = [key for key, _ in entries], [job for _, job in entries]

@@ -65,3 +65,10 @@ def test_a_policy_that_fails_leaves_the_order_as_it_was() -> None:
     with pytest.raises(ZeroDivisionError):
         order.ordered([*jobs, waiting(2)], lambda _: (1 / 0,))
     assert order.ordered([waiting(2), *jobs], by_submission) == sorted([waiting(2), *jobs], key=by_submission)
+
+
+def test_a_job_that_was_away_for_a_round_is_in_its_place_again() -> None:
+    order, jobs = StandingOrder(), [waiting(i) for i in range(12)]
+    order.ordered(jobs, by_submission)
+    order.ordered(jobs[1:], by_submission)
+    assert order.ordered(jobs, by_submission) == sorted(jobs, key=by_submission)
