@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +19,9 @@ from scheduler.policies.toolkit.restart_history import RestartHistory, most_work
 from scheduler.quota.budget import Budget
 
 EPSILON = 1e-3  # a job without GPUs counts for so much: the mean stays finite
+GUARANTEE_LOST = (
+    1e-9  # what a matrix is worth for each job that it leaves without the GPUs that its tenant is guaranteed
+)
 N_REMEMBERED = 8  # matrices that seed the next round's search
 
 PlacementRows = dict[str, list[list[Any]]]  # by job: [node, workers]
@@ -32,6 +35,7 @@ class Pollux:
     Fitness: the power mean, with exponent power, of each job's goodput over that on an equal share of the cluster;
     where a job is moved, times (age - restarts x delay_s) / (age + delay_s) (sec. 4.2.1). A job that was not measured
     yet counts as perfectly scalable, and none gets more than twice the workers that were measured of it.
+    A running job within its tenant's guarantee keeps GPUs: it would claim them again as soon as it waits.
     avoids_interference: at most one job that lies on several nodes may touch a node. population, generations, patience:
     of the genetic search, see genetic_search.py. Deterministic for the snapshot's seed and time.
     Deviations: the speed model is MLHub's; the search ends early when it finds nothing better; cluster size is given.
@@ -58,7 +62,8 @@ class Pollux:
         elite: list[PlacementRows] = memory.get("elite", [])
         free = view.free()
         if jobs and free and not (elite and memory.get("at_s") == view.now_s):
-            problem = _Problem(self, view, free, jobs, history)
+            guarded = budget.entitlement.guarded if budget.entitlement is not None else ()
+            problem = _Problem(self, view, free, jobs, history, guarded)
             found = problem.search(elite)
             elite = [problem.rows(state) for state in found[:N_REMEMBERED]]
         new_memory = {"at_s": view.now_s, "elite": elite, **history.memory()}
@@ -111,6 +116,7 @@ class _Problem:
         free: Mapping[str, int],
         jobs: list[JobSnapshot],
         history: RestartHistory,
+        guarded: Collection[str],
     ) -> None:
         self.policy, self.view, self.jobs = policy, view, jobs
         self.nodes = [node for node in view.nodes if node.name in free]
@@ -127,6 +133,7 @@ class _Problem:
             is_exclusive=policy.avoids_interference,
             host=self._host_limits(free_N),
         )
+        self.guarded = [j for j, job in enumerate(jobs) if job.id in guarded]
         self.moved_J = history.discounts(jobs, now_s=view.now_s, delay_s=policy.delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
 
@@ -159,7 +166,13 @@ class _Problem:
         )
 
     def fitness(self, states_PJN: SmallInts) -> Floats:
-        """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit."""
+        """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit. Next to nothing where
+        guaranteed jobs are left without GPUs.
+        """
+        n_left_out_P = (~states_PJN[:, self.guarded].any(axis=2)).sum(axis=1)
+        return self._mean_speedup(states_PJN) * GUARANTEE_LOST**n_left_out_P
+
+    def _mean_speedup(self, states_PJN: SmallInts) -> Floats:
         speedup_PJ = self.speedup.of(states_PJN) * len(self.nodes) / max(1, int(self.limits.free_N.sum()))
         is_moved = (states_PJN != self.limits.present_JN).any(axis=2)
         speedup_PJ = np.where(is_moved, speedup_PJ * self.moved_J, speedup_PJ) + EPSILON
