@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,9 +19,7 @@ from scheduler.policies.toolkit.restart_history import RestartHistory, most_work
 from scheduler.quota.budget import Budget
 
 EPSILON = 1e-3  # a job without GPUs counts for so much: the mean stays finite
-GUARANTEE_LOST = (
-    1e-9  # what a matrix is worth for each job that it leaves without the GPUs that its tenant is guaranteed
-)
+CLAIMED_BACK = 1e-9  # what a matrix is worth, as a part, for each job that it leaves out and that would come back
 N_REMEMBERED = 8  # matrices that seed the next round's search
 
 PlacementRows = dict[str, list[list[Any]]]  # by job: [node, workers]
@@ -35,7 +33,8 @@ class Pollux:
     Fitness: the power mean, with exponent power, of each job's goodput over that on an equal share of the cluster;
     where a job is moved, times (age - restarts x delay_s) / (age + delay_s) (sec. 4.2.1). A job that was not measured
     yet counts as perfectly scalable, and none gets more than twice the workers that were measured of it.
-    A running job within its tenant's guarantee keeps GPUs: it would claim them again as soon as it waits.
+    A job that started by its tenant's guarantee although the search had left it out is not left out again while it runs
+    within the guarantee: it would claim its GPUs back as soon as it waits.
     avoids_interference: at most one job that lies on several nodes may touch a node. population, generations, patience:
     of the genetic search, see genetic_search.py. Deterministic for the snapshot's seed and time.
     Deviations: the speed model is MLHub's; the search ends early when it finds nothing better; cluster size is given.
@@ -61,13 +60,19 @@ class Pollux:
         history = RestartHistory.of(view, memory)
         elite: list[PlacementRows] = memory.get("elite", [])
         free = view.free()
+        there = {job.id for job in (*jobs, *view.settled) if n_held(job)}
+        claimed = there.intersection(memory.get("claimed", ()))
+        guarded = claimed.intersection(budget.entitlement.guarded) if budget.entitlement is not None else ()
         if jobs and free and not (elite and memory.get("at_s") == view.now_s):
-            guarded = budget.entitlement.guarded if budget.entitlement is not None else ()
             problem = _Problem(self, view, free, jobs, history, guarded)
             found = problem.search(elite)
             elite = [problem.rows(state) for state in found[:N_REMEMBERED]]
         new_memory = {"at_s": view.now_s, "elite": elite, **history.memory()}
-        return self._proposal(view, jobs, elite[0] if elite else {}, budget, free, new_memory)
+        proposal = self._proposal(view, jobs, elite[0] if elite else {}, budget, free, new_memory)
+        if budget.entitlement is not None:
+            left_out = budget.entitlement.claimants.keys() - {grant.job for grant in proposal.grants}
+            return replace(proposal, memory={**new_memory, "claimed": sorted(claimed | left_out)})
+        return proposal
 
     def _proposal(
         self,
@@ -167,10 +172,10 @@ class _Problem:
 
     def fitness(self, states_PJN: SmallInts) -> Floats:
         """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit. Next to nothing where
-        guaranteed jobs are left without GPUs.
+        jobs are left out that would claim their GPUs back.
         """
         n_left_out_P = (~states_PJN[:, self.guarded].any(axis=2)).sum(axis=1)
-        return self._mean_speedup(states_PJN) * GUARANTEE_LOST**n_left_out_P
+        return np.asarray(self._mean_speedup(states_PJN) * CLAIMED_BACK**n_left_out_P)
 
     def _mean_speedup(self, states_PJN: SmallInts) -> Floats:
         speedup_PJ = self.speedup.of(states_PJN) * len(self.nodes) / max(1, int(self.limits.free_N.sum()))
