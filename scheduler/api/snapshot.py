@@ -385,6 +385,16 @@ class ClusterSnapshot:
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, by_id: dict[str, JobSnapshot], **more: Any) -> ClusterSnapshot:
+        """Returns the snapshot of jobs that are known by their ids, without another look at each of them.
+
+        by_id: is the snapshot's own from now on. more: the other fields.
+        """
+        found = cls(jobs=tuple(by_id.values()), **more)
+        found.__dict__["by_id"] = by_id  # as the property would
+        return found
+
     @unlocked_cached_property
     def by_id(self) -> dict[str, JobSnapshot]:
         """Returns the jobs by their ids, in the snapshot's order."""

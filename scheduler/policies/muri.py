@@ -58,8 +58,11 @@ class _Case:
     def __init__(self, view: View, budget: Budget, *, most: int, line: Sequence[str]) -> None:
         self.view, self.budget, self.most = view, budget, most
         before = {job_id: i for i, job_id in enumerate(line)}
-        arrived = sorted(view.jobs, key=lambda job: (before.get(job.id, len(before)), job.submitted_at_s, job.id))
-        self.order = sorted(arrived, key=lambda job: (-job.priority, round(self._claim(job), 3)))
+        jobs = (*view.jobs, *view.settled)  # those that start or stop keep their places among equals
+        arrived = sorted(jobs, key=lambda job: (before.get(job.id, len(before)), job.submitted_at_s, job.id))
+        self._all = sorted(arrived, key=lambda job: (-job.priority, round(self._claim(job), 3)))
+        deciding = {job.id for job in view.jobs}
+        self.order = [job for job in self._all if job.id in deciding]
         self.rank = {job.id: i for i, job in enumerate(self.order)}
         self.n_gpus = budget.n_left()
 
@@ -150,7 +153,7 @@ class _Case:
 
     def line(self) -> list[str]:
         """The order in which equals come next time: jobs that shared for long have had the same service."""
-        return [job.id for job in sorted(self.order, key=lambda job: -_size(job))]
+        return [job.id for job in sorted(self._all, key=lambda job: -_size(job))]
 
     # gains
 

@@ -40,8 +40,7 @@ def admit(
     Raises ValueError for a snapshot that contradicts itself.
     """
     limits = limits or GpuHourLimits(snapshot)
-    standing = {} if limits else cluster.standing.under(snapshot.tenants)
-    new = [job for job in snapshot.jobs if standing.get(job.id) is not job] if standing else snapshot.jobs
+    new = snapshot.jobs if limits else cluster.standing.others(snapshot.jobs, snapshot.tenants)
     checked = snapshot.racks, snapshot.tenants
     check(snapshot, new, is_known_cluster=checked == cluster.checked)
     cluster.checked = checked
@@ -125,7 +124,7 @@ def _settle(
     jobs = state.snapshot.jobs
     state.candidates = [job for job in jobs if job.id not in settled_ids] if settled_ids else list(jobs)
     if not state.limits:
-        cluster.standing.add(state.snapshot, [job for job in new if job.id not in settled_ids])
+        cluster.standing.add([job for job in new if job.id not in settled_ids])
     return staying
 
 

@@ -96,7 +96,7 @@ def _steps(inputs: RoundInputs, *, kept: Collection[str] = ()) -> Allocated:
     limit_studies(state, is_elastic=is_elastic)
     proposal = propose(policy, _view(state, inputs), state=state, memory=inputs.memory.values_for(policy.name))  # 3
     targets = place(state, proposal, inputs.speeds)  # 4
-    decisions = {**state.settled, **resumed, **diff(state, targets, inputs.cache.waits)}  # 5
+    decisions = inputs.cache.waits(snapshot.by_id.keys()) | state.settled | resumed | diff(state, targets)  # 5
     return Allocated(state, proposal, targets, decisions, usage)
 
 

@@ -6,19 +6,16 @@ A decision does not depend on it: with a cache of the rounds before, a fresh one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Set
 
 from scheduler.api.plan import Decision, Wait
-from scheduler.api.snapshot import JobSnapshot, Phase
 from scheduler.api.topology import NodeSnapshot
-from scheduler.models.bounded_tables import BoundedTable
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.standing_jobs import NotableJobs
 
 MAX_CLUSTERS = 4
-MAX_WAITS = 20_000
 
 
 class RoundCache:
@@ -32,17 +29,17 @@ class RoundCache:
         self.step_times = StepTimeCache()
         self.interference = InterferenceCache()
         self.notable = NotableJobs()
-        self._waits = BoundedTable[str, Wait](MAX_WAITS)
+        self._waits: dict[str, Decision] = {}  # of the jobs of the newest round
         self._empty: list[EmptyCluster] = []  # last used first
 
-    def waits(self, jobs: Sequence[JobSnapshot]) -> dict[str, Decision]:
-        """Returns, by id and in their order, the decisions that those of the jobs that wait do so, without a reason so
-        far.
-        """
-        known, waiting = self._waits, Phase.WAITING
-        return {
-            job.id: known.get(job.id) or known.store(job.id, Wait(job.id, ())) for job in jobs if job.phase is waiting
-        }
+    def waits(self, job_ids: Set[str]) -> dict[str, Decision]:
+        """Returns a decision by job to wait, without a reason so far, in a dictionary of the caller's own."""
+        known = self._waits
+        if known.keys() != job_ids:
+            for job_id in known.keys() - job_ids:
+                del known[job_id]
+            known.update({job_id: Wait(job_id, ()) for job_id in job_ids if job_id not in known})
+        return known.copy()
 
     def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
         """Returns the cluster of these nodes without jobs, from the cache where it is known."""

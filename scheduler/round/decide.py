@@ -85,5 +85,5 @@ def decide(
         remembered = learnt.added_to(remembered)
     wakes_s = (proposal.wake_at_s, again_s, limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None)
     wake_at_s = min((at_s for at_s in wakes_s if at_s is not None), default=None)
-    ordered = tuple([decisions[job.id] for job in snapshot.jobs])
+    ordered = tuple(map(decisions.__getitem__, snapshot.by_id))
     return Plan(ordered, remembered, policy.name, wake_at_s, tuple(proposal.order), batches)

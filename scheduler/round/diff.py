@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
-from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
 
@@ -36,14 +33,11 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
     return decisions
 
 
-def diff(
-    state: RoundState, targets: PlacementTargets, waits: Callable[[Sequence[JobSnapshot]], dict[str, Decision]]
-) -> dict[str, Decision]:
-    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later.
-
-    waits: makes the decisions, by id, on those of the jobs that wait.
+def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
+    """Returns a decision for every candidate that does not go on waiting; preempted jobs get their explanations
+    later.
     """
-    decisions = waits(state.candidates)
+    decisions: dict[str, Decision] = {}
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())

@@ -160,11 +160,11 @@ class _Engine:
 
     def _decide(self, now_s: float) -> Plan:
         tenants = tuple(self.environment.tenants)
-        snapshot = ClusterSnapshot(
+        snapshot = ClusterSnapshot.of(
+            self.training.seen(now_s),
             now_s=now_s,
             nodes=tuple(self.environment.nodes),
             racks=tuple(self.environment.racks),
-            jobs=self.training.seen(now_s),
             tenants=self.meter.tenants(tenants, now_s) if self.meter else tenants,
             seed=self.seed,
             round_number=len(self.decision_s),

@@ -52,8 +52,8 @@ class JobExecution:
         """Returns the number of jobs that hold GPUs."""
         return len(self._running)
 
-    def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
-        """Returns all jobs as the scheduler sees them at this moment.
+    def seen(self, now_s: float) -> dict[str, JobSnapshot]:
+        """Returns all jobs by id, as the scheduler sees them at this moment; a dictionary of the caller's own.
 
         A waiting job is the same object as before if nothing is learnt of it; one on GPUs, if nothing happened to it
         and no time has passed: about a third of the rounds follow others at the same instant.
@@ -71,7 +71,7 @@ class JobExecution:
             if before is None or before[0] is not job or before[1] != version:
                 seen_as[job_id] = job, version
                 shown[job_id] = self._seen(job_id, job, now_s)
-        return tuple(shown.values())
+        return shown.copy()
 
     def launch(self, decision: Launch, now_s: float) -> None:
         """Gives the job its allocation, and schedules its first step.

@@ -21,6 +21,7 @@ from scheduler import (
     Preempt,
     RackSnapshot,
     Resize,
+    RoundCache,
     RoundMemory,
     TenantSnapshot,
     decide,
@@ -53,7 +54,10 @@ def job(id: str, *, gpus: int | None = None, length_s: float = 100.0, at: float 
 
 @dataclass(frozen=True)
 class Case:
-    """A snapshot under construction; each method returns a new one."""
+    """A snapshot under construction; each method returns a new one.
+
+    cache: what rounds worked out, kept from round to round as a platform does; None = each round begins without one.
+    """
 
     nodes: tuple[NodeSnapshot, ...]
     racks: tuple[RackSnapshot, ...]
@@ -62,6 +66,10 @@ class Case:
     now_s: float = 1000.0
     memory: RoundMemory = field(default_factory=RoundMemory)
     pairs: tuple[PairObservation, ...] = ()
+    cache: RoundCache | None = field(default=None, repr=False, compare=False)
+
+    def with_cache(self) -> Case:
+        return replace(self, cache=RoundCache())
 
     def waiting(self, *jobs: JobSnapshot) -> Case:
         return replace(self, jobs=self.jobs + jobs)
@@ -94,7 +102,7 @@ class Case:
         return ClusterSnapshot(self.now_s, self.nodes, self.racks, self.jobs, self.tenants, pairs=self.pairs)
 
     def decide(self, policy: str, **parameters: Any) -> Plan:
-        return decide(self.snapshot, policy=policy_named(policy, parameters), memory=self.memory)
+        return decide(self.snapshot, policy=policy_named(policy, parameters), memory=self.memory, cache=self.cache)
 
     def after(self, plan: Plan, *, seconds: float = 0.0) -> Case:
         """The plan carried out as the live loop does: launched jobs run; stopped ones wait; nothing progresses."""

@@ -10,7 +10,7 @@ from tests.scheduler.cases import Case
 
 def rounds(case: Case, policy: str, n: int, **parameters: float) -> list[tuple[Case, Plan]]:
     """The case through n rounds, each plan carried out, half a minute after the one before."""
-    story = []
+    story, case = [], case.with_cache()
     for _ in range(n):
         plan = case.decide(policy, **parameters)
         story.append((case, plan))

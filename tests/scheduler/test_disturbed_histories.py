@@ -116,7 +116,7 @@ class DisturbedWorld:
     """all_nodes: also those that are gone. A job starts in the round after its launch, and trains in the next."""
 
     def __init__(self, history: History) -> None:
-        self.case, self.all_nodes = history.case, history.case.nodes
+        self.case, self.all_nodes = history.case.with_cache(), history.case.nodes
         self.history = history
 
     def faults_of(self, policy: str) -> list[str]:

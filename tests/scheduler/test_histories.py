@@ -60,7 +60,7 @@ class World:
     """The jobs of a history as they train; case: what the scheduler sees of them. exceeded: limits that plans broke."""
 
     def __init__(self, case: Case, arrivals: list[Arrival]) -> None:
-        self.case, self.work_s = case, {one.job.id: one.work_s for one in arrivals}
+        self.case, self.work_s = case.with_cache(), {one.job.id: one.work_s for one in arrivals}
         self.trained_s = dict.fromkeys(self.work_s, 0.0)
         self.exceeded: list[str] = []
 

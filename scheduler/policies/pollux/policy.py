@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from scheduler.policies.toolkit.restart_history import RestartHistory, most_work
 from scheduler.quota.budget import Budget
 
 EPSILON = 1e-3  # a job without GPUs counts for so much: the mean stays finite
+CLAIMED_BACK = 1e-9  # what a matrix is worth, as a part, for each job that it leaves out and that would come back
 N_REMEMBERED = 8  # matrices that seed the next round's search
 
 PlacementRows = dict[str, list[list[Any]]]  # by job: [node, workers]
@@ -32,6 +33,8 @@ class Pollux:
     Fitness: the power mean, with exponent power, of each job's goodput over that on an equal share of the cluster;
     where a job is moved, times (age - restarts x delay_s) / (age + delay_s) (sec. 4.2.1). A job that was not measured
     yet counts as perfectly scalable, and none gets more than twice the workers that were measured of it.
+    A job that started by its tenant's guarantee although the search had left it out is not left out again while it runs
+    within the guarantee: it would claim its GPUs back as soon as it waits.
     avoids_interference: at most one job that lies on several nodes may touch a node. population, generations, patience:
     of the genetic search, see genetic_search.py. Deterministic for the snapshot's seed and time.
     Deviations: the speed model is MLHub's; the search ends early when it finds nothing better; cluster size is given.
@@ -57,12 +60,19 @@ class Pollux:
         history = RestartHistory.of(view, memory)
         elite: list[PlacementRows] = memory.get("elite", [])
         free = view.free()
+        there = {job.id for job in (*jobs, *view.settled) if n_held(job)}
+        claimed = there.intersection(memory.get("claimed", ()))
+        guarded = claimed.intersection(budget.entitlement.guarded) if budget.entitlement is not None else ()
         if jobs and free and not (elite and memory.get("at_s") == view.now_s):
-            problem = _Problem(self, view, free, jobs, history)
+            problem = _Problem(self, view, free, jobs, history, guarded)
             found = problem.search(elite)
             elite = [problem.rows(state) for state in found[:N_REMEMBERED]]
         new_memory = {"at_s": view.now_s, "elite": elite, **history.memory()}
-        return self._proposal(view, jobs, elite[0] if elite else {}, budget, free, new_memory)
+        proposal = self._proposal(view, jobs, elite[0] if elite else {}, budget, free, new_memory)
+        if budget.entitlement is not None:
+            left_out = budget.entitlement.claimants.keys() - {grant.job for grant in proposal.grants}
+            return replace(proposal, memory={**new_memory, "claimed": sorted(claimed | left_out)})
+        return proposal
 
     def _proposal(
         self,
@@ -111,6 +121,7 @@ class _Problem:
         free: Mapping[str, int],
         jobs: list[JobSnapshot],
         history: RestartHistory,
+        guarded: Collection[str],
     ) -> None:
         self.policy, self.view, self.jobs = policy, view, jobs
         self.nodes = [node for node in view.nodes if node.name in free]
@@ -127,6 +138,7 @@ class _Problem:
             is_exclusive=policy.avoids_interference,
             host=self._host_limits(free_N),
         )
+        self.guarded = [j for j, job in enumerate(jobs) if job.id in guarded]
         self.moved_J = history.discounts(jobs, now_s=view.now_s, delay_s=policy.delay_s)
         self.speedup = _Speedups(view, jobs, [node.gpu_type for node in self.nodes], int(self.limits.free_N.sum()))
 
@@ -159,7 +171,13 @@ class _Problem:
         )
 
     def fitness(self, states_PJN: SmallInts) -> Floats:
-        """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit."""
+        """The power mean of the speed-ups, shape (P,); of one node's worth of GPUs as unit. Next to nothing where
+        jobs are left out that would claim their GPUs back.
+        """
+        n_left_out_P = (~states_PJN[:, self.guarded].any(axis=2)).sum(axis=1)
+        return np.asarray(self._mean_speedup(states_PJN) * CLAIMED_BACK**n_left_out_P)
+
+    def _mean_speedup(self, states_PJN: SmallInts) -> Floats:
         speedup_PJ = self.speedup.of(states_PJN) * len(self.nodes) / max(1, int(self.limits.free_N.sum()))
         is_moved = (states_PJN != self.limits.present_JN).any(axis=2)
         speedup_PJ = np.where(is_moved, speedup_PJ * self.moved_J, speedup_PJ) + EPSILON

@@ -10,6 +10,7 @@ from typing import Any
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.models.standing_order import OrderedJobs
 from scheduler.placement.gangs import Packing
 from scheduler.policies.toolkit.policy import Proposal, View, n_held
 from scheduler.policies.toolkit.strict_order import serve_in_order
@@ -59,7 +60,7 @@ class AttainedService:
             }
             return Explanation(Reason.ATTAINED_SERVICE, facts)
 
-        proposal = serve_in_order(order, budget=budget, note=note)
+        proposal = serve_in_order(OrderedJobs.of(order), budget=budget, note=note)
         granted = {grant.job: grant.n_workers for grant in proposal.grants}
         return replace(
             proposal,

@@ -13,7 +13,9 @@ def withdraw_preemptions(progress: PlacementProgress, shrinking: list[JobSnapsho
     """Keeps jobs that were to leave or shrink as they are, where no other job needs their GPUs."""
     budget = progress.state.budget
     victims = [progress.jobs[job_id] for job_id in progress.targets.leaving]
-    position = {job_id: i for i, job_id in enumerate(progress.proposal.order)} if victims else {}
+    leaving = progress.targets.leaving
+    line = [job_id for job_id in progress.proposal.order if job_id in leaving] if victims else []
+    position = {job_id: i for i, job_id in enumerate(line)}
     for job in sorted(victims, key=lambda job: (position.get(job.id, len(position)), job.id)):
         held = progress.targets.leaving[job.id]
         if progress.free_later.fits(job, held) and budget.reserve(job, held.n_workers):

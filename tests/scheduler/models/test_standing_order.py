@@ -37,7 +37,10 @@ def test_the_order_is_that_of_sorting_whatever_changes(n_changes: int) -> None:
     draw, order, jobs = random.Random(n_changes), StandingOrder(), [waiting(i) for i in range(40)]
     changes: list[Callable[[JobSnapshot], JobSnapshot]] = [started, left]
     for number in range(30):
-        assert order.ordered(jobs, by_submission) == sorted(jobs, key=by_submission)
+        found = order.ordered(jobs, by_submission)
+        assert found.jobs == sorted(jobs, key=by_submission)
+        assert found.ids == [job.id for job in found.jobs]
+        assert {job.id for job in found.running} == {job.id for job in jobs if job.phase is Phase.RUNNING}
         for _ in range(n_changes):
             place = draw.randrange(len(jobs))
             jobs[place] = draw.choice(changes)(jobs[place])
@@ -64,4 +67,11 @@ def test_a_policy_that_fails_leaves_the_order_as_it_was() -> None:
     order.ordered(jobs, by_submission)
     with pytest.raises(ZeroDivisionError):
         order.ordered([*jobs, waiting(2)], lambda _: (1 / 0,))
-    assert order.ordered([waiting(2), *jobs], by_submission) == sorted([waiting(2), *jobs], key=by_submission)
+    assert order.ordered([waiting(2), *jobs], by_submission).jobs == sorted([waiting(2), *jobs], key=by_submission)
+
+
+def test_a_job_that_was_away_for_a_round_is_in_its_place_again() -> None:
+    order, jobs = StandingOrder(), [waiting(i) for i in range(12)]
+    order.ordered(jobs, by_submission)
+    order.ordered(jobs[1:], by_submission)
+    assert order.ordered(jobs, by_submission).jobs == sorted(jobs, key=by_submission)

@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduler import JobSnapshot, Launch, Profile
 from tests.scheduler.cases import cluster, job, kinds
+from tests.scheduler.invariants import restless
 
 LOADS = Profile(cpu_io_s=0.09, gpu_s=0.01, network_s=0.0)
 COMPUTES = Profile(cpu_io_s=0.01, gpu_s=0.08, network_s=0.01)
@@ -57,3 +58,9 @@ def test_of_unknown_length_the_least_served_goes_first() -> None:
     fresh = replace(served, id="b", executed_gpu_s=0.0, submitted_at_s=10.0)
     plan = cluster(gpus=1, max_jobs_per_gpu=4).running(served).waiting(fresh).decide("muri")
     assert kinds(plan)["a"] == "Preempt"
+
+
+def test_of_equal_jobs_the_one_that_had_its_turn_keeps_its_place_while_it_leaves() -> None:
+    """The one that left was not in the queue for a round, lost its place among equals, and then took it back."""
+    case = cluster(gpus=2).waiting(job("a", gpus=1, length_s=10), job("b", gpus=2, length_s=5))
+    assert restless(case, "muri") == []

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler import Launch, Mode, RoundMemory, SpeedObservation, Wait
+from scheduler import Launch, Mode, RoundMemory, SpeedObservation, TenantSnapshot, Wait
 from scheduler.policies.pollux.genetic_search import SearchLimits, SmallInts, crossed, evolve, mutated, repaired
 from scheduler.policies.toolkit.restart_history import most_workers
 from tests.scheduler.cases import cluster, job, kinds, sizes
+from tests.scheduler.invariants import restless
 
 
 def limits(n_jobs: int, free: list[int], *, least: int = 1, most: int = 64) -> SearchLimits:
@@ -125,3 +126,12 @@ def test_a_gang_lies_where_the_cpus_of_its_workers_are() -> None:
     assert sorted(len(share.gpus) for share in launched.allocation.shares) == [1, 1]
     taken = few.after(plan).waiting(job("b", gpus=1, cpus_per_worker=1.0))
     assert isinstance(taken.decide("pollux").of("b"), Wait)
+
+
+def test_a_guaranteed_job_is_not_preempted_for_more_goodput() -> None:
+    """Its node's CPUs are enough for one of the two: it was preempted for the larger one, and claimed them back."""
+    tenants = TenantSnapshot("org", guarantee=1), TenantSnapshot("a", parent="org"), TenantSnapshot("b", parent="org")
+    case = replace(cluster(gpus=4, cpus=2.0), tenants=tenants)
+    small = job("small", gpus=1, tenant="a", cpus_per_worker=2.0, example_s=None, step_overhead_s=0.0)
+    large = job("large", gpus=2, tenant="b", cpus_per_worker=0.5, example_s=None, step_overhead_s=0.0)
+    assert restless(case.waiting(small, large), "pollux") == []

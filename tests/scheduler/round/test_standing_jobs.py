@@ -111,9 +111,9 @@ def test_jobs_that_left_are_forgotten() -> None:
     cache = RoundCache()
     decided(SNAPSHOT, cache)
     standing = cache.empty_cluster(NODES).standing
-    assert set(standing.under(SNAPSHOT.tenants)) == {job.id for job in JOBS}
+    assert set(standing.by_id) == {job.id for job in JOBS}
     decided(replace(SNAPSHOT, jobs=JOBS[:1]), cache)
-    assert set(standing.under(SNAPSHOT.tenants)) == {"j0"}
+    assert set(standing.by_id) == {"j0"}
 
 
 @pytest.mark.parametrize("more", MORE)
