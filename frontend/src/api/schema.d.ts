@@ -7146,7 +7146,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image of its own that its workers run; empty: the one that its code brings, or the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
@@ -7430,7 +7430,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image of its own that its workers run; empty: the one that its code brings, or the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
@@ -7601,7 +7601,7 @@ export interface components {
             readonly validated_at: string | null;
             /** @description The packages that the job's code requires, which it waits for; null when it requires none. */
             readonly code_environment: components["schemas"]["EnvironmentBrief"] | null;
-            /** @description The container image that the job's code brings, for jobs that name none; empty: none. */
+            /** @description The container image that its code brings; empty: none. */
             readonly code_image: string;
             /** @description Log lines and points that were over a limit. */
             readonly dropped: components["schemas"]["DroppedReports"][];
@@ -11125,7 +11125,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image of its own that its workers run; empty: the one that its code brings, or the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
