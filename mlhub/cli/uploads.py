@@ -69,7 +69,10 @@ def uploaded_code(session: Session, code: Code, *, name: str, project: str, data
         )
     with zipped(code.files, f"{code.name}.zip") as file:
         fields = {"kind": code.kind, "entry": code.entry}
-        return uploaded(session, "models", file, name=name, project=project, fields=fields)
+        version = uploaded(session, "models", file, name=name, project=project, fields=fields)
+    if version["image"]:
+        session.output.note(f"The code brings the image {version['image']}, for jobs that name none.")
+    return version
 
 
 def _sent(session: Session, path: str, file: Packed, fields: dict[str, Any], *, project: str) -> dict[str, Any]:

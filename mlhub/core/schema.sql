@@ -1281,6 +1281,7 @@ CREATE TABLE public.registry_modelversion (
     notes text DEFAULT ''::text NOT NULL,
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     trained_on jsonb DEFAULT '{}'::jsonb NOT NULL,
+    image character varying(512) DEFAULT ''::character varying NOT NULL,
     CONSTRAINT registry_modelversion_n_inspections_check CHECK ((n_inspections >= 0)),
     CONSTRAINT registry_modelversion_number_check CHECK ((number >= 0)),
     CONSTRAINT registry_modelversion_size_bytes_check CHECK ((size_bytes >= 0))
@@ -2122,21 +2123,22 @@ INSERT INTO public.django_migrations VALUES (174, 'registry', '0009_layers_of_pr
 INSERT INTO public.django_migrations VALUES (175, 'registry', '0010_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (176, 'registry', '0011_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (177, 'registry', '0012_trained_on', now());
-INSERT INTO public.django_migrations VALUES (178, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (179, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (180, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (181, 'tenants', '0035_without_access_log', now());
-INSERT INTO public.django_migrations VALUES (182, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (183, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (184, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (185, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (186, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (187, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (188, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (189, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (190, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (178, 'registry', '0013_image_of_code', now());
+INSERT INTO public.django_migrations VALUES (179, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (180, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (181, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (182, 'tenants', '0035_without_access_log', now());
+INSERT INTO public.django_migrations VALUES (183, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (184, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (185, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (186, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (187, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (188, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (189, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (190, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (191, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 190, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 191, true);
 ALTER TABLE ONLY public.clusters_agentshare
     ADD CONSTRAINT agent_share_of_gang UNIQUE (gang_id, agent_id);
 ALTER TABLE ONLY public.registry_modelalias

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uv
 
-from mlhub.environments.folder_sizes import folder_bytes
+from mlhub.environments.enclosed.folder_sizes import folder_bytes
 
 CLEANING_S = 120.0
 

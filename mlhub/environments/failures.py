@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 
 MAX_MESSAGE = 1500  # characters
+VERBOSE = "DEBUG "  # what uv writes before a line about the source that it builds, or of that source's own code
+SOURCE = re.compile(rf"^{VERBOSE}(?:Preparing metadata for|Building): (\S+)", re.MULTILINE)
 
 
 NO_WHEEL = "no_wheel"
@@ -88,7 +90,7 @@ OTHER = "Correct the requirements and upload the code again."
 
 def failure_in(log: str, *, exit_code: int) -> BuildError:
     """The error of an installer that ended with this code, explained by its log."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith(VERBOSE)]
     for known in KNOWN:
         found = next((i for i, line in enumerate(lines) if known.pattern.search(line)), None)
         if found is not None:
@@ -106,10 +108,15 @@ def _explanation(lines: list[str], found: int) -> str:
 
 
 def too_slow(limit_s: float, log: str) -> BuildError:
-    last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "nothing")
+    lines = [line.removeprefix(VERBOSE).strip() for line in log.splitlines()]
+    last = next((line for line in reversed(lines) if line), "nothing")
+    sources = SOURCE.findall(log)
     return _error(
         "too_slow",
-        f"The build took longer than {limit_s:,.0f} s. The last line of its log: {last}",
+        f"The build took longer than {limit_s:,.0f} s, the last source in it was {sources[-1]}. "
+        f"The last line of its log: {last}"
+        if sources
+        else f"The build took longer than {limit_s:,.0f} s. The last line of its log: {last}",
         "Require fewer or smaller packages; MLHUB_ENVIRONMENT_TIMEOUT_S is the limit.",
     )
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import uv
 
 from mlhub.environments import base
+from mlhub.environments.enclosed.folder_sizes import MAX_FILES, folder_size, is_disk_full, remove_irregular
 from mlhub.environments.enclosed.process import N_PROCESSES, EnclosedFolders, enclosed, why_no_code
 from mlhub.environments.enclosed.sources import configuration_files, egress_of, sources_of
 from mlhub.environments.failures import (
@@ -35,7 +36,6 @@ from mlhub.environments.failures import (
     too_many_files,
     too_slow,
 )
-from mlhub.environments.folder_sizes import MAX_FILES, folder_size, is_disk_full, remove_irregular
 from mlhub.environments.torch_builds import COMPILED_AGAINST_TORCH, wrong_build, wrong_version
 from mlhub.runtime.sandbox.verdicts import End, SandboxLimits
 

@@ -19,7 +19,7 @@ from mlhub.experiments.lengths import LENGTHS, length_of, rungs_within, script_m
 from mlhub.experiments.models import Study
 from mlhub.jobs.limits.priorities import check_priority
 from mlhub.jobs.submission.admission import check_request, check_versions
-from mlhub.jobs.submission.images import check_image
+from mlhub.jobs.submission.images import check_image_of
 from mlhub.jobs.submission.training_defaults import with_training_defaults
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.option_values import one_of
@@ -47,7 +47,7 @@ def check_study(
     check_priority(project, settings["priority"], actor=actor)
     check_variables(settings.get("environment", {}), settings.get("secrets", []))
     check_secrets(project, settings.get("secrets", []))
-    check_image(settings.get("image", ""))
+    check_image_of(settings.get("image", ""), model)
     settings["epochs"] = with_training_defaults(dataset, model, settings)["epochs"]
     for point in _checked_points(space):
         _check_point(project, dataset, model, settings, point)

@@ -29,7 +29,7 @@ from mlhub.jobs.states import ENDED, Intent, JobState, Trigger, predicate
 from mlhub.jobs.submission import notebooks
 from mlhub.jobs.submission.admission import check_versions
 from mlhub.jobs.submission.further_datasets import check_further, described, further_of, protect
-from mlhub.jobs.submission.images import check_image
+from mlhub.jobs.submission.images import check_image_of
 from mlhub.jobs.submission.kinds import checked_request
 from mlhub.jobs.submission.predictions import ASKED
 from mlhub.registry.models import ModelVersion
@@ -93,7 +93,7 @@ def submit_job(
     check_storage_left(project, actor, limits)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     given["image"] = request.pop("image", "")
-    check_image(given["image"])
+    check_image_of(given["image"], model_version)
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
     request = checked_request(kind, project, dataset_version, model_version, request)

@@ -14,6 +14,7 @@ from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.core.references import refuses_while_used
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.actions import request_environment
+from mlhub.environments.images import check_image
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.models import Kind, Model, ModelVersion, name_of_trained
@@ -102,6 +103,14 @@ def require_environment(version: ModelVersion, *, requirements: Sequence[str], o
         )
         version.n_inspections = 0  # those so far looked for requirements only
         version.save(update_fields=["environment", "n_inspections"])
+
+
+def bring_image(version: ModelVersion, *, image: str) -> None:
+    """Notes the container image that the code brings for its workers. Raises InvalidInputError for one that may not."""
+    check_image(image, origin="pyproject.toml")
+    version.image = image
+    version.n_inspections = 0  # those so far looked for an image only
+    version.save(update_fields=["image", "n_inspections"])
 
 
 def change_environment(code: ModelVersion, environment: PythonEnvironment) -> None:

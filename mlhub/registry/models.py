@@ -74,6 +74,8 @@ class ModelVersion(models.Model):
     environment = models.ForeignKey(
         PythonEnvironment, on_delete=models.PROTECT, null=True, blank=True, related_name="versions"
     )  # of code that requires packages; none otherwise
+    # of code that brings a container image of its workers; empty: the platform's
+    image = models.CharField(max_length=512, blank=True, default="", db_default="")
     size_bytes = models.PositiveBigIntegerField(default=0)
     contract = models.JSONField(default=dict)  # what validation found: functions, files
     metadata = models.JSONField(default=dict)  # of trained versions: hyperparameters, classes, steps ...

@@ -73,21 +73,13 @@ def _waits(version: ModelVersion) -> bool:
 def _validate(version: ModelVersion) -> None:
     """Looks into the code; once its environment is ready, when it declares requirements."""
     version_id = UUID(str(version.id))
-    if version.environment is None:
-        verdict = _inspected(version)
-        if verdict.error is None and "requirements" in verdict.found:
-            try:
-                _require(version, verdict.found)
-            except InvalidInputError as error:
-                actions.refuse_version(version_id, error=_as_dict(error))
-                return
-            if _waits(version):
-                return
-            verdict = _inspected(version)
-    elif version.environment.state == EnvironmentState.FAILED:
-        verdict = Verdict(error=dict(version.environment.error or {}))
-    else:
-        verdict = _inspected(version)
+    try:
+        verdict = _verdict(version)
+    except InvalidInputError as error:
+        actions.refuse_version(version_id, error=_as_dict(error))
+        return
+    if verdict is None:
+        return
     if verdict.error is not None:
         actions.refuse_version(version_id, error=verdict.error)
         return
@@ -96,6 +88,25 @@ def _validate(version: ModelVersion) -> None:
         actions.accept_version(version_id, contract=_contract(verdict.found), found_out=found_out)
     except InvalidInputError as error:  # code that is inspected may write the answer
         actions.refuse_version(version_id, error=_as_dict(error))
+
+
+def _verdict(version: ModelVersion) -> Verdict | None:
+    """Image and requirements come first, by which nothing is imported. None: it waits for its environment.
+
+    Raises InvalidInputError for an image or requirements that it cannot have.
+    """
+    if version.environment is not None and version.environment.state == EnvironmentState.FAILED:
+        return Verdict(error=dict(version.environment.error or {}))
+    verdict = _inspected(version)
+    if verdict.error is None and "image" in verdict.found:
+        actions.bring_image(version, image=str(verdict.found["image"]))
+        verdict = _inspected(version)
+    if verdict.error is None and "requirements" in verdict.found:
+        _require(version, verdict.found)
+        if _waits(version):
+            return None
+        verdict = _inspected(version)
+    return verdict
 
 
 def _require(version: ModelVersion, found: dict[str, Any]) -> None:
@@ -115,7 +126,9 @@ def _inspected(version: ModelVersion) -> Verdict:
     project, environment = version.model.project, version.environment
     assert version.package is not None, "only code that was uploaded is validated"
     assert project is not None, "models of the platform itself are not uploaded"
-    there: list[Argument] = [] if environment is None else ["--is-environment-ready"]
+    there: list[Argument] = ["--is-image-known"] if version.image else []
+    if environment is not None:
+        there.append("--is-environment-ready")
     if environment is not None and environment.layer is not None:
         there += ["--environment", BlobArgument(environment.layer.sha256, environment.layer.size_bytes)]
     return inspect(

@@ -11,9 +11,11 @@ import threading
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from mlhub.environments import installer
 from mlhub.environments.models import PythonEnvironment
 from mlhub.runtime.sandbox import isolation as isolations
 from mlhub.runtime.sandbox.capabilities import isolation
@@ -241,6 +243,21 @@ def test_code_of_a_source_that_takes_too_much_ends_the_build(cast, index, settin
     assert environment.error["code"] in codes, (environment.error, environment.log)
     assert list((settings.ENVIRONMENT_ROOT / "builds").iterdir()) == []
     assert not Holding.objects.filter(owner_kind="environment").exists()
+
+
+def test_a_source_that_never_ends_is_named_with_the_last_line_that_it_printed(cast, index, settings, monkeypatch):
+    settings.ENVIRONMENT_TIMEOUT_S = 600.0
+    logs, monotonic = settings.ENVIRONMENT_ROOT / "builds", time.monotonic
+
+    def past_the_limit_once_it_printed() -> float:
+        printed = any(b"compiling kernels" in log.read_bytes() for log in logs.rglob("log.txt"))
+        return monotonic() + (settings.ENVIRONMENT_TIMEOUT_S if printed else 0)
+
+    monkeypatch.setattr(installer, "time", SimpleNamespace(monotonic=past_the_limit_once_it_printed))
+    environment = built(cast, index[0], "print('compiling kernels', flush=True)\nimport time\ntime.sleep(10**6)")
+    assert (environment.state, environment.error["code"]) == ("failed", "too_slow"), environment.log
+    assert "the last source in it was hostile==1.0." in environment.error["message"]
+    assert environment.error["message"].endswith("The last line of its log: compiling kernels")
 
 
 def test_what_code_writes_into_its_cache_no_other_build_sees(cast, index, settings):

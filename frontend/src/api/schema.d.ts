@@ -7146,7 +7146,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image that its workers run; empty: the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
@@ -7430,7 +7430,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image that its workers run; empty: the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
@@ -7601,6 +7601,8 @@ export interface components {
             readonly validated_at: string | null;
             /** @description The packages that the job's code requires, which it waits for; null when it requires none. */
             readonly code_environment: components["schemas"]["EnvironmentBrief"] | null;
+            /** @description The container image that its code brings; empty: none. */
+            readonly code_image: string;
             /** @description Log lines and points that were over a limit. */
             readonly dropped: components["schemas"]["DroppedReports"][];
             /** @description What retention removed of the job. */
@@ -8479,6 +8481,8 @@ export interface components {
             readonly error: components["schemas"]["Refusal"] | null;
             /** @description The packages that the code requires; null when it requires none. */
             readonly environment: components["schemas"]["EnvironmentBrief"] | null;
+            /** @description The container image that the code brings for the workers of its jobs; empty: none. */
+            readonly image: string;
             /** @description While it is fetched or inspected: its place in the queue; null otherwise, and in lists. */
             readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
@@ -8582,6 +8586,8 @@ export interface components {
             readonly error: components["schemas"]["Refusal"] | null;
             /** @description The packages that the code requires; null when it requires none. */
             readonly environment: components["schemas"]["EnvironmentBrief"] | null;
+            /** @description The container image that the code brings for the workers of its jobs; empty: none. */
+            readonly image: string;
             /** @description While it is fetched or inspected: its place in the queue; null otherwise, and in lists. */
             readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
@@ -11173,7 +11179,7 @@ export interface components {
             };
             /** @description Names of the secrets that its pods get. */
             readonly secrets: string[];
-            /** @description The container image that its workers run; empty: the platform's. */
+            /** @description The container image that it names for its workers; empty: its code's, or the platform's. */
             readonly image: string;
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;

@@ -85,6 +85,7 @@ export function modelVersion(over: Partial<ModelVersionDetail> = {}): ModelVersi
     metrics: {},
     error: null,
     environment: null,
+    image: "",
     queue: null,
     code_version: null,
     trained_on_name: "",
@@ -238,7 +239,7 @@ export function job(over: Partial<Job> = {}): Job {
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), notes: "", prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, code_environment: null, dropped: [], removed_parts: [], cursor: "10-20", ...over };
+  return { ...job(), notes: "", prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, code_environment: null, code_image: "", dropped: [], removed_parts: [], cursor: "10-20", ...over };
 }
 
 export function token(over: Partial<Token> = {}): Token {

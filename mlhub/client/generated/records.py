@@ -1100,6 +1100,7 @@ class JobDetail(ApiRecord):
     validated_by: str | None
     validated_at: datetime | None
     code_environment: EnvironmentBrief | None
+    code_image: str
     dropped: list[DroppedReports]
     removed_parts: list[RemovedPart]
     cursor: str
@@ -1369,6 +1370,7 @@ class ModelVersion(ApiRecord):
     metrics: dict[str, Any]
     error: Refusal | None
     environment: EnvironmentBrief | None
+    image: str
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None
@@ -1405,6 +1407,7 @@ class ModelVersionDetail(ApiRecord):
     metrics: dict[str, Any]
     error: Refusal | None
     environment: EnvironmentBrief | None
+    image: str
     queue: QueuePosition | None
     code_version: CodeVersion | None
     dataset_version: TrainedOn | None

@@ -40,7 +40,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
             **secret_values(job.project_id, job.secrets),
             **_notebook_secrets(attempt, key=key),
         },
-        image=job.image,
+        image=inputs.image_of(job),
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id, key=key),
         gang_secret=gang_secret_of(attempt.id, key=key),

@@ -29,6 +29,8 @@ from mlhub.runtime.sandbox.runner import INIT, outcome_of, python_folders
 from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
 from mlhub.wire.priority import apply_to_session
 
+# where uv's log names the source that is built, and has what its code prints, also of a build that does not end
+VERBOSE = {"RUST_LOG": "uv_distribution::source=debug,uv_build_frontend=debug"}
 BUILDER = "environments"  # whose user id all builds have where each user of the sandbox has one: they share a cache
 N_PROCESSES, N_OPEN_FILES = 256 + 8 * (os.cpu_count() or 1), 4096  # the installer has threads for each processor
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -112,6 +114,8 @@ def enclosed(
     uid = (chosen.uid() if runs_code else uid_of(BUILDER)) if has_own_user else None
     confinement = _confinement(argv, folders, variables, sources, egress, limits, uid)
     confinement = replace(confinement, max_file_bytes=max_file_bytes)
+    if runs_code:
+        confinement = replace(confinement, environment={**confinement.environment, **VERBOSE})
     report_from, report_to = os.pipe()
     with contextlib.ExitStack() as held:
         report = held.enter_context(FileIO(report_from, "rb"))

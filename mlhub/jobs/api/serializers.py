@@ -197,7 +197,7 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
             epochs="How often training passes over the dataset.",
             batch_size="The global batch size, in examples.",
             seed="The seed of all random numbers.",
-            image="The container image that its workers run; empty: the platform's.",
+            image="The container image that it names for its workers; empty: its code's, or the platform's.",
             min_workers="The least number of workers.",
             max_workers="The most workers.",
             priority="The priority, -100 to 100; higher goes first.",
@@ -310,6 +310,7 @@ class JobDetailSerializer(JobSerializer):
     code_environment = serializers.SerializerMethodField(
         help_text="The packages that the job's code requires, which it waits for; null when it requires none."
     )
+    code_image = serializers.SerializerMethodField(help_text="The container image that its code brings; empty: none.")
     dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
     removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
@@ -324,6 +325,7 @@ class JobDetailSerializer(JobSerializer):
             "validated_by",
             "validated_at",
             "code_environment",
+            "code_image",
             "dropped",
             "removed_parts",
             "cursor",
@@ -334,6 +336,9 @@ class JobDetailSerializer(JobSerializer):
     def get_code_environment(self, job: Job) -> dict[str, Any] | None:
         environment = code_of(job.model_version).environment
         return None if environment is None else EnvironmentBriefSerializer(environment).data
+
+    def get_code_image(self, job: Job) -> str:
+        return code_of(job.model_version).image
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:

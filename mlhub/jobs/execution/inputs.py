@@ -105,6 +105,11 @@ def code_of(version: ModelVersion) -> ModelVersion:
     return version.code_version or version
 
 
+def image_of(job: Job) -> str:
+    """The container image that the job's workers run: its own, or the one that its code brings; "": the platform's."""
+    return job.image or code_of(job.model_version).image
+
+
 def layer_of(code: ModelVersion) -> Blob | None:
     """The packages that the code requires; None when it requires no more than the platform has."""
     layer: Blob | None = code.environment.layer if code.environment is not None else None

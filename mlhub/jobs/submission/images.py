@@ -1,41 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container image that a job brings: whether it is one, and whether this installation allows it."""
+"""The container image of a job's workers, when it is submitted: its own, or the one that its code brings."""
 
 from __future__ import annotations
 
-from django.conf import settings
+from mlhub.environments.images import check_image
+from mlhub.jobs.execution.inputs import code_of
+from mlhub.registry.models import ModelVersion
 
-from mlhub.core.errors import InvalidInputError
-from mlhub.wire.images import EXAMPLE, allowed_images, is_allowed_image, is_reference
 
-
-def check_image(image: str) -> None:
-    """Raises InvalidInputError for what no pod may run; an empty one is the platform's."""
-    if not image:
-        return
-    if settings.BACKEND != "kubernetes":
-        raise InvalidInputError(
-            f"Pods of the backend {settings.BACKEND} run in no container, so that a job cannot bring an image.",
-            field="image",
-            remedy="Leave image out, and name the packages that the code requires in a requirements.txt.",
-        )
-    if not is_reference(image):
-        raise InvalidInputError(
-            f"{image[:200]!r} is no reference of a container image.",
-            field="image",
-            remedy=f"Write it as {EXAMPLE}, or with a digest, @sha256:..., after the name.",
-        )
-    allowed = allowed_images(settings.KUBERNETES.get("images", ""))
-    if not allowed:
-        raise InvalidInputError(
-            "No job may bring an image of its own here.",
-            field="image",
-            remedy="Leave image out, or ask a platform administrator to allow images (MLHUB_KUBE_IMAGES).",
-        )
-    if not is_allowed_image(image, allowed):
-        listed = ", ".join(allowed)
-        raise InvalidInputError(
-            f"{image[:200]} is none of the images that are allowed here ({listed}).",
-            field="image",
-            remedy="Use one of these, or ask a platform administrator to allow it (MLHUB_KUBE_IMAGES).",
-        )
+def check_image_of(image: str, model_version: ModelVersion) -> None:
+    """image: the job's own, "": none. Raises InvalidInputError, also where its code's is not allowed any more."""
+    if image:
+        check_image(image)
+    else:
+        check_image(code_of(model_version).image, origin="pyproject.toml")

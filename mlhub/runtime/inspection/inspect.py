@@ -21,6 +21,7 @@ from typing import Any
 
 from mlhub.runtime.data import archives
 from mlhub.runtime.data.shard_folders import link_shards
+from mlhub.runtime.environments.image import declared_image
 from mlhub.runtime.environments.layer import use_layer
 from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
@@ -47,9 +48,11 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         code = Path(folder)
         names = archives.extract(arguments.path, code)
         kind, entry = (arguments.kind, arguments.entry) if arguments.entry else kind_and_entry(code)
+        near = Path(entry).parent.as_posix() if kind == "script" else ""
         found_out = {} if arguments.entry else {"kind": kind, "entry": entry}
+        if not arguments.is_image_known and (image := declared_image(code, folder=near)):
+            return {"image": image}  # whether it may is asked before anything is built or imported
         if not arguments.is_environment_ready:
-            near = Path(entry).parent.as_posix() if kind == "script" else ""
             required = declared_requirements(code, folder=near)
             if required is not None:  # nothing is imported before what it requires is there
                 return {"requirements": list(required.lines), "origin": required.origin}
@@ -119,6 +122,7 @@ def main() -> int:
     one.add_argument("--path", type=Path, required=True)
     one.add_argument("--kind", required=True)
     one.add_argument("--entry", required=True, help="empty: it and the kind are found out from the files")
+    one.add_argument("--is-image-known", action="store_true", help="the image that it brings may be used")
     one.add_argument("--is-environment-ready", action="store_true", help="what it requires is there")
     one.add_argument("--environment", type=Path, help="the layer of packages that it requires")
     one = commands.add_parser("preflight")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import file_digest
@@ -65,13 +65,19 @@ def open_output(pod: Pod) -> set[Path]:
 def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
     """The files by the names of their artifacts; what is over the limits is named in the log and left out."""
     root = output_folder(pod)
-    found = {artifact_name(path.relative_to(root)): path for path in _files(root)}
+    found: dict[str, Path] = {}
+    names: dict[Path, str] = {}  # by the place below the folder
+    for path in _files(root):
+        within = path.relative_to(root)
+        names[within] = _unused(artifact_name(within), found)
+        found[names[within]] = path
     left = MAX_STRAY_BYTES
     for path in _files(pod.code, without=NOT_RESULTS):
-        name = artifact_name(path.relative_to(pod.code / LINK if path.is_relative_to(pod.code / LINK) else pod.code))
+        within = path.relative_to(pod.code / LINK if path.is_relative_to(pod.code / LINK) else pod.code)
         if path in brought:
             continue
-        if name in found:  # a checkpoint was copied there, maybe before it was written for the last time
+        if within in names:  # a checkpoint was copied there, maybe before it was written for the last time
+            name = names[within]
             if path.stat().st_mtime >= found[name].stat().st_mtime:
                 found[name] = path
             continue
@@ -79,11 +85,25 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
         if left < 0:
             print(f"mlhub: files of the working folder beyond {MAX_STRAY_BYTES:,} bytes are no artifacts, from {path}")
             break
-        found[name] = path
-    kept = {name: found[name] for name in list(found)[:MAX_ARTIFACTS] if len(name) <= MAX_ARTIFACT_NAME}
-    if len(kept) < len(found):
-        print(f"mlhub: {len(found) - len(kept)} files are too many, or have too long names, to be artifacts")
-    return kept
+        names[within] = _unused(artifact_name(within), found)
+        found[names[within]] = path
+    return _within_limits(found)
+
+
+def _within_limits(found: dict[str, Path]) -> dict[str, Path]:
+    named = {name: path for name, path in found.items() if len(name) <= MAX_ARTIFACT_NAME}
+    if too_long := [name for name in found if name not in named]:
+        print(
+            f"mlhub: names of artifacts have at most {MAX_ARTIFACT_NAME} characters; no artifacts are "
+            f"{len(too_long):,} with longer ones, from {too_long[0][:80]}..."
+        )
+    left_out = list(named)[MAX_ARTIFACTS:]
+    if left_out:
+        print(
+            f"mlhub: a job has at most {MAX_ARTIFACTS:,} files as artifacts; {len(left_out):,} more are none, from "
+            f"{left_out[0]}. Pack them, for example into a zip."
+        )
+    return {name: named[name] for name in list(named)[:MAX_ARTIFACTS]}
 
 
 def list_outputs(pod: Pod, files: dict[str, Path]) -> None:
@@ -106,6 +126,15 @@ def artifact_name(path: Path) -> str:
     """output/<path>, with "_" for each character that an artifact's name cannot have."""
     named = (char if char.isprintable() and char not in UNNAMEABLE else "_" for char in path.as_posix())
     return f"{ARTIFACT_FOLDER}/{''.join(named)}"
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number where another file has it: "a?.csv" and "a#.csv" are both named a_.csv."""
+    path, number, found = Path(name), 2, name
+    while found in taken:
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}").as_posix()
+        number += 1
+    return found
 
 
 def is_checkpoint(name: str) -> bool:

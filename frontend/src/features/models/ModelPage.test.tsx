@@ -107,6 +107,20 @@ describe("The aliases of a version", () => {
   });
 });
 
+describe("A version whose code brings an image", () => {
+  it("names it", async () => {
+    server.use(
+      answers("/api/v1/models/{id}", model()),
+      answers("/api/v1/models/{id}/versions", page<ModelVersion>([modelVersion()])),
+      answers("/api/v1/model-versions/{id}", modelVersion({ image: "registry.example.org/team/train:1.4" })),
+    );
+    renderPage(`/models/${model().id}`);
+    const shown = await screen.findByRole("region", { name: "Version 1" });
+    expect(within(shown).getByText("Container image")).toBeVisible();
+    expect(within(shown).getByText("registry.example.org/team/train:1.4")).toBeVisible();
+  });
+});
+
 describe("A version whose code requires packages", () => {
   it("shows what was installed for it, and the log of the build", async () => {
     const brief = { id: "00000000-0000-7000-8000-0000000000d1", state: "ready", origin: "requirements.txt", size_bytes: 2048 } as const;

@@ -202,10 +202,11 @@ function originOf({ kind, metadata, size_bytes, created_at }: ModelVersion): Fac
   ];
 }
 
-function codeOf({ kind, entry, size_bytes, created_at }: ModelVersion): Fact[] {
+function codeOf({ kind, entry, image, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
     [t`Kind`, KINDS[kind]],
     [t`Entry`, entry || "–"],
+    ...(image === "" ? [] : [[t`Container image`, image] satisfies Fact]),
     [t`Size`, bytes(size_bytes)],
     [kind === "builtin" ? t`Since` : t`Uploaded`, <RelativeTime key="uploaded" at={created_at} />],
   ];

@@ -33,6 +33,16 @@ it("names the image that the workers run, with the code and with the settings", 
   expect(await screen.findByText(image)).toBeVisible();
 });
 
+it("names the image that the code brings, and that it is the code's", async () => {
+  const image = "registry.example.org/team/train:1.4";
+  stored(jobDetail({ code_image: image }));
+  const { unmount } = renderPage(`${ADDRESS}/code`);
+  expect(await screen.findByText(/which the code brings/)).toHaveTextContent(image);
+  unmount();
+  renderPage(`${ADDRESS}/configuration`);
+  expect(await screen.findByText(`${image}, of the code`)).toBeVisible();
+});
+
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
   const failure = {
     cause: "out_of_memory" as const,

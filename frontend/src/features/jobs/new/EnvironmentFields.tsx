@@ -35,7 +35,7 @@ export function EnvironmentFields({ draft, errors, projectId, onChange }: Enviro
       />
       <TextInput
         label={t`Container image`}
-        description={t`On Kubernetes, built from MLHub's runtime image; empty: the platform's`}
+        description={t`On Kubernetes, built from MLHub's runtime image; empty: the code's, or the platform's`}
         placeholder="registry.example.org/team/train:1.4"
         spellCheck={false}
         value={draft.image}

@@ -14,7 +14,8 @@ import { SectionCard } from "@/components/layout/Section";
 import { clock } from "@/lib/time";
 
 export function CodeTab({ job }: { job: JobDetail }) {
-  const { model_version: version, code_environment: environment } = job;
+  const { model_version: version, code_environment: environment, code_image: ofCode } = job;
+  const image = job.image || ofCode;
   const { model } = version;
   const facts: Fact[] = [
     [t`Model`, <TextLink key="m" to={`/models/${model.id}?version=${version.id}`}>{`${model.name} v${version.number}`}</TextLink>],
@@ -36,15 +37,21 @@ export function CodeTab({ job }: { job: JobDetail }) {
         </Group>
       </SectionCard>
       <SectionCard title={t`Environment`}>
-        {job.image !== "" && (
-          <Text size="sm" mb="xs">
-            <Trans>
-              Its workers run in the image <Code>{job.image}</Code>.
-            </Trans>
+        {image !== "" && (
+          <Text size="sm" mb="xs" style={{ overflowWrap: "anywhere" }}>
+            {job.image === "" ? (
+              <Trans>
+                Its workers run in the image <Code>{image}</Code>, which the code brings.
+              </Trans>
+            ) : (
+              <Trans>
+                Its workers run in the image <Code>{image}</Code>.
+              </Trans>
+            )}
           </Text>
         )}
         {environment === null ? (
-          <Text size="sm" c="dimmed">{job.image === "" ? t`It requires no packages besides those of the platform.` : t`The code requires no further packages.`}</Text>
+          <Text size="sm" c="dimmed">{image === "" ? t`It requires no packages besides those of the platform.` : t`The code requires no further packages.`}</Text>
         ) : (
           <EnvironmentStatus environment={environment} />
         )}

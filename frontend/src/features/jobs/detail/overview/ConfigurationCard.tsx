@@ -52,6 +52,7 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
   if (variables.length > 0) facts.push([t`Environment variables`, variables.join(", ")]);
   if (job.secrets.length > 0) facts.push([t`Secrets`, job.secrets.join(", ")]);
   if (job.image !== "") facts.push([t`Container image`, job.image]);
+  else if (job.code_image !== "") facts.push([t`Container image`, t`${job.code_image}, of the code`]);
   return (
     <SectionCard title={t`Configuration`}>
       <Facts facts={facts} cols={2} />
