@@ -20,7 +20,7 @@ from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
 from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, checked_server, name_of
-from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, locked
+from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, instance_of, locked
 from mlhub.agent.shared_folder import SharedFolder
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.gpu_driver import nvml_driver
@@ -106,6 +106,7 @@ def _agent(
         address=address,
         lease=lease,
         folder=SharedFolder(home / "checkpoint-folder.json", name),
+        instance=instance_of(home),
         warm=starter.warm,
     )
 

@@ -7,9 +7,11 @@ It holds nothing that is not on disk or at the platform: killed at any moment an
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import logging
 import os
 import platform
+import secrets
 import sys
 import threading
 import time
@@ -22,7 +24,15 @@ from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.platform_api import AgentRefusedError, NewsThread, PlatformApi, PlatformAwayError
 from mlhub.agent.shared_folder import SharedFolder
-from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, REPORT_PART, AgentReport, GangReport, Orders
+from mlhub.backends.agents.messages import (
+    GRACE_PART,
+    LEASE_PART,
+    MAX_INSTANCE,
+    REPORT_PART,
+    AgentReport,
+    GangReport,
+    Orders,
+)
 from mlhub.backends.local.pods import ORPHAN_STOP_GRACE_S
 from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import NodeStatus
@@ -30,6 +40,7 @@ from mlhub.backends.protocol import NodeStatus
 logger = logging.getLogger(__name__)
 TICK_S = 0.2
 USUAL_LOST_AFTER_S = 60.0
+MACHINE_ID = Path("/etc/machine-id")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}, {platform.machine()}"
 
 
@@ -52,8 +63,20 @@ def locked(home: Path) -> TextIO:
     return lock
 
 
+def instance_of(home: Path) -> str:
+    """The same for each start of an agent with this home on this machine; another one for a copy of either."""
+    known = home / "instance"
+    if not known.exists():
+        temporary = home / ".instance"
+        temporary.write_text(secrets.token_hex(16))
+        temporary.rename(known)
+    machine = MACHINE_ID.read_text() if MACHINE_ID.exists() else ""
+    return hashlib.sha256(f"{known.read_text()} {machine} {platform.node()}".encode()).hexdigest()[:MAX_INSTANCE]
+
+
 class AgentProgram:
-    """node: reads the machine as it is now. address: where its pods listen for those of other machines."""
+    """node: reads the machine as it is now. address: where its pods listen for those of other machines. instance: of
+    this agent."""
 
     def __init__(
         self,
@@ -64,10 +87,11 @@ class AgentProgram:
         address: str,
         lease: Lease,
         folder: SharedFolder,
+        instance: str,
         warm: WarmPool | None = None,
     ) -> None:
         self.api, self.gangs, self.node, self.address = api, gangs, node, address
-        self.lease, self.folder, self.warm = lease, folder, warm
+        self.lease, self.folder, self.instance, self.warm = lease, folder, instance, warm
         self.is_asked_to_end = threading.Event()
         self._news_came = threading.Event()
         self._news = NewsThread(api, self._news_came)
@@ -103,7 +127,7 @@ class AgentProgram:
         self._news_came.clear()
         sent = uptime_s()
         report = AgentReport(
-            __version__, PYTHON, time.time(), self.address, self.node(), self.folder.problem, reports
+            __version__, PYTHON, time.time(), self.address, self.node(), self.folder.problem, reports, self.instance
         )  # fmt: skip
         try:
             orders = self.api.sync(report)

@@ -68,8 +68,9 @@ def problem_of(folder: CheckpointFolder, name: str) -> str:
     except PermissionError:
         return f"The folder of checkpoints {path} cannot be read by {_user()}. Run the agent as who may."
     except OSError as error:
-        what = "is not there" if not path.is_dir() else f"is not the platform's ({folder.marker}: {error.strerror})"
-        return f"The folder of checkpoints {path} {what}. {remedy}"
+        if not path.is_dir():
+            return f"The folder of checkpoints {path} is not there. {remedy}"
+        return f"The folder of checkpoints {path} is not the platform's ({folder.marker}: {error.strerror}). {remedy}"
     if content != folder.content:
         return f"The folder of checkpoints {path} is of another installation of MLHub. {remedy}"
     proof = path / f".mlhub-agent-{name}"

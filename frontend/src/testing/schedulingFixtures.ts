@@ -261,7 +261,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
       },
     ],
     totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
-    backend: { away_since: null, message: "" },
+    backend: { name: "local", away_since: null, message: "" },
     quarantined: [],
     interference: [],
     links: [],

@@ -46,15 +46,19 @@ NODES = {
     "IN USE": lambda row: f"{sum(slot['job'] is not None for slot in row['slots'])}/{row['n_slots']}",
     "CPUS": lambda row: f"{row['cpus']:g}",
     "MEMORY": lambda row: size(row["memory_bytes"]),
-    "STATE": lambda row: _state(row),
+    "STATE": lambda row: state_of_node(row),
     "JOBS": _jobs_of,
 }
 
 
-def _state(row: dict[str, Any]) -> str:
+def state_of_node(row: dict[str, Any]) -> str:
     if not row["is_ready"]:
         return f"not ready: {row['message']}" if row["message"] else "not ready"
-    return "ready" if row["is_schedulable"] else "cordoned"
+    if row["is_schedulable"]:
+        return "ready"
+    if row["maintenance"] is not None:
+        return "cordoned" if row["maintenance"]["drain_by"] is None else "draining"
+    return f"takes no new jobs: {row['message']}" if row["message"] else "takes no new jobs"
 
 
 def top(context: typer.Context) -> None:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -64,6 +65,7 @@ def backend_status(user: User) -> dict[str, Any]:
     """Whether the machines can be reached, for the page of the cluster."""
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     return {
+        "name": settings.BACKEND,
         "away_since": state.backend_away_since,
         "message": state.backend_message if user.is_staff else "",
     }

@@ -71,7 +71,10 @@ def why_not_offered() -> tuple[str, str] | None:
     if not settings.NOTEBOOK_ORIGIN:
         return "without an address for them", "Ask an administrator to set MLHUB_NOTEBOOK_ORIGIN."
     if not _has_jupyterlab():
-        return "without JupyterLab", "Ask an administrator to install it: pip install 'mlhub[notebook]'."
+        return (
+            "without JupyterLab",
+            "Ask an administrator to install it: pip install '.[notebook]' in MLHub's checkout.",
+        )
     return None
 
 

@@ -16,6 +16,7 @@ from mlhub.agent.__main__ import main
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine
+from mlhub.agent.program import instance_of
 from mlhub.agent.shared_folder import SharedFolder, problem_of
 from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.agents.messages import AgentReport, CheckpointFolder, GangOrder, Orders, StopOrder
@@ -162,12 +163,23 @@ def test_a_machine_says_what_it_has_and_what_was_asked_for_it() -> None:
 
 
 def test_reports_and_orders_are_read_as_they_were_written(tmp_path: Path) -> None:
-    report = AgentReport("1", "3.11", 1.0, "", node_of_machine("lab-1", (), **GIVEN))
+    report = AgentReport("1", "3.11", 1.0, "", node_of_machine("lab-1", (), **GIVEN), instance="an instance")
     assert AgentReport.from_json(report.to_json()) == report
     given = orders(tmp_path, replace(to_reserve(gang()), stop=StopOrder(1.0, "asked")))
     assert Orders.from_json(given.to_json()) == given
     with pytest.raises(ValueError, match="protocol"):
         Orders.from_json(given.to_json() | {"protocol": 99})
+
+
+def test_an_agent_is_known_again_when_it_starts_and_distinguished_from_a_copy_of_its_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = instance_of(tmp_path)
+    assert instance_of(tmp_path) == first
+    (tmp_path / "another").mkdir()
+    assert instance_of(tmp_path / "another") != first
+    monkeypatch.setattr("platform.node", lambda: "a-clone")
+    assert instance_of(tmp_path) != first
 
 
 @pytest.mark.parametrize(("setting", "value"), [("JOBS_PER_GPU", "abc"), ("JOBS_PER_GPU", "0"), ("WARM_WORKERS", "-1")])
