@@ -22,15 +22,13 @@ from mlhub.agent.machine import MachineError, address_and_interface, node_of_mac
 from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, checked_server, name_of
 from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, instance_of, locked
 from mlhub.agent.shared_folder import SharedFolder
+from mlhub.agent.warm_workers import warm_pool
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.gpu_driver import nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.pods import PodStarter
-from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import NodeStatus
-from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
-from mlhub.runtime.warm import start
 
 TOKEN = "MLHUB_AGENT_TOKEN"
 TOKEN_WITHIN_S = 60.0
@@ -90,7 +88,7 @@ def _agent(
         enclose=partial(enclose, is_network_open=options.pod_network == "host"),
         gpus=gpus,
         plan_group=planned_group,
-        warm=_warm_pool(home, options.warm_workers),
+        warm=warm_pool(home, options.warm_workers),
         pod_disk_bytes=options.pod_disk_bytes,
     )
     place = LocalPlace(address, interface, is_shared_network=True)
@@ -109,14 +107,6 @@ def _agent(
         instance=instance_of(home),
         warm=starter.warm,
     )
-
-
-def _warm_pool(home: Path, size: int) -> WarmPool | None:
-    """None where a forked pod would be confined less strictly than an executed one."""
-    if not size or not start.is_as_strict_as_a_cold_start(isolation()):
-        return None
-    program = "mlhub.runtime.warm.start:prepare,run_pod"
-    return WarmPool(program=program, environment=start.variables(), size=size, log=home / "warm-workers.log")
 
 
 def _token(options: argparse.Namespace) -> str:

@@ -36,6 +36,8 @@ INTERRUPTED_AFTER_S = 30.0  # longer than any launch takes
 class AgentsBackend:
     """lost_after_s: an agent that has been silent for so long is lost, with its pods."""
 
+    reads_platform_disk = False
+
     def __init__(
         self,
         store: AgentStore,
