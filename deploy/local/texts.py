@@ -43,7 +43,8 @@ ERRORS = {
 # translated, and each by itself, since remedies are put together from several
 INSPECTING = (
     "mlhub/agent/shared_folder.py", "mlhub/backends/agents/backend.py", "mlhub/control/agents/actions.py",
-    "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/runtime/data",
+    "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/jobs/submission/notebooks.py",
+    "mlhub/runtime/data",
     "mlhub/runtime/environments", "mlhub/runtime/errors.py", "mlhub/runtime/importers", "mlhub/runtime/inspection",
     "mlhub/runtime/model", "mlhub/runtime/option_values.py", "mlhub/runtime/prediction",
     "mlhub/runtime/sandbox/verdicts.py", "mlhub/runtime/scripts", "mlhub/runtime/strategies",

@@ -12959,6 +12959,8 @@ export interface components {
             admission: components["schemas"]["Admission"];
             /** @description Whether notebooks can be started on this installation. */
             offers_notebooks: boolean;
+            /** @description Why none can be started, and what to do instead; empty: they can. */
+            no_notebooks_because: string;
         };
         /**
          * @description * `visible` - visible

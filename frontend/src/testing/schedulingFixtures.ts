@@ -105,6 +105,7 @@ export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerS
     backend_message: "",
     admission: { is_paused: false, reason: "", since: null, until: null, paused_by: "", version: 0 },
     offers_notebooks: true,
+    no_notebooks_because: "",
     rounds: { attempted_at: AT, stopped_since: null, cause: null, message: "" },
     ...over,
   };

@@ -2699,6 +2699,7 @@ class SchedulerStatus(ApiRecord):
     backend_message: str
     admission: Admission
     offers_notebooks: bool
+    no_notebooks_because: str
 
 
 class SecondFactor(ApiRecord):
