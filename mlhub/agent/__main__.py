@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from mlhub import _installation
+from mlhub.agent.authorities import CA_FILE, trusted_file
 from mlhub.agent.enclosures import enclose
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease
@@ -58,7 +59,8 @@ def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
         print(f"mlhub agent: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"mlhub agent: {error.filename or options.home}: {error.strerror or error}.", file=sys.stderr)
+        where = f"{error.filename}: {error.strerror}." if error.filename else str(error)
+        print(f"mlhub agent: {where}", file=sys.stderr)
         return 1
     return 0
 
@@ -82,10 +84,11 @@ def _agent(
     )
     gpus = LocalGpus(home, driver, {name: [r.uuid for r in readings]}) if driver is not None and readings else None
     lease = Lease(home / "lease")
+    authorities = trusted_file(home, os.environ.get(CA_FILE, ""))
     starter = PodStarter(
         argv=pod,
         lease=str(lease.path),
-        enclose=partial(enclose, is_network_open=options.pod_network == "host"),
+        enclose=partial(enclose, is_network_open=options.pod_network == "host", authorities=authorities),
         gpus=gpus,
         plan_group=planned_group,
         warm=warm_pool(home, options.warm_workers),
@@ -98,7 +101,7 @@ def _agent(
         return node if gpus is None else gpus.status(node, gangs.folders())
 
     return AgentProgram(
-        PlatformApi(server, token),
+        PlatformApi(server, token, authorities=authorities),
         gangs,
         node=seen,
         address=address,

@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from mlhub.backends.agents.messages import CheckpointFolder
+from mlhub.backends.agents.messages import CheckpointFolder, proofs_in
 
 LOOK_EVERY_S = 10.0
 ANSWER_WITHIN_S = 20.0
@@ -73,14 +73,14 @@ def problem_of(folder: CheckpointFolder, name: str) -> str:
         return f"The folder of checkpoints {path} is not the platform's ({folder.marker}: {error.strerror}). {remedy}"
     if content != folder.content:
         return f"The folder of checkpoints {path} is of another installation of MLHub. {remedy}"
-    proof = path / f".mlhub-agent-{name}"
+    proof = proofs_in(folder) / name
     try:
         proof.write_text(folder.content)
         proof.unlink()
     except OSError as error:
         return (
-            f"The folder of checkpoints {path} cannot be written by {_user()} ({error.strerror}). Run the agent as who "
-            "may, or mount the folder so that it may."
+            f"What the platform makes in the folder of checkpoints {path} cannot be written by {_user()} "
+            f"({error.strerror}). Run the agent as the platform's user, or mount the folder so that it may."
         )
     return ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from mlhub.backends.protocol import GpuStatus, NodeStatus
@@ -133,6 +134,11 @@ class CheckpointFolder:
     path: str
     marker: str
     content: str
+
+
+def proofs_in(folder: CheckpointFolder) -> Path:
+    """A folder that the platform makes there as it makes those of jobs, in which agents try whether they may write."""
+    return Path(folder.path) / f"{folder.marker}.d"
 
 
 @dataclass(frozen=True)

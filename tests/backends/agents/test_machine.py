@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
 from mlhub.agent.__main__ import main
+from mlhub.agent.authorities import trusted_file
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine
+from mlhub.agent.platform_api import PlatformApi, PlatformAwayError
 from mlhub.agent.program import instance_of
 from mlhub.agent.shared_folder import SharedFolder, problem_of
 from mlhub.backends.agents.backend import AgentsBackend
@@ -28,6 +34,7 @@ from mlhub.backends.local.pods import PodStarter
 from mlhub.backends.protocol import LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
+from tests.authorities import site_authority
 from tests.backends.gpu_driver import GIB, FakeGpu, FakeNvml
 from tests.backends.specs import gang
 
@@ -115,16 +122,20 @@ def test_the_shared_folder_is_known_by_the_platforms_file_in_it(tmp_path: Path) 
     (tmp_path / "shared/.mlhub-1").write_text("another's")
     assert "another installation" in problem_of(folder, "lab-1")
     (tmp_path / "shared/.mlhub-1").write_text("ours")
+    proofs = tmp_path / "shared/.mlhub-1.d"
+    proofs.mkdir()
     assert problem_of(folder, "lab-1") == ""
-    (tmp_path / "shared/.mlhub-agent-lab-1").mkdir()  # as a file system that takes no writes
+    assert list(proofs.iterdir()) == []
+    (proofs / "lab-1").mkdir()  # as a folder of a job that takes no writes
     assert "cannot be written" in problem_of(folder, "lab-1")
-    assert [path.name for path in (tmp_path / "shared").iterdir() if path.is_file()] == [".mlhub-1"]
+    assert "as the platform's user" in problem_of(folder, "lab-1")
 
 
 def test_no_pod_starts_before_the_folder_is_known_and_it_is_known_after_a_restart(tmp_path: Path) -> None:
     known = tmp_path / "known.json"
     assert SharedFolder(known, "lab-1").problem
     (tmp_path / "marker").write_text("ours")
+    (tmp_path / "marker.d").mkdir()
     first = SharedFolder(known, "lab-1")
     first.follow(CheckpointFolder(str(tmp_path), "marker", "ours"))
     assert first.problem == ""
@@ -180,6 +191,39 @@ def test_an_agent_is_known_again_when_it_starts_and_distinguished_from_a_copy_of
     assert instance_of(tmp_path / "another") != first
     monkeypatch.setattr("platform.node", lambda: "a-clone")
     assert instance_of(tmp_path) != first
+
+
+class Platform(BaseHTTPRequestHandler):
+    """Answers as one does that has new orders."""
+
+    def do_GET(self) -> None:
+        body = b'{"state": "new"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_an_agent_and_its_pods_trust_the_authorities_of_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = site_authority(tmp_path)
+    with HTTPServer(("127.0.0.1", 0), Platform) as platform:
+        platform.socket = site.for_server().wrap_socket(platform.socket, server_side=True)
+        threading.Thread(target=platform.serve_forever, daemon=True).start()
+        server = f"https://127.0.0.1:{platform.server_port}"
+        with pytest.raises(PlatformAwayError, match="MLHUB_CA_FILE"):
+            PlatformApi(server, "mlg_lab-1_secret").newest_state("")
+        authorities = trusted_file(tmp_path, str(site.certificate))
+        assert PlatformApi(server, "mlg_lab-1_secret", authorities=authorities).newest_state("") == "new"
+        with pytest.raises(URLError):
+            urlopen(server, timeout=60)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authorities))  # as pods have it
+        assert urlopen(server, timeout=60).status == 200
+        platform.shutdown()
+    with pytest.raises(MachineError, match="MLHUB_CA_FILE"):
+        trusted_file(tmp_path, str(tmp_path / "none.pem"))
+    assert trusted_file(tmp_path, "") is None
 
 
 @pytest.mark.parametrize(("setting", "value"), [("JOBS_PER_GPU", "abc"), ("JOBS_PER_GPU", "0"), ("WARM_WORKERS", "-1")])
