@@ -59,8 +59,7 @@ def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
         print(f"mlhub agent: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        where = f"{error.filename}: {error.strerror}." if error.filename else str(error)
-        print(f"mlhub agent: {where}", file=sys.stderr)
+        print(f"mlhub agent: {error} (its folder of state: {options.home})", file=sys.stderr)
         return 1
     return 0
 

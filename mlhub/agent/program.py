@@ -23,7 +23,7 @@ from mlhub._version import __version__
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.platform_api import AgentRefusedError, NewsThread, PlatformApi, PlatformAwayError
-from mlhub.agent.shared_folder import SharedFolder
+from mlhub.agent.shared_folder import SharedFolder, home_problem
 from mlhub.backends.agents.messages import (
     GRACE_PART,
     LEASE_PART,
@@ -98,6 +98,7 @@ class AgentProgram:
         self._lost_after_s = USUAL_LOST_AFTER_S
         self._reported: tuple[GangReport, ...] | None = None
         self._said = ""  # what was said last of the connection
+        self._problem = ""  # of the agent's own folder
         self._was_accepted = False
         self._next_s = self._paused_until = 0.0
 
@@ -126,8 +127,9 @@ class AgentProgram:
         """One report and what it brings."""
         self._news_came.clear()
         sent = uptime_s()
+        problem = self._problem or self.folder.problem
         report = AgentReport(
-            __version__, PYTHON, time.time(), self.address, self.node(), self.folder.problem, reports, self.instance
+            __version__, PYTHON, time.time(), self.address, self.node(), problem, reports, self.instance
         )  # fmt: skip
         try:
             orders = self.api.sync(report)
@@ -141,10 +143,16 @@ class AgentProgram:
             return
         self._lost_after_s = orders.lost_after_s
         self.gangs.starter.orphan_grace_s = min(ORPHAN_STOP_GRACE_S, GRACE_PART * orders.lost_after_s)
-        self.lease.extend(sent + LEASE_PART * orders.lost_after_s)
-        self._say(f"agent.connected name={orders.name} platform={self.api.server}")
         self._reported, self._next_s = reports, time.monotonic() + REPORT_PART * self._lost_after_s
-        self._take(orders)
+        try:
+            self.lease.extend(sent + LEASE_PART * orders.lost_after_s)
+            self._take(orders)
+        except OSError as error:
+            self._problem = home_problem(self.lease.path.parent, error)
+            self._say(self._problem)
+            return
+        self._problem = ""
+        self._say(f"agent.connected name={orders.name} platform={self.api.server}")
 
     def _take(self, orders: Orders) -> None:
         self.folder.follow(orders.checkpoints)

@@ -85,6 +85,11 @@ def problem_of(folder: CheckpointFolder, name: str) -> str:
     return ""
 
 
+def home_problem(home: Path, error: OSError) -> str:
+    """Why no pod may start while the agent cannot write its own folder."""
+    return f"The agent's folder {home} cannot be written ({error.strerror or error}): make room there."
+
+
 def _user() -> str:
     return f"the user {getpass.getuser()}" if os.geteuid() else "root"
 
