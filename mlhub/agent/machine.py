@@ -100,8 +100,8 @@ def own_address(server: str) -> str:
     if is_here:
         return LOOPBACK
     raise MachineError(
-        f"This machine has no IPv4 address from which it reaches {host}. Pods on several machines connect to each other "
-        "by IPv4: give the machine such an address, and name it with --address."
+        f"This machine has no IPv4 address from which it reaches {host}. Pods on several machines connect to each "
+        "other by IPv4: give the machine such an address, and name it with --address."
     )
 
 

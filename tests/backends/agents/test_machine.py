@@ -184,7 +184,7 @@ def test_a_machine_that_others_do_not_reach_by_ipv4_says_so(monkeypatch: pytest.
     assert own_address("http://127.0.0.1:8000")
     monkeypatch.setattr("mlhub.agent.machine._source", lambda host, _: "127.0.0.1" if host == "127.0.0.1" else "")
     assert own_address("http://127.0.0.1:8000") == own_address("http://[::1]:8000") == "127.0.0.1"
-    with pytest.raises(MachineError, match="no IPv4 address from which it reaches hub6.example.org"):
+    with pytest.raises(MachineError, match="no IPv4 address from which it reaches hub6"):
         own_address("https://hub6.example.org")
     with pytest.raises(MachineError, match="Give an IPv4 address"):
         address_and_interface("2001:db8::1")
