@@ -39,10 +39,12 @@ ERRORS = {
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
     "problem", "CheckResult", "_protection", "FetchError", "BuildError", "KnownFailure", "_error", "_refused",
 }  # fmt: skip
-# what looks into files and tries jobs out: everything there that is a sentence is translated, and each by itself,
-# since remedies are put together from several
+# what looks into files and tries jobs out, and says why machines are closed: everything there that is a sentence is
+# translated, and each by itself, since remedies are put together from several
 INSPECTING = (
-    "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/runtime/data",
+    "mlhub/agent/shared_folder.py", "mlhub/backends/agents/backend.py", "mlhub/control/agents/actions.py",
+    "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/jobs/submission/notebooks.py",
+    "mlhub/runtime/data",
     "mlhub/runtime/environments", "mlhub/runtime/errors.py", "mlhub/runtime/importers", "mlhub/runtime/inspection",
     "mlhub/runtime/model", "mlhub/runtime/option_values.py", "mlhub/runtime/prediction",
     "mlhub/runtime/sandbox/verdicts.py", "mlhub/runtime/scripts", "mlhub/runtime/strategies",
@@ -61,7 +63,7 @@ AROUND = re.compile(r"^\{\w+\}(?=[A-Z])|(?<=[.!?]) ?(?:\{\w+\})+$")  # a further
 
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
-    from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, SEVERAL
+    from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, NOT_READY, SEVERAL
     from mlhub.embedded.checks.doctor import MEANINGS, START
     from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
     from mlhub.wire.exits import Cause
@@ -75,6 +77,7 @@ def declared() -> set[Key]:
         *ACTIONS.values(),
         FIRST_GUARANTEE,
         SEVERAL,
+        NOT_READY,
         *MEANINGS.values(),
         START,
         *CONSEQUENCES.values(),

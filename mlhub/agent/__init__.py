@@ -3,5 +3,5 @@
 
 program.py: the loop. gangs.py: the machine's share of each gang, started by the local backend's pieces. machine.py:
 what the machine offers. shared_folder.py: whether it has the folder of checkpoints. platform_api.py: requests.
-lease.py: until when pods may run. Without Django: `pip install 'mlhub[agent]'` is all that a machine needs.
+lease.py: until when pods may run. Without Django: `pip install '.[agent]'` is all that a machine needs.
 """

@@ -15,22 +15,21 @@ from functools import partial
 from pathlib import Path
 
 from mlhub import _installation
+from mlhub.agent.authorities import CA_FILE, trusted_file
 from mlhub.agent.enclosures import enclose
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
 from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, checked_server, name_of
-from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, locked
+from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, instance_of, locked
 from mlhub.agent.shared_folder import SharedFolder
+from mlhub.agent.warm_workers import warm_pool
 from mlhub.backends.local.cluster import LocalPlace
 from mlhub.backends.local.gpu_driver import nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.pods import PodStarter
-from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import NodeStatus
-from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
-from mlhub.runtime.warm import start
 
 TOKEN = "MLHUB_AGENT_TOKEN"
 TOKEN_WITHIN_S = 60.0
@@ -60,7 +59,7 @@ def main(argv: list[str] | None = None, *, pod: Sequence[str] = POD) -> int:
         print(f"mlhub agent: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"mlhub agent: {error.filename or options.home}: {error.strerror or error}.", file=sys.stderr)
+        print(f"mlhub agent: {error} (its folder of state: {options.home})", file=sys.stderr)
         return 1
     return 0
 
@@ -84,13 +83,14 @@ def _agent(
     )
     gpus = LocalGpus(home, driver, {name: [r.uuid for r in readings]}) if driver is not None and readings else None
     lease = Lease(home / "lease")
+    authorities = trusted_file(home, os.environ.get(CA_FILE, ""))
     starter = PodStarter(
         argv=pod,
         lease=str(lease.path),
-        enclose=partial(enclose, is_network_open=options.pod_network == "host"),
+        enclose=partial(enclose, is_network_open=options.pod_network == "host", authorities=authorities),
         gpus=gpus,
         plan_group=planned_group,
-        warm=_warm_pool(home, options.warm_workers),
+        warm=warm_pool(home, options.warm_workers),
         pod_disk_bytes=options.pod_disk_bytes,
     )
     place = LocalPlace(address, interface, is_shared_network=True)
@@ -100,22 +100,15 @@ def _agent(
         return node if gpus is None else gpus.status(node, gangs.folders())
 
     return AgentProgram(
-        PlatformApi(server, token),
+        PlatformApi(server, token, authorities=authorities),
         gangs,
         node=seen,
         address=address,
         lease=lease,
         folder=SharedFolder(home / "checkpoint-folder.json", name),
+        instance=instance_of(home),
         warm=starter.warm,
     )
-
-
-def _warm_pool(home: Path, size: int) -> WarmPool | None:
-    """None where a forked pod would be confined less strictly than an executed one."""
-    if not size or not start.is_as_strict_as_a_cold_start(isolation()):
-        return None
-    program = "mlhub.runtime.warm.start:prepare,run_pod"
-    return WarmPool(program=program, environment=start.variables(), size=size, log=home / "warm-workers.log")
 
 
 def _token(options: argparse.Namespace) -> str:

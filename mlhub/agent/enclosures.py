@@ -21,11 +21,13 @@ def enclose(
     has_node_network: bool,
     devices: Sequence[str] = (),
     is_network_open: bool = False,
+    authorities: Path | None = None,
 ) -> tuple[list[str], dict[str, str]]:
     """The command and the environment that start a pod in the sandbox. folder: the pod's own.
 
     has_node_network: its node has a network of its own, where it meets the gang's other pods. is_network_open: it may
-    use the host's network. devices: files of its GPUs. Raises OSError.
+    use the host's network. devices: files of its GPUs. authorities: a file with those whose certificates it trusts;
+    None: the usual ones. Raises OSError.
     """
     tenant = spec.labels.get("project_id") or spec.job_id
     cache = Path(environment[names.CACHE_DIR]) / tenant  # what one project prepared, no other one trusts
@@ -37,6 +39,9 @@ def enclose(
         for name in (names.SPEC_PATH, names.TOKEN_PATH, names.SECRET_PATH, names.USER_SECRETS_PATH)
     ]
     files += [path for path in (_local(item.uri) for item in spec.inputs) if path is not None and path.exists()]
+    if authorities is not None:
+        files.append(authorities)
+        variables["SSL_CERT_FILE"] = str(authorities)
     checkpoints = _local(spec.checkpoint_uri)
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)

@@ -23,9 +23,14 @@ class Lease:
 
     def extend(self, until: float) -> None:
         """until: by uptime_s(). Raises OSError."""
-        temporary = self.path.with_name(f".{self.path.name}")
-        temporary.write_text(repr(until))
-        temporary.rename(self.path)
+        text = f"{until:024.6f}"
+        try:
+            temporary = self.path.with_name(f".{self.path.name}")
+            temporary.write_text(text)
+            temporary.rename(self.path)
+        except OSError:  # a full disk, such as by a pod: what is there already can be overwritten still
+            with self.path.open("r+") as file:
+                file.write(text)
 
     def remaining_s(self) -> float:
         """0: over, or of an earlier start of the machine."""

@@ -19,6 +19,7 @@ from mlhub.backends.protocol import NodeStatus
 
 CPU_SLOT = "cpu-slot"  # the type of a slot without a GPU
 USUAL_NIC_BPS = 1e9
+LOOPBACK = "127.0.0.1"
 SIOCGIFADDR = 0x8915
 ELSEWHERE = ("192.0.2.1", 9)  # an address for documentation: nothing is sent there
 
@@ -83,18 +84,33 @@ def nic_bps_of(interface: str) -> float:
 
 
 def own_address(server: str) -> str:
-    """The address from which this machine reaches the platform; where that is on this machine, the one from which it
-    reaches others."""
+    """The address from which this machine reaches the platform; where that is on this machine or has no IPv4 address,
+    the one from which it reaches others.
+
+    Raises MachineError where there is no IPv4 address by which others reach this machine, and there are others.
+    """
     address = urlsplit(server)
-    found = _source(address.hostname or "127.0.0.1", address.port or (443 if address.scheme == "https" else 80))
-    return _source(*ELSEWHERE) if found.startswith("127.") else found
+    host = address.hostname or LOOPBACK
+    found = _source(host, address.port or (443 if address.scheme == "https" else 80))
+    if found and not found.startswith("127."):
+        return found
+    is_here = bool(found) or host in ("localhost", "::1")
+    if elsewhere := _source(*ELSEWHERE):
+        return elsewhere
+    if is_here:
+        return LOOPBACK
+    raise MachineError(
+        f"This machine has no IPv4 address from which it reaches {host}. Pods on several machines connect to each "
+        "other by IPv4: give the machine such an address, and name it with --address."
+    )
 
 
 def _source(host: str, port: int) -> str:
+    """ "": there is no way there by IPv4."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, port))  # sends nothing
         return str(probe.getsockname()[0])
-    return "127.0.0.1"
+    return ""
 
 
 def address_and_interface(given: str) -> tuple[str, str]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -33,12 +35,18 @@ def name_of(token: str) -> str:
 
 
 class PlatformApi:
-    """server: its address, without a path behind it. token: of this agent."""
+    """server: its address, without a path behind it. token: of this agent. authorities: a file with those that the
+    platform's certificate may be of; None: the usual ones."""
 
-    def __init__(self, server: str, token: str) -> None:
+    def __init__(self, server: str, token: str, *, authorities: Path | None = None) -> None:
         self.server = server
-        headers = {"Authorization": f"Bearer {token}"}
-        self._client = httpx.Client(base_url=server, headers=headers, timeout=TIMEOUT_S, follow_redirects=False)
+        self._client = httpx.Client(
+            base_url=server,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=TIMEOUT_S,
+            follow_redirects=False,
+            verify=True if authorities is None else ssl.create_default_context(cafile=str(authorities)),
+        )
 
     def sync(self, report: AgentReport) -> Orders:
         """Raises PlatformAwayError, AgentRefusedError."""
@@ -66,7 +74,8 @@ class PlatformApi:
         try:
             answer = self._client.request(method, path, **given)  # type: ignore[arg-type]
         except httpx.HTTPError as error:
-            raise PlatformAwayError(f"{self.server} does not answer ({error or type(error).__name__})") from error
+            hint = ": name the file with your authority as MLHUB_CA_FILE" if "CERTIFICATE_VERIFY" in str(error) else ""
+            raise PlatformAwayError(f"{self.server} does not answer ({error or type(error).__name__}){hint}") from error
         if answer.is_success:
             return answer
         if answer.status_code >= 500 or answer.status_code == 429:

@@ -7,9 +7,11 @@ It holds nothing that is not on disk or at the platform: killed at any moment an
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import logging
 import os
 import platform
+import secrets
 import sys
 import threading
 import time
@@ -21,8 +23,16 @@ from mlhub._version import __version__
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.platform_api import AgentRefusedError, NewsThread, PlatformApi, PlatformAwayError
-from mlhub.agent.shared_folder import SharedFolder
-from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, REPORT_PART, AgentReport, GangReport, Orders
+from mlhub.agent.shared_folder import SharedFolder, home_problem
+from mlhub.backends.agents.messages import (
+    GRACE_PART,
+    LEASE_PART,
+    MAX_INSTANCE,
+    REPORT_PART,
+    AgentReport,
+    GangReport,
+    Orders,
+)
 from mlhub.backends.local.pods import ORPHAN_STOP_GRACE_S
 from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import NodeStatus
@@ -30,6 +40,7 @@ from mlhub.backends.protocol import NodeStatus
 logger = logging.getLogger(__name__)
 TICK_S = 0.2
 USUAL_LOST_AFTER_S = 60.0
+MACHINE_ID = Path("/etc/machine-id")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}, {platform.machine()}"
 
 
@@ -52,8 +63,20 @@ def locked(home: Path) -> TextIO:
     return lock
 
 
+def instance_of(home: Path) -> str:
+    """The same for each start of an agent with this home on this machine; another one for a copy of either."""
+    known = home / "instance"
+    if not known.exists():
+        temporary = home / ".instance"
+        temporary.write_text(secrets.token_hex(16))
+        temporary.rename(known)
+    machine = MACHINE_ID.read_text() if MACHINE_ID.exists() else ""
+    return hashlib.sha256(f"{known.read_text()} {machine} {platform.node()}".encode()).hexdigest()[:MAX_INSTANCE]
+
+
 class AgentProgram:
-    """node: reads the machine as it is now. address: where its pods listen for those of other machines."""
+    """node: reads the machine as it is now. address: where its pods listen for those of other machines. instance: of
+    this agent."""
 
     def __init__(
         self,
@@ -64,16 +87,18 @@ class AgentProgram:
         address: str,
         lease: Lease,
         folder: SharedFolder,
+        instance: str,
         warm: WarmPool | None = None,
     ) -> None:
         self.api, self.gangs, self.node, self.address = api, gangs, node, address
-        self.lease, self.folder, self.warm = lease, folder, warm
+        self.lease, self.folder, self.instance, self.warm = lease, folder, instance, warm
         self.is_asked_to_end = threading.Event()
         self._news_came = threading.Event()
         self._news = NewsThread(api, self._news_came)
         self._lost_after_s = USUAL_LOST_AFTER_S
         self._reported: tuple[GangReport, ...] | None = None
         self._said = ""  # what was said last of the connection
+        self._problem = ""  # of the agent's own folder
         self._was_accepted = False
         self._next_s = self._paused_until = 0.0
 
@@ -102,8 +127,9 @@ class AgentProgram:
         """One report and what it brings."""
         self._news_came.clear()
         sent = uptime_s()
+        problem = self._problem or self.folder.problem
         report = AgentReport(
-            __version__, PYTHON, time.time(), self.address, self.node(), self.folder.problem, reports
+            __version__, PYTHON, time.time(), self.address, self.node(), problem, reports, self.instance
         )  # fmt: skip
         try:
             orders = self.api.sync(report)
@@ -117,10 +143,16 @@ class AgentProgram:
             return
         self._lost_after_s = orders.lost_after_s
         self.gangs.starter.orphan_grace_s = min(ORPHAN_STOP_GRACE_S, GRACE_PART * orders.lost_after_s)
-        self.lease.extend(sent + LEASE_PART * orders.lost_after_s)
-        self._say(f"agent.connected name={orders.name} platform={self.api.server}")
         self._reported, self._next_s = reports, time.monotonic() + REPORT_PART * self._lost_after_s
-        self._take(orders)
+        try:
+            self.lease.extend(sent + LEASE_PART * orders.lost_after_s)
+            self._take(orders)
+        except OSError as error:
+            self._problem = home_problem(self.lease.path.parent, error)
+            self._say(self._problem)
+            return
+        self._problem = ""
+        self._say(f"agent.connected name={orders.name} platform={self.api.server}")
 
     def _take(self, orders: Orders) -> None:
         self.folder.follow(orders.checkpoints)

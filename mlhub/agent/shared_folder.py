@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from mlhub.backends.agents.messages import CheckpointFolder
+from mlhub.backends.agents.messages import CheckpointFolder, proofs_in
 
 LOOK_EVERY_S = 10.0
 ANSWER_WITHIN_S = 20.0
@@ -68,20 +68,26 @@ def problem_of(folder: CheckpointFolder, name: str) -> str:
     except PermissionError:
         return f"The folder of checkpoints {path} cannot be read by {_user()}. Run the agent as who may."
     except OSError as error:
-        what = "is not there" if not path.is_dir() else f"is not the platform's ({folder.marker}: {error.strerror})"
-        return f"The folder of checkpoints {path} {what}. {remedy}"
+        if not path.is_dir():
+            return f"The folder of checkpoints {path} is not there. {remedy}"
+        return f"The folder of checkpoints {path} is not the platform's ({folder.marker}: {error.strerror}). {remedy}"
     if content != folder.content:
         return f"The folder of checkpoints {path} is of another installation of MLHub. {remedy}"
-    proof = path / f".mlhub-agent-{name}"
+    proof = proofs_in(folder) / name
     try:
         proof.write_text(folder.content)
         proof.unlink()
     except OSError as error:
         return (
-            f"The folder of checkpoints {path} cannot be written by {_user()} ({error.strerror}). Run the agent as who "
-            "may, or mount the folder so that it may."
+            f"What the platform makes in the folder of checkpoints {path} cannot be written by {_user()} "
+            f"({error.strerror}). Run the agent as the platform's user, or mount the folder so that it may."
         )
     return ""
+
+
+def home_problem(home: Path, error: OSError) -> str:
+    """Why no pod may start while the agent cannot write its own folder."""
+    return f"The agent's folder {home} cannot be written ({error.strerror or error}): make room there."
 
 
 def _user() -> str:

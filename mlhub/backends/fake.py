@@ -38,6 +38,8 @@ class _Gang:
 class FakeBackend:
     """Nodes as given; a clock that only `now` moves. is_stubborn: gangs ignore the request to leave until killed."""
 
+    reads_platform_disk = True
+
     def __init__(self, nodes: Sequence[NodeStatus], *, now: datetime | None = None) -> None:
         self.nodes = list(nodes)
         self.now = now or datetime.now(UTC)

@@ -178,6 +178,11 @@ def stop_each(
 
 
 class Backend(Protocol):
+    """reads_platform_disk: whether inputs may be files of the platform's disk; else pods fetch them by HTTP."""
+
+    @property
+    def reads_platform_disk(self) -> bool: ...
+
     def launch(self, spec: LaunchSpec) -> None:
         """Start the gang, all or nothing. A second call with the same attempt changes nothing.
 

@@ -89,7 +89,7 @@ class Agent(models.Model):
 
     token_hash: SHA-256 of the token that opens this agent's orders and nothing else; "" = revoked. seen_at, report,
     address, version: of its newest report. problem: why no job may start there; "" = none. is_own: the agent of the
-    platform's own machine, which the platform starts itself.
+    platform's own machine, which the platform starts itself. instance: of the agent that has the token; "" = none yet.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -103,6 +103,7 @@ class Agent(models.Model):
     address = models.CharField(max_length=255, blank=True)
     version = models.CharField(max_length=100, blank=True)
     problem = models.TextField(blank=True)
+    instance = models.CharField(max_length=64, blank=True, default="", db_default="")
 
 
 class AgentGang(models.Model):

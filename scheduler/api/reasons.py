@@ -175,8 +175,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.TOO_FEW_FREE_GPUS: "Pending: {free} of {total} GPUs are free; it requests {need}.",
     Reason.NO_FREE_GPUS_OF_TYPE: "Pending: {free} of {total} GPUs of type {types} are free; it requests {need}.",
     Reason.LARGER_THAN_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the cluster has {have}.",
-    Reason.NODES_CORDONED: "Pending: it requests {need} GPUs, but schedulable nodes have {have}; {closed} nodes are "
-    "cordoned.",
+    Reason.NODES_CORDONED: "Pending: it requests {need} GPUs, but schedulable nodes have {have}; {closed} nodes "
+    "take no new jobs: cordoned, drained, excluded or not ready.",
     Reason.NEVER_FITS_NODES: "Pending: even the empty cluster has room for only {have} of {need} workers with "
     "{cpus:#} CPUs and {memory_gib:.1f} GiB each (parameter servers need CPUs, too).",
     Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
@@ -230,7 +230,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
     Reason.UNCHANGED: "No better allocation was found.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",
-    Reason.NODE_CORDONED: "Node {node} is cordoned: it accepts no new jobs, and running ones continue.",
+    Reason.NODE_CORDONED: "Node {node} takes no new jobs: it is cordoned, drained, excluded or not ready. Running ones continue.",
     Reason.RESUMES_RESIZED: "It resumes with {n_workers} GPUs, as decided before.",
     Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s is shorter and goes first.",
     Reason.SMALLER_FIRST: "It needs {left:.0f} GPU-seconds more; {next_job} with {smaller:.0f} goes first.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -42,12 +43,30 @@ def test_a_machine_gets_a_token_is_listed_and_is_removed(root: Cast, capsys: pyt
     assert [(row["name"], row["seen_at"]) for row in rows] == [("lab-1", None)]
     assert main(["agent", "ls"]) == CommandStatus.OK
     assert "has not reported yet" in capsys.readouterr().out
-    Agent.objects.update(seen_at=timezone.now())
-    closed = replace(node("lab-1"), is_ready=False, message="The folder of checkpoints is not there.")
-    record_inventory(FakeBackend([closed]).inventory(), now=timezone.now())
+    Agent.objects.update(seen_at=timezone.now(), problem="The folder of checkpoints is not there.")
     assert main(["agent", "ls"]) == CommandStatus.OK
     listed = " ".join(capsys.readouterr().out.split())
     assert "not ready: The folder of checkpoints" in listed
+    Agent.objects.update(problem="")
+    record_inventory(FakeBackend([node("lab-1")]).inventory(), now=timezone.now())
+    assert main(["agent", "ls"]) == CommandStatus.OK
+    assert "ready" in capsys.readouterr().out
+    assert main(["node", "cordon", "lab-1"]) == CommandStatus.OK
+    for command in (["agent", "ls"], ["node", "ls"]):
+        capsys.readouterr()
+        assert main(command) == CommandStatus.OK
+        assert "cordoned" in capsys.readouterr().out
+    Agent.objects.update(
+        seen_at=timezone.now() - timedelta(seconds=30), token_made_at=timezone.now() - timedelta(days=1)
+    )
+    assert main(["agent", "ls"]) == CommandStatus.OK
+    assert "silent: it gets no new jobs" in " ".join(capsys.readouterr().out.split())
+    silent = replace(node("lab-1"), is_ready=False, message="Its agent has not reported since 09:00 UTC.")
+    record_inventory(FakeBackend([silent]).inventory(), now=timezone.now())
+    assert main(["node", "ls"]) == CommandStatus.OK
+    listed = " ".join(capsys.readouterr().out.split())
+    assert "not ready: Its agent has not reported since" in listed
+    assert "cordoned" not in listed
     assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.OK
     assert not Agent.objects.exists()
     assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.REFUSED

@@ -313,6 +313,17 @@ def timeline() -> dict[str, Any]:
 
 
 # name, kind, above, guaranteed, used, borrowed, lent, wanted by pending jobs
+# name, state, time of its last report, address, problem; the first is the platform's own
+AGENTS = [
+    {"name": name, "is_own": place == 0, "state": state, "token_made_at": "2026-11-17T12:00:00Z", "made_by": "root",
+     "seen_at": seen_at, "address": address, "version": "0.2.0" if address else "", "problem": problem}
+    for place, (name, state, seen_at, address, problem) in enumerate((
+        ("node-a1", "connected", "2026-11-20T11:59:58Z", "10.0.0.1", ""),
+        ("node-b1", "silent", "2026-11-20T11:59:25Z", "10.0.0.2", ""),
+        ("node-b2", "closed", "2026-11-20T11:59:56Z", "10.0.0.3", "The folder of checkpoints /srv is not there."),
+        ("node-c1", "expected", None, "", ""),
+    ))
+]  # fmt: skip
 TREE = (
     ("vision", "organisation", None, 16, 18, 2, 0, 6),
     ("perception", "team", 0, 16, 18, 2, 0, 6),

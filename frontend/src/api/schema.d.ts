@@ -4601,6 +4601,8 @@ export interface components {
             readonly name: string;
             /** @description Whether it is the agent of the platform's own machine. */
             readonly is_own: boolean;
+            /** @description expected: no agent has reported with its present token; connected; closed: it reports, and no job may start there; silent: it gets no new jobs; lost: its jobs go on elsewhere. */
+            readonly state: components["schemas"]["AgentStateEnum"];
             /**
              * Format: date-time
              * @description When its present token was made.
@@ -4645,7 +4647,11 @@ export interface components {
             gangs: {
                 [key: string]: unknown;
             }[];
+            /** @description Differs between any two agents that run at a time. */
+            instance: string;
         };
+        /** @enum {string} */
+        AgentStateEnum: "expected" | "connected" | "closed" | "silent" | "lost";
         /** @description An agent with its new token. */
         AgentToken: {
             /** @description The agent. */
@@ -4656,11 +4662,23 @@ export interface components {
         AgentWriteRequest: {
             /** @description The name that the machine shall have as a node. */
             name: string;
+            /**
+             * @description Whether to refuse where there is such an agent; by default false.
+             * @default false
+             */
+            must_be_new: boolean;
         };
         /** @description Agents by name. */
         Agents: {
             /** @description The agents. */
             results: components["schemas"]["Agent"][];
+            /** @description The platform's version of MLHub, which agents must have. */
+            version: string;
+            /**
+             * Format: double
+             * @description An agent that ends and starts again within so many seconds takes over what runs on its machine.
+             */
+            takeover_s: number;
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */
@@ -5054,6 +5072,8 @@ export interface components {
         AxisEnum: "step" | "wall" | "gpu_hours" | "epoch";
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
         BackendStatus: {
+            /** @description What runs pods: local, agents or kubernetes. */
+            name: string;
             /**
              * Format: date-time
              * @description Since when the machines cannot be reached; null: they can.
@@ -12999,6 +13019,8 @@ export interface components {
             admission: components["schemas"]["Admission"];
             /** @description Whether notebooks can be started on this installation. */
             offers_notebooks: boolean;
+            /** @description Why none can be started, and what to do instead; empty: they can. */
+            no_notebooks_because: string;
         };
         /**
          * @description * `visible` - visible

@@ -4,6 +4,7 @@ import type { components, paths } from "@/api/schema";
 
 type Schemas = components["schemas"];
 
+export type Agent = Schemas["Agent"];
 export type AdvisedAction = Schemas["Action"];
 export type Analysis = Schemas["Analysis"];
 export type Attempt = Schemas["Attempt"];

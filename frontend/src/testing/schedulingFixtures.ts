@@ -105,6 +105,7 @@ export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerS
     backend_message: "",
     admission: { is_paused: false, reason: "", since: null, until: null, paused_by: "", version: 0 },
     offers_notebooks: true,
+    no_notebooks_because: "",
     rounds: { attempted_at: AT, stopped_since: null, cause: null, message: "" },
     ...over,
   };
@@ -262,7 +263,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
       },
     ],
     totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
-    backend: { away_since: null, message: "" },
+    backend: { name: "local", away_since: null, message: "" },
     quarantined: [],
     interference: [],
     links: [],

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mlhub.backends.agents.messages import REPORT_PART, SILENT_REPORTS
+from mlhub.backends.agents.messages import silent_after_s
 from mlhub.backends.agents.status import LostNode, gang_status
 from mlhub.backends.agents.store import AgentStore, KnownAgent, KnownGang, KnownStop
 from mlhub.backends.gang_rules import StopReason
@@ -35,6 +35,8 @@ INTERRUPTED_AFTER_S = 30.0  # longer than any launch takes
 
 class AgentsBackend:
     """lost_after_s: an agent that has been silent for so long is lost, with its pods."""
+
+    reads_platform_disk = False
 
     def __init__(
         self,
@@ -148,10 +150,9 @@ class AgentsBackend:
         problem = self._lost_because(agent) or agent.problem
         if problem:
             return replace(node, is_ready=False, message=problem)
-        silent_s = self._silent_s(agent)
-        if silent_s > SILENT_REPORTS * REPORT_PART * self.lost_after_s:
-            message = f"Its agent has not reported for {silent_s:.0f} s, and gets no new pods."
-            return replace(node, is_schedulable=False, message=message)
+        if self._silent_s(agent) > silent_after_s(self.lost_after_s):
+            message = f"Its agent has not reported since {agent.seen_at:%Y-%m-%d %H:%M:%S} UTC, and gets no new jobs."
+            return replace(node, is_ready=False, message=message)
         return node
 
     def _silent_s(self, agent: KnownAgent) -> float:
@@ -185,7 +186,7 @@ class AgentsBackend:
                 return LaunchError(message, cause=Cause.NODE_LOST)
             if any(not 0 <= slot < agent.node.n_slots for slot in pod.slots):
                 return LaunchError(f"Node {pod.node} has no slots {pod.slots}.", cause=Cause.LAUNCH_FAILED)
-            if not (node := self._node(agent)).is_ready or not node.is_schedulable:
+            if not (node := self._node(agent)).is_ready:
                 return BackendUnavailableError(f"{pod.node}: {node.message}")
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from mlhub.backends.protocol import GpuStatus, NodeStatus
@@ -14,9 +15,15 @@ from mlhub.wire.launch import PodRole
 PROTOCOL = 1  # rises when an older agent could misread an order
 TOKEN_PREFIX = "mlg_"
 MAX_TEXT, MAX_OUTPUT = 2000, 16_384  # characters of a message, and of the end of a pod's output
+MAX_INSTANCE = 64
 # parts of the time after which a silent agent is lost: until when its pods may run on, and how long they may then save
 LEASE_PART, GRACE_PART, REPORT_PART = 0.7, 0.15, 1 / 12
 SILENT_REPORTS = 3.0  # an agent that missed so many gets no new pods
+
+
+def silent_after_s(lost_after_s: float) -> float:
+    """The seconds without a report after which an agent gets no new pods."""
+    return SILENT_REPORTS * REPORT_PART * lost_after_s
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class GangReport:
 class AgentReport:
     """now: by the agent's clock, in seconds. address: where its pods listen; "" = where its requests come from.
 
-    node: the machine, under whatever name; its name is the agent's. problem: why no pod may start there.
+    node: the machine, under whatever name; its name is the agent's. problem: why no pod may start there. instance:
+    differs between any two agents that run at a time, and stays the same when one starts again.
     """
 
     version: str
@@ -69,6 +77,7 @@ class AgentReport:
     node: NodeStatus
     problem: str = ""
     gangs: tuple[GangReport, ...] = ()
+    instance: str = ""
     protocol: int = PROTOCOL
 
     def to_json(self) -> dict[str, Any]:
@@ -88,6 +97,7 @@ class AgentReport:
                 node=node_from_json(raw["node"]),
                 problem=_text(raw["problem"]),
                 gangs=tuple(_gang(gang) for gang in raw["gangs"]),
+                instance=_text(raw["instance"], most=MAX_INSTANCE),
                 protocol=int(raw["protocol"]),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -124,6 +134,11 @@ class CheckpointFolder:
     path: str
     marker: str
     content: str
+
+
+def proofs_in(folder: CheckpointFolder) -> Path:
+    """A folder that the platform makes there as it makes those of jobs, in which agents try whether they may write."""
+    return Path(folder.path) / f"{folder.marker}.d"
 
 
 @dataclass(frozen=True)

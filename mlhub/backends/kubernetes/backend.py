@@ -72,6 +72,8 @@ class KubernetesBackend:
     gpu_limit_of: by a launch's labels, the GPUs that its project may hold; None = no limit. Only a backstop.
     """
 
+    reads_platform_disk = True
+
     def __init__(
         self,
         api: KubernetesApi,

@@ -51,6 +51,8 @@ class LocalBackend:
     pod_disk_bytes: what the files of a pod may take of the disk; 0 = as much as it leaves free.
     """
 
+    reads_platform_disk = True
+
     def __init__(
         self,
         home: Path,

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub._version import __version__
+from mlhub.cli.commands.cluster import state_of_node
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format, until
@@ -49,7 +50,8 @@ def run(
     """Bring this machine into a cluster, and stay. Ctrl-C ends the agent; its pods go on for a while."""
     if any(find_spec(name) is None for name in ("torch", "pynvml")):
         raise CommandError(
-            "What runs jobs is not installed here.", remedy=f"Install it: pip install 'mlhub[agent]=={__version__}'."
+            "What runs jobs is not installed here.",
+            remedy=f"Install it: pip install '.[agent]' in the checkout of MLHub {__version__}.",
         )
     given: dict[str, Any] = {
         "--server": server, "--token-file": token_file, "--home": home, "--address": address, "--rack": rack,
@@ -101,8 +103,12 @@ def remove(context: typer.Context, name: AgentName, yes: Yes = False) -> None:
 
 
 def _state(row: dict[str, Any], node: dict[str, Any] | None) -> str:
-    if node is None:
-        return "has not reported yet" if row["seen_at"] is None else row["problem"] or "joins"
-    if not node["is_ready"]:
-        return f"not ready: {node['message'] or row['problem']}"
-    return "ready" if node["is_schedulable"] else f"cordoned{': ' + node['message'] if node['message'] else ''}"
+    words = {
+        "expected": "has not reported yet" if row["seen_at"] is None else "its new token is not in use yet",
+        "closed": f"not ready: {row['problem']}",
+        "silent": "silent: it gets no new jobs until it reports again",
+        "lost": "lost: its jobs go on elsewhere",
+    }
+    if row["state"] in words:
+        return words[row["state"]]
+    return "joins" if node is None else state_of_node(node)

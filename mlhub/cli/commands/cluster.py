@@ -46,12 +46,12 @@ NODES = {
     "IN USE": lambda row: f"{sum(slot['job'] is not None for slot in row['slots'])}/{row['n_slots']}",
     "CPUS": lambda row: f"{row['cpus']:g}",
     "MEMORY": lambda row: size(row["memory_bytes"]),
-    "STATE": lambda row: _state(row),
+    "STATE": lambda row: state_of_node(row),
     "JOBS": _jobs_of,
 }
 
 
-def _state(row: dict[str, Any]) -> str:
+def state_of_node(row: dict[str, Any]) -> str:
     if not row["is_ready"]:
         return f"not ready: {row['message']}" if row["message"] else "not ready"
     if row["maintenance"] is None and row["exclusion"] is not None and not row["exclusion"]["gpus"]:
@@ -59,7 +59,11 @@ def _state(row: dict[str, Any]) -> str:
         n_failures, again = excluded["n_failures"], until(excluded["until"])
         failed = "1 attempt" if n_failures == 1 else f"{n_failures} attempts"
         return f"excluded: {failed} failed ({excluded['cause']}); tried again {again}"
-    return "ready" if row["is_schedulable"] else "cordoned"
+    if row["is_schedulable"]:
+        return "ready"
+    if row["maintenance"] is not None:
+        return "cordoned" if row["maintenance"]["drain_by"] is None else "draining"
+    return f"takes no new jobs: {row['message']}" if row["message"] else "takes no new jobs"
 
 
 def top(context: typer.Context) -> None:

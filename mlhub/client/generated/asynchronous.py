@@ -34,15 +34,18 @@ class AsyncAgentsOperations:
         """
         return await self._transport.record(r.Agents, "GET", path_of("/agents"))
 
-    async def create(self, *, name: str) -> r.AgentToken:
+    async def create(self, *, name: str, must_be_new: bool | Unset = UNSET) -> r.AgentToken:
         """Makes an agent with its token, which is shown this once; of an agent that is there, a token in place of its
         present one. Platform administrators only.
 
         POST /agents
 
         name: The name that the machine shall have as a node.
+        must_be_new: Whether to refuse where there is such an agent; by default false.
         """
-        return await self._transport.record(r.AgentToken, "POST", path_of("/agents"), body={"name": name})
+        return await self._transport.record(
+            r.AgentToken, "POST", path_of("/agents"), body={"name": name, "must_be_new": must_be_new}
+        )
 
     async def delete(self, name: Ref, /) -> None:
         """Removes an agent with its token and node; what runs there is ended, and counts as lost. Platform
@@ -1348,6 +1351,7 @@ class AsyncIngestOperations:
         node: Mapping[str, Any],
         problem: str,
         gangs: Sequence[Mapping[str, Any]],
+        instance: str,
     ) -> r.Orders:
         """Takes an agent's report, and answers with all that is to be on its machine: with the secrets of its own pods
         that have not launched yet, and of no others.
@@ -1362,6 +1366,7 @@ class AsyncIngestOperations:
         node: The machine as a node.
         problem: Why no pod may start there; empty: none.
         gangs: What became of each gang there.
+        instance: Differs between any two agents that run at a time.
         """
         return await self._transport.record(
             r.Orders,
@@ -1376,6 +1381,7 @@ class AsyncIngestOperations:
                 "node": node,
                 "problem": problem,
                 "gangs": gangs,
+                "instance": instance,
             },
         )
 

@@ -82,6 +82,7 @@ class Agent(ApiRecord):
 
     name: str
     is_own: bool
+    state: v.AgentStateEnum
     token_made_at: datetime
     made_by: str | None
     seen_at: datetime | None
@@ -101,6 +102,8 @@ class Agents(ApiRecord):
     """Agents by name."""
 
     results: list[Agent]
+    version: str
+    takeover_s: float
 
 
 class Ahead(ApiRecord):
@@ -238,6 +241,7 @@ class Awaited(ApiRecord):
 class BackendStatus(ApiRecord):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
+    name: str
     away_since: datetime | None
     message: str
 
@@ -2711,6 +2715,7 @@ class SchedulerStatus(ApiRecord):
     backend_message: str
     admission: Admission
     offers_notebooks: bool
+    no_notebooks_because: str
 
 
 class SecondFactor(ApiRecord):

@@ -30,6 +30,7 @@ ActionKindEnum = Literal[
     "several_limits",
     "pause_job",
 ]
+AgentStateEnum = Literal["expected", "connected", "closed", "silent", "lost"]
 Algorithm = Literal["random", "grid", "asha", "tpe"]
 AnnouncementStateEnum = Literal["scheduled", "current", "ended"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]

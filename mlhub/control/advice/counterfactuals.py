@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mlhub.clusters.models import Node
 from mlhub.control.advice.preview import present_snapshot
 from mlhub.control.advice.sentences import (
     ACTIONS,
     BLOCKERS,
     FIRST_GUARANTEE,
+    NOT_READY,
     PERIODS,
     SEVERAL,
     budget_in_words,
@@ -38,6 +40,7 @@ from scheduler.api.snapshot import RULES_BY_TYPE, TenantSnapshot
 from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, Counsel, TenantPart, applied
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
+MOST_UNREADY = 3  # nodes that are named
 VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
 BY_ADMINISTRATOR = frozenset(
     {
@@ -126,6 +129,7 @@ class _Reader:
 
     def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User) -> None:
         self._job_id, self._project, self._user = str(job.id), job.project, user
+        self._gpu_types = snapshot.by_id[str(job.id)].gpu_types
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
         self._snapshot = snapshot
@@ -174,9 +178,20 @@ class _Reader:
             "tenant": tenant,
             "gpu_types": list(blocker.gpu_types),
             "guarantee": blocker.guarantee,
-            "sentence": said(BLOCKERS[blocker.kind], {**facts, **named, "types": types})
-            + in_readers_language(closed_in_words(blocker)),
+            "sentence": said(BLOCKERS[blocker.kind], {**facts, **named, "types": types}) + self._closed(blocker),
         }
+
+    def _closed(self, blocker: Blocker) -> str:
+        """Which nodes take no new jobs, and why some of them are not ready."""
+        words = in_readers_language(closed_in_words(blocker))
+        if not words:
+            return ""
+        unready = Node.objects.filter(is_ready=False).exclude(message="").order_by("name")
+        if self._gpu_types:
+            unready = unready.filter(gpu_type__in=self._gpu_types)
+        for node in unready[:MOST_UNREADY]:
+            words += " " + said(NOT_READY, {"node": node.name, "message": in_readers_language(node.message)})
+        return words
 
     def _ahead(self, counsel: Counsel) -> dict[str, Any]:
         shown = [one for one in counsel.ahead if one.job in self._names]

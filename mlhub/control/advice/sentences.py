@@ -60,6 +60,7 @@ ACTIONS: Mapping[ActionKind, str] = {
     ActionKind.PAUSE_JOB: "Pause {job}.",
 }
 SEVERAL = "All of this, as nothing less helps:"
+NOT_READY = "{node} is not ready: {message}"
 FIRST_GUARANTEE = "Guarantee {tenant} {guarantee} of the GPUs of {above}; {raised_by} can."
 PERIODS = {
     BudgetPeriod.DAY: " of today",

@@ -30,10 +30,10 @@ WORKSTATION = "workstation"
 OWN_TOKEN = "agent.token"
 
 
-def make_token(name: str, *, actor: User | None, is_own: bool = False) -> tuple[Agent, str]:
+def make_token(name: str, *, actor: User | None, is_own: bool = False, must_be_new: bool = False) -> tuple[Agent, str]:
     """Returns the agent, made where it is new, and its only token. An earlier token of its is refused from now on.
 
-    Raises InvalidInputError.
+    Raises InvalidInputError, and ConflictError for the platform's own agent and where another one must be new.
     """
     if settings.BACKEND != "agents":
         raise InvalidInputError(
@@ -53,9 +53,17 @@ def make_token(name: str, *, actor: User | None, is_own: bool = False) -> tuple[
             },
         )  # fmt: skip
         if not is_new:
+            if agent.is_own and not is_own:
+                raise _own_agent(name, remedy="Choose another name.")
+            if must_be_new:
+                raise ConflictError(
+                    f"There is an agent {name} already.",
+                    code="agent_exists",
+                    remedy="Choose another name, or make a new token for that machine.",
+                )
             agent.token_hash, agent.token_made_at, agent.made_by = hash_token(token), timezone.now(), actor
-            agent.is_own = is_own
-            agent.save(update_fields=["token_hash", "token_made_at", "made_by", "is_own"])
+            agent.is_own, agent.instance = is_own, ""
+            agent.save(update_fields=["token_hash", "token_made_at", "made_by", "is_own", "instance"])
             wake_on_commit(topic_of(agent))
         _record("agent.added" if is_new else "agent.token_replaced", agent, actor)
     return agent, token
@@ -68,14 +76,16 @@ def remove_agent(name: str, *, actor: User | None) -> None:
         if agent is None:
             raise NotFoundError(f"There is no agent {name}.")
         if agent.is_own:
-            raise ConflictError(
-                f"{name} is the platform's own machine, whose agent the platform starts.",
-                code="own_agent",
-                remedy=f"Close it to jobs instead: `mlhub node cordon {name}`.",
-            )
+            raise _own_agent(name, remedy=f"Close it to jobs instead: `mlhub node cordon {name}`.")
         _record("agent.removed", agent, actor)
         wake_on_commit(topic_of(agent), EVENTS)
         agent.delete()
+
+
+def _own_agent(name: str, *, remedy: str) -> ConflictError:
+    return ConflictError(
+        f"{name} is the platform's own machine, whose agent the platform starts.", code="own_agent", remedy=remedy
+    )
 
 
 def ensure_own_agent() -> Path:
@@ -107,21 +117,34 @@ def agent_of(token: str) -> Agent | None:
 
 
 def store_report(agent: Agent, report: AgentReport, *, came_from: str, now: datetime) -> None:
-    """Keeps what an agent reported. Reports on gangs that it has no share of are passed over.
+    """Keeps what an agent reported, in the transaction of the caller. Reports on gangs that it has no share of are
+    passed over.
 
-    Raises ConflictError for an agent whose protocol is another one.
+    Raises ConflictError for an agent whose protocol is another one, and for a second agent with the token of one that
+    reports: both would start the same pods. Raises NotFoundError when the token was replaced meanwhile.
     """
     if report.protocol != PROTOCOL:
         raise ConflictError(
             f"The agent of {agent.name} is MLHub {report.version}, the platform {__version__}.",
             code="agent_version",
-            remedy=f"Install the platform's version there: pip install 'mlhub[agent]=={__version__}'.",
+            remedy=f"Install MLHub {__version__} there: pip install '.[agent]' in its checkout.",
         )
-    agent.seen_at, agent.version = now, report.version
+    known = Agent.objects.select_for_update().filter(pk=agent.pk, token_hash=agent.token_hash).first()
+    if known is None:
+        raise NotFoundError(f"The token of {agent.name} was replaced, or the agent removed.")
+    agent = known
+    if agent.instance not in ("", report.instance) and not _is_lost(agent, now=now):
+        raise ConflictError(
+            f"An agent at {agent.address} reports as {agent.name} already.",
+            code="agent_runs_elsewhere",
+            remedy="Make a token for each machine: `mlhub agent token NAME`. If this machine is to take its place, end "
+            f"the other agent: {settings.AGENT_LOST_S:.0f} s later this one is accepted.",
+        )
+    agent.seen_at, agent.version, agent.instance = now, report.version, report.instance
     agent.address = report.address or came_from
     agent.problem = _versions_problem(report) or report.problem
     before, agent.report = agent.report, asdict(report.node)
-    agent.save(update_fields=["seen_at", "version", "address", "problem", "report"])
+    agent.save(update_fields=["seen_at", "version", "instance", "address", "problem", "report"])
     offset_s = now.timestamp() - report.now  # its clock may be wrong
     shares = {share.gang_id: share for share in AgentShare.objects.filter(agent=agent).select_for_update(of=("self",))}
     has_news = not before
@@ -130,6 +153,10 @@ def store_report(agent: Agent, report: AgentReport, *, came_from: str, now: date
             has_news |= _keep(share, gang, offset_s=offset_s)
     if has_news:
         wake_on_commit(EVENTS)  # the control loop looks at once
+
+
+def _is_lost(agent: Agent, *, now: datetime) -> bool:
+    return agent.seen_at is None or (now - agent.seen_at).total_seconds() > settings.AGENT_LOST_S
 
 
 def _keep(share: AgentShare, gang: GangReport, *, offset_s: float) -> bool:
@@ -166,8 +193,8 @@ def _versions_problem(report: AgentReport) -> str:
     """Why a machine with other versions gets no pods; those that run there go on."""
     if report.version != __version__:
         return (
-            f"Its agent is MLHub {report.version}, the platform {__version__}. Install there: "
-            f"pip install 'mlhub[agent]=={__version__}', and start the agent again."
+            f"Its agent is MLHub {report.version}, the platform {__version__}. Install the platform's version there, "
+            "pip install '.[agent]' in its checkout, and start the agent again."
         )
     if report.python != PYTHON:
         return (

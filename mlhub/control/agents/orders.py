@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from mlhub.backends.agents.messages import CheckpointFolder, GangOrder, Orders, StopOrder
+from mlhub.backends.agents.messages import CheckpointFolder, GangOrder, Orders, StopOrder, proofs_in
 from mlhub.clusters.models import Agent, AgentShare
 from mlhub.control.agents.rows import secrets_of
 from mlhub.core.installation import installation
@@ -49,6 +49,7 @@ def checkpoint_folder() -> CheckpointFolder:
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.write_text(known)
+    proofs_in(folder).mkdir(exist_ok=True)  # as the folder of a job is made: agents try whether they may write there
     return folder
 
 

@@ -7,19 +7,23 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.backends.agents.messages import AgentReport
+from mlhub._version import __version__
+from mlhub.backends.agents.messages import LEASE_PART, MAX_INSTANCE, REPORT_PART, AgentReport
 from mlhub.clusters.models import Agent
 from mlhub.control.agents import actions
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
+from mlhub.control.agents.status import AgentState, agent_state
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.core.api.views import read_body
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 MOST_WAIT_S = 25.0  # below what proxies allow a request that is silent
-LOOK_EVERY_S = 2.0
+LOOK_EVERY_S = 10.0  # each change of orders and tokens wakes who waits; this is for a wake-up that was lost
 MOST_GANGS = 10_000  # of one machine
 
 
@@ -43,10 +47,15 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     made_by = serializers.CharField(
         source="made_by.username", default=None, allow_null=True, read_only=True, help_text="Who made its token."
     )
+    state = serializers.SerializerMethodField(
+        help_text="expected: no agent has reported with its present token; connected; closed: it reports, and no job "
+        "may start there; silent: it gets no new jobs; lost: its jobs go on elsewhere."
+    )
+    problem = TranslatedField(read_only=True, help_text="Why no job may start there; empty: none.")
 
     class Meta:
         model = Agent
-        fields = ["name", "is_own", "token_made_at", "made_by", "seen_at", "address", "version", "problem"]
+        fields = ["name", "is_own", "state", "token_made_at", "made_by", "seen_at", "address", "version", "problem"]
         read_only_fields = fields
         extra_kwargs = {
             "name": {"help_text": "The name of the agent and of its node."},
@@ -55,18 +64,28 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "seen_at": {"help_text": "When it reported last; null: never."},
             "address": {"help_text": "Where its pods listen for those of other machines."},
             "version": {"help_text": "Its version of MLHub."},
-            "problem": {"help_text": "Why no job may start there; empty: none."},
         }
+
+    @extend_schema_field(serializers.ChoiceField(choices=[state.value for state in AgentState]))
+    def get_state(self, agent: Agent) -> str:
+        return agent_state(agent, now=timezone.now(), lost_after_s=settings.AGENT_LOST_S).value
 
 
 class AgentsSerializer(serializers.Serializer[Any]):
     """Agents by name."""
 
     results = AgentSerializer(many=True, help_text="The agents.")
+    version = serializers.CharField(help_text="The platform's version of MLHub, which agents must have.")
+    takeover_s = serializers.FloatField(
+        help_text="An agent that ends and starts again within so many seconds takes over what runs on its machine."
+    )
 
 
 class AgentWriteSerializer(StrictSerializer):
     name = serializers.CharField(max_length=63, help_text="The name that the machine shall have as a node.")
+    must_be_new = serializers.BooleanField(
+        required=False, default=False, help_text="Whether to refuse where there is such an agent; by default false."
+    )
 
 
 class AgentTokenSerializer(serializers.Serializer[Any]):
@@ -92,6 +111,9 @@ class AgentReportSerializer(StrictSerializer):
     )
     gangs = serializers.ListField(
         child=serializers.DictField(), max_length=MOST_GANGS, help_text="What became of each gang there."
+    )
+    instance = serializers.CharField(
+        max_length=MAX_INSTANCE, allow_blank=True, help_text="Differs between any two agents that run at a time."
     )
 
 
@@ -120,14 +142,15 @@ class AgentsView(APIView):
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """The machines with an agent, for platform administrators."""
         agents = Agent.objects.select_related("made_by").order_by("name")
-        return Response(AgentsSerializer({"results": agents}).data)
+        takeover_s = (LEASE_PART - REPORT_PART) * settings.AGENT_LOST_S
+        return Response(AgentsSerializer({"results": agents, "version": __version__, "takeover_s": takeover_s}).data)
 
     @extend_schema(request=AgentWriteSerializer, responses={201: AgentTokenSerializer})
     def post(self, request: Request) -> Response:
         """Makes an agent with its token, which is shown this once; of an agent that is there, a token in place of its
         present one. Platform administrators only."""
         body = read_body(AgentWriteSerializer, request)
-        agent, token = actions.make_token(body["name"], actor=caller(request))
+        agent, token = actions.make_token(body["name"], actor=caller(request), must_be_new=body["must_be_new"])
         made = AgentTokenSerializer({"agent": agent, "token": token})
         return Response(made.data, status=status.HTTP_201_CREATED)
 

@@ -13,6 +13,7 @@ from mlhub.control.api.serializers import MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSettings, ShadowDecision
 from mlhub.control.monitoring.round_health import STOP_CAUSES
 from mlhub.core.api.described import described
+from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.api.serializers import ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
@@ -360,3 +361,6 @@ class SchedulerStatusSerializer(serializers.Serializer[Any]):
     backend_message = serializers.CharField(allow_blank=True, help_text="For administrators.")
     admission = AdmissionSerializer(help_text="Whether waiting jobs may be started, or admission is paused.")
     offers_notebooks = serializers.BooleanField(help_text="Whether notebooks can be started on this installation.")
+    no_notebooks_because = TranslatedField(
+        allow_blank=True, help_text="Why none can be started, and what to do instead; empty: they can."
+    )

@@ -105,7 +105,7 @@ class NodeSerializer(serializers.Serializer[Any]):
     nic_bps = serializers.FloatField(help_text="The network bandwidth, in bits per second.")
     is_ready = serializers.BooleanField(help_text="Whether the node works.")
     is_schedulable = serializers.BooleanField(help_text="Whether new jobs may start there.")
-    message = serializers.CharField(allow_blank=True, help_text="Why it does not work; empty when it does.")
+    message = TranslatedField(allow_blank=True, help_text="Why it does not work; empty when it does.")
     observed_at = serializers.DateTimeField(help_text="When the node was observed last.")
     max_jobs_per_gpu = serializers.IntegerField(help_text="1: GPUs are not shared.")
     sharing = serializers.CharField(allow_blank=True, help_text="How its GPUs may be shared, for people.")
@@ -133,6 +133,7 @@ class TotalsSerializer(serializers.Serializer[Any]):
 class BackendStatusSerializer(serializers.Serializer[Any]):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
+    name = serializers.CharField(help_text="What runs pods: local, agents or kubernetes.")
     away_since = serializers.DateTimeField(
         allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
     )

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -38,6 +39,7 @@ def status(user: User) -> dict[str, Any]:
     health = round_health(now=timezone.now())
     is_fresh = state.settings_version == chosen.version
     fallback_since = state.fallback_since if is_fresh else None
+    no_notebooks = notebooks.why_not_offered()
     return {
         "policy": FALLBACK_POLICY if fallback_since else chosen.policy,
         "chosen_policy": chosen.policy,
@@ -50,7 +52,8 @@ def status(user: User) -> dict[str, Any]:
         "n_waiting": len(state.order),
         "backend_away_since": state.backend_away_since,
         "backend_message": state.backend_message if user.is_staff else "",
-        "offers_notebooks": notebooks.why_not_offered() is None,
+        "offers_notebooks": no_notebooks is None,
+        "no_notebooks_because": "" if no_notebooks is None else f"{no_notebooks.message} {no_notebooks.remedy}",
         "rounds": {
             "attempted_at": state.attempted_at,
             "stopped_since": health.stopped_since,
@@ -64,6 +67,7 @@ def backend_status(user: User) -> dict[str, Any]:
     """Whether the machines can be reached, for the page of the cluster."""
     state, _ = SchedulerState.objects.get_or_create(pk=1)
     return {
+        "name": settings.BACKEND,
         "away_since": state.backend_away_since,
         "message": state.backend_message if user.is_staff else "",
     }

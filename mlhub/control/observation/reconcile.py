@@ -124,7 +124,8 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Fault
     """
     error: Exception | None = None
     try:
-        backend.launch(launch_spec(attempts.attempt_to_launch(attempt.id)))
+        found = attempts.attempt_to_launch(attempt.id)
+        backend.launch(launch_spec(found, reads_platform_disk=backend.reads_platform_disk))
     except DatabaseError:
         raise
     except Exception as raised:
@@ -142,7 +143,8 @@ def start_all(
 
     def specify(attempt: Attempt) -> None:
         try:
-            specs[attempt.id] = launch_spec(read.get(attempt.id) or attempts.attempt_to_launch(attempt.id))
+            whole = read.get(attempt.id) or attempts.attempt_to_launch(attempt.id)
+            specs[attempt.id] = launch_spec(whole, reads_platform_disk=backend.reads_platform_disk)
         except DatabaseError:
             raise
         except Exception as error:

@@ -13,17 +13,15 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mlhub._installation import default_cluster_file
 from mlhub.agent.enclosures import enclose
+from mlhub.agent.warm_workers import warm_pool
 from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster, workstation
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.notebooks import notebook_socket as local_notebook_socket
-from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import Backend
 from mlhub.control.agents.rows import AgentRows
-from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
-from mlhub.runtime.warm import start
 from mlhub.tenants.actions import gpu_limit_of
 from mlhub.tenants.models import Organisation
 
@@ -40,20 +38,8 @@ def _local() -> Backend:
         enclose=enclosed,
         gpus=gpus,
         plan_group=planned_group,
-        warm=_warm_pool(),
+        warm=warm_pool(settings.MLHUB_HOME, settings.WARM_WORKERS),
         pod_disk_bytes=settings.POD_DISK_BYTES,
-    )
-
-
-def _warm_pool() -> WarmPool | None:
-    """None where the settings want none, or where a forked pod would be confined less strictly than an executed one."""
-    if not settings.WARM_WORKERS or not start.is_as_strict_as_a_cold_start(isolation()):
-        return None
-    return WarmPool(
-        program="mlhub.runtime.warm.start:prepare,run_pod",
-        environment=start.variables(),
-        size=settings.WARM_WORKERS,
-        log=settings.MLHUB_HOME / "warm-workers.log",
     )
 
 

@@ -18,8 +18,8 @@ from mlhub.wire.environment import NOTEBOOK_TOKEN
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
 
 
-def launch_spec(attempt: Attempt) -> LaunchSpec:
-    """attempt: with job, allocations and the job's versions."""
+def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> LaunchSpec:
+    """attempt: with job, allocations and the job's versions. reads_platform_disk: of the backend that gets it."""
     key = key_of(attempt)
     job, pods = attempt.job, pods_of(attempt)
     return LaunchSpec(
@@ -29,7 +29,7 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         mode=SyncMode(attempt.mode),
         data_plane=data_plane_of(pods),
         pods=pods,
-        inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
+        inputs=tuple(_reachable(item, attempt, is_disk=reads_platform_disk) for item in inputs.inputs_of(job)),
         dataset=inputs.dataset_spec(job),
         model=inputs.model_spec_of(job),
         training=inputs.training_spec(job, batch=attempt.batch_decision),
@@ -74,10 +74,10 @@ def data_plane_of(pods: tuple[PodPlacement, ...]) -> DataPlane:
     return DataPlane(settings.DATA_PLANE)
 
 
-def _reachable(item: Input, attempt: Attempt) -> Input:
-    """What is on no disk that pods share is fetched over the ingest API, with the attempt's token."""
+def _reachable(item: Input, attempt: Attempt, *, is_disk: bool) -> Input:
+    """What is on no disk that pods read is fetched over the ingest API, with the attempt's token."""
     address = f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/{attempt.id}/blobs/{item.sha256}"
-    return item if item.uri and settings.BACKEND != "agents" else replace(item, uri=address)
+    return item if item.uri and is_disk else replace(item, uri=address)
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:

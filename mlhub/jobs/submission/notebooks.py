@@ -58,21 +58,25 @@ def check_notebook(project: Project, request: dict[str, Any]) -> dict[str, Any]:
 
 def check_offered() -> None:
     """Raises InvalidInputError where this installation has no notebooks, and says what it lacks."""
-    lack = why_not_offered()
-    if lack is not None:
-        what, remedy = lack
-        raise InvalidInputError(f"This platform offers no notebooks {what}.", field="kind", remedy=remedy)
+    refusal = why_not_offered()
+    if refusal is not None:
+        raise refusal
 
 
-def why_not_offered() -> tuple[str, str] | None:
-    """What this installation lacks for notebooks, and the remedy; None where it has them."""
-    if settings.BACKEND != "local":
-        return f"with the backend {settings.BACKEND}", "Run a script instead."
-    if not settings.NOTEBOOK_ORIGIN:
-        return "without an address for them", "Ask an administrator to set MLHUB_NOTEBOOK_ORIGIN."
-    if not _has_jupyterlab():
-        return "without JupyterLab", "Ask an administrator to install it: pip install 'mlhub[notebook]'."
-    return None
+def why_not_offered() -> InvalidInputError | None:
+    """What this installation lacks for notebooks, with the remedy; None where it has them."""
+    message, remedy = "", "Run a script instead."
+    if settings.BACKEND == "agents":
+        message = "This platform offers no notebooks: it connects to none of the machines on which pods run."
+    elif settings.BACKEND != "local":
+        message = f"This platform offers no notebooks with the backend {settings.BACKEND}."
+    elif not settings.NOTEBOOK_ORIGIN:
+        message = "This platform offers no notebooks without an address for them."
+        remedy = "Ask an administrator to set MLHUB_NOTEBOOK_ORIGIN."
+    elif not _has_jupyterlab():
+        message = "This platform offers no notebooks without JupyterLab."
+        remedy = "Ask an administrator to install it: pip install '.[notebook]' in the checkout of MLHub."
+    return InvalidInputError(message, field="kind", remedy=remedy) if message else None
 
 
 @functools.cache

@@ -63,7 +63,7 @@ def _server(folder: Path, *, token: str, stopped: list[int]) -> Any:
         raise BadInputError(
             "JupyterLab is not installed where pods run.",
             field="kind",
-            remedy="Ask an administrator to install it: pip install 'mlhub[notebook]'.",
+            remedy="Ask an administrator to install it: pip install '.[notebook]' in the checkout of MLHub.",
         ) from error
     if not token:
         raise BadInputError("The pod was given no token.", field="kind", remedy="Start the notebook again.")

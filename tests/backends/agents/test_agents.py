@@ -158,7 +158,7 @@ def test_a_folder_of_checkpoints_that_is_not_shared_keeps_jobs_away(tmp_path: Pa
         shared = Path(settings.CHECKPOINT_ROOT)
         settings.CHECKPOINT_ROOT = tmp_path / "others"  # which only the platform has by what this machine sees
         machine.kill()
-        marker = next(shared.glob(".mlhub-*"))
+        marker = next(path for path in shared.glob(".mlhub-*") if path.is_file())
         marker.write_text("another installation")
         settings.CHECKPOINT_ROOT = shared
         machine.start()

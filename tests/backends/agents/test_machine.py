@@ -3,19 +3,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
 from mlhub.agent.__main__ import main
+from mlhub.agent.authorities import trusted_file
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
-from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine
+from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
+from mlhub.agent.platform_api import PlatformApi, PlatformAwayError
+from mlhub.agent.program import AgentProgram, instance_of
 from mlhub.agent.shared_folder import SharedFolder, problem_of
 from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.agents.messages import AgentReport, CheckpointFolder, GangOrder, Orders, StopOrder
@@ -27,6 +37,7 @@ from mlhub.backends.local.pods import PodStarter
 from mlhub.backends.protocol import LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec
+from tests.authorities import site_authority
 from tests.backends.gpu_driver import GIB, FakeGpu, FakeNvml
 from tests.backends.specs import gang
 
@@ -114,16 +125,20 @@ def test_the_shared_folder_is_known_by_the_platforms_file_in_it(tmp_path: Path) 
     (tmp_path / "shared/.mlhub-1").write_text("another's")
     assert "another installation" in problem_of(folder, "lab-1")
     (tmp_path / "shared/.mlhub-1").write_text("ours")
+    proofs = tmp_path / "shared/.mlhub-1.d"
+    proofs.mkdir()
     assert problem_of(folder, "lab-1") == ""
-    (tmp_path / "shared/.mlhub-agent-lab-1").mkdir()  # as a file system that takes no writes
+    assert list(proofs.iterdir()) == []
+    (proofs / "lab-1").mkdir()  # as a folder of a job that takes no writes
     assert "cannot be written" in problem_of(folder, "lab-1")
-    assert [path.name for path in (tmp_path / "shared").iterdir() if path.is_file()] == [".mlhub-1"]
+    assert "as the platform's user" in problem_of(folder, "lab-1")
 
 
 def test_no_pod_starts_before_the_folder_is_known_and_it_is_known_after_a_restart(tmp_path: Path) -> None:
     known = tmp_path / "known.json"
     assert SharedFolder(known, "lab-1").problem
     (tmp_path / "marker").write_text("ours")
+    (tmp_path / "marker.d").mkdir()
     first = SharedFolder(known, "lab-1")
     first.follow(CheckpointFolder(str(tmp_path), "marker", "ours"))
     assert first.problem == ""
@@ -132,7 +147,7 @@ def test_no_pod_starts_before_the_folder_is_known_and_it_is_known_after_a_restar
     assert "Mount the platform's folder" in SharedFolder(known, "lab-1").problem
 
 
-def test_shims_read_the_lease_that_the_agent_writes(tmp_path: Path) -> None:
+def test_shims_read_the_lease_that_the_agent_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lease = Lease(tmp_path / "lease")
     assert lease.remaining_s() == 0
     read = shim.PodLease(str(lease.path))
@@ -140,6 +155,10 @@ def test_shims_read_the_lease_that_the_agent_writes(tmp_path: Path) -> None:
     lease.extend(uptime_s() + 1000)
     assert 900 < lease.remaining_s() <= 1000
     assert not read.is_over()
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", MagicMock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        lease.extend(uptime_s() + 5000)
+    assert 4900 < lease.remaining_s() <= 5000
     lease.path.unlink()
     assert not read.is_over()  # a file that cannot be read counts as before
     lease.extend(uptime_s() - 1)
@@ -161,13 +180,119 @@ def test_a_machine_says_what_it_has_and_what_was_asked_for_it() -> None:
         address_and_interface("192.0.2.250")
 
 
+def test_a_machine_that_others_do_not_reach_by_ipv4_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own_address("http://127.0.0.1:8000")
+    monkeypatch.setattr("mlhub.agent.machine._source", lambda host, _: "127.0.0.1" if host == "127.0.0.1" else "")
+    assert own_address("http://127.0.0.1:8000") == own_address("http://[::1]:8000") == "127.0.0.1"
+    with pytest.raises(MachineError, match="no IPv4 address from which it reaches hub6"):
+        own_address("https://hub6.example.org")
+    with pytest.raises(MachineError, match="Give an IPv4 address"):
+        address_and_interface("2001:db8::1")
+
+
 def test_reports_and_orders_are_read_as_they_were_written(tmp_path: Path) -> None:
-    report = AgentReport("1", "3.11", 1.0, "", node_of_machine("lab-1", (), **GIVEN))
+    report = AgentReport("1", "3.11", 1.0, "", node_of_machine("lab-1", (), **GIVEN), instance="an instance")
     assert AgentReport.from_json(report.to_json()) == report
     given = orders(tmp_path, replace(to_reserve(gang()), stop=StopOrder(1.0, "asked")))
     assert Orders.from_json(given.to_json()) == given
     with pytest.raises(ValueError, match="protocol"):
         Orders.from_json(given.to_json() | {"protocol": 99})
+
+
+def test_an_agent_is_known_again_when_it_starts_and_distinguished_from_a_copy_of_its_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = instance_of(tmp_path)
+    assert instance_of(tmp_path) == first
+    (tmp_path / "another").mkdir()
+    assert instance_of(tmp_path / "another") != first
+    monkeypatch.setattr("platform.node", lambda: "a-clone")
+    assert instance_of(tmp_path) != first
+
+
+class Api:
+    """Keeps what is reported to it."""
+
+    server = "http://hub"
+
+    def __init__(self, answer: Orders) -> None:
+        self.answer, self.reports = answer, list[AgentReport]()
+
+    def sync(self, report: AgentReport) -> Orders:
+        self.reports.append(report)
+        return self.answer
+
+    def newest_state(self, known: str) -> str:
+        time.sleep(0.05)
+        return f"not {known}"
+
+
+def test_an_agent_whose_disk_is_full_stays_says_so_and_is_well_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".marker").write_text("ours")
+    (tmp_path / ".marker.d").mkdir()
+    api = Api(orders(tmp_path))
+    program = AgentProgram(
+        cast(PlatformApi, api), machine(tmp_path / "home"), node=lambda: node_of_machine("lab-1", (), **GIVEN),
+        address="127.0.0.2", lease=Lease(tmp_path / "home" / "lease"),
+        folder=SharedFolder(tmp_path / "known.json", "lab-1"), instance="one",
+    )  # fmt: skip
+    thread = threading.Thread(target=program.run)
+    thread.start()
+
+    def until(condition: Callable[[AgentReport], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not condition(api.reports[-1] if api.reports else AgentReport("", "", 0, "", program.node(), "none")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    try:
+        until(lambda report: report.problem == "")
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Lease, "extend", full)
+            until(lambda report: "No space left on device" in report.problem and str(tmp_path) in report.problem)
+        until(lambda report: report.problem == "")
+    finally:
+        program.is_asked_to_end.set()
+        thread.join(60)
+
+
+class Platform(BaseHTTPRequestHandler):
+    """Answers as one does that has new orders."""
+
+    def do_GET(self) -> None:
+        body = b'{"state": "new"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_an_agent_and_its_pods_trust_the_authorities_of_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = site_authority(tmp_path)
+    with HTTPServer(("127.0.0.1", 0), Platform) as platform:
+        platform.socket = site.for_server().wrap_socket(platform.socket, server_side=True)
+        threading.Thread(target=platform.serve_forever, daemon=True).start()
+        server = f"https://127.0.0.1:{platform.server_port}"
+        with pytest.raises(PlatformAwayError, match="MLHUB_CA_FILE"):
+            PlatformApi(server, "mlg_lab-1_secret").newest_state("")
+        authorities = trusted_file(tmp_path, str(site.certificate))
+        assert PlatformApi(server, "mlg_lab-1_secret", authorities=authorities).newest_state("") == "new"
+        with pytest.raises(URLError):
+            urlopen(server, timeout=60)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authorities))  # as pods have it
+        assert urlopen(server, timeout=60).status == 200
+        platform.shutdown()
+    with pytest.raises(MachineError, match="MLHUB_CA_FILE"):
+        trusted_file(tmp_path, str(tmp_path / "none.pem"))
+    assert trusted_file(tmp_path, "") is None
 
 
 @pytest.mark.parametrize(("setting", "value"), [("JOBS_PER_GPU", "abc"), ("JOBS_PER_GPU", "0"), ("WARM_WORKERS", "-1")])

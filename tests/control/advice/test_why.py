@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from mlhub.cli.commands.training.jobs import analysis_lines
 from mlhub.control.advice import whatif
 from mlhub.control.models import SchedulerSettings
 from mlhub.control.observation import maintenance
-from mlhub.jobs.models import Intent, Job
+from mlhub.jobs.models import Attempt, Intent, Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Quota
 from tests.cast import make_cast
@@ -65,6 +66,25 @@ def test_a_job_that_waits_for_gpus_learns_that_others_are_on_nodes_that_take_no_
         "Free GPUs of type cpu-slot: 1 of 2; it needs 2. 2 more GPUs are on nodes that take no new jobs: cordoned, "
         "drained, excluded or not ready."
     )
+
+
+def test_a_job_that_waits_for_a_node_that_is_not_ready_learns_which_and_why(world: World) -> None:
+    world.round()
+    world.job(name="running", min_workers=1, max_workers=1, steps_total=1_000_000)
+    world.rounds(2)
+    message = "Its agent has not reported since 2026-03-02 09:00:00 UTC, and gets no new jobs."
+    nodes = world.backend.nodes
+    taken = Attempt.objects.get(job__name="running").placement().workers[0][0]
+    world.backend.nodes = [one if one.name == taken else replace(one, is_ready=False, message=message) for one in nodes]
+    waiting = world.job(name="waiting", min_workers=2, max_workers=2)
+    world.rounds(2)
+    silent = next(one.name for one in nodes if one.name != taken)
+    (gpus,) = [one for one in why(world, waiting)["analysis"]["blockers"] if one["kind"] == "free_gpus"]
+    assert gpus["sentence"].endswith(f"cordoned, drained, excluded or not ready. {silent} is not ready: {message}")
+    answer = world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{waiting.id}/why", headers={"Accept-Language": "zh"})
+    (gpus,) = [one for one in answer.json()["analysis"]["blockers"] if one["kind"] == "free_gpus"]
+    assert "2026-03-02 09:00:00" in gpus["sentence"]
+    assert "has not reported" not in gpus["sentence"]
 
 
 def test_an_action_that_the_policy_confirms_is_advised_with_its_new_start(world: World) -> None:

@@ -28,7 +28,7 @@ from tests.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
 NODE = NodeStatus("", "rack-1", "cpu-slot", 2, 4.0, 2**33, 1e9, 1e10)
-REPORT = AgentReport(__version__, PYTHON, 0.0, "10.0.0.1", NODE)
+REPORT = AgentReport(__version__, PYTHON, 0.0, "10.0.0.1", NODE, instance="first")
 AGENTS, SYNC = "/api/v1/agents", "/api/v1/ingest/agents/sync"
 
 
@@ -145,12 +145,60 @@ def test_a_new_token_takes_the_place_of_the_old_one(cast: Cast) -> None:
     assert new.sync().status_code == 401
 
 
-def test_the_platforms_own_agent_is_not_removed(cast: Cast) -> None:
-    Machine(cast, "lab-1")
+def test_the_platforms_own_agent_is_not_removed_and_keeps_its_token(cast: Cast) -> None:
+    own = Machine(cast, "lab-1")
     Agent.objects.update(is_own=True)
     answer = cast.client(cast.root).delete(f"{AGENTS}/lab-1")
     assert answer.status_code == 409
     assert "mlhub node cordon lab-1" in answer.content.decode()
+    assert cast.client(cast.root).post(AGENTS, {"name": "lab-1"}).json()["code"] == "own_agent"
+    assert own.sync().status_code == 200
+
+
+def test_a_machine_that_is_added_takes_the_token_of_no_other_one(cast: Cast) -> None:
+    present = Machine(cast, "lab-1")
+    refused = cast.client(cast.root).post(AGENTS, {"name": "lab-1", "must_be_new": True})
+    assert (refused.status_code, refused.json()["code"]) == (409, "agent_exists")
+    assert present.sync().status_code == 200
+    assert cast.client(cast.root).post(AGENTS, {"name": "lab-2", "must_be_new": True}).status_code == 201
+
+
+def test_of_two_agents_with_one_token_the_second_is_refused_until_the_first_is_lost(cast: Cast) -> None:
+    machine = Machine(cast, "lab-1")
+    assert machine.sync(instance="first").status_code == 200
+    refused = machine.sync(instance="second", address="10.0.0.9")
+    assert (refused.status_code, refused.json()["code"]) == (409, "agent_runs_elsewhere")
+    assert "10.0.0.1" in refused.json()["detail"]
+    assert "60 s later" in refused.json()["remedy"]
+    assert machine.sync(instance="first").status_code == 200  # also started again
+    Agent.objects.update(seen_at=timezone.now() - timedelta(seconds=61))
+    assert machine.sync(instance="second").status_code == 200
+    assert machine.sync(instance="first").status_code == 409
+    again = Machine(cast, "lab-1")  # a new token is anybody's who has it
+    assert again.sync(instance="third").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("seen_s_ago", "made_s_ago", "problem", "state"),
+    [
+        (None, 1, "", "expected"),
+        (5, 1, "", "expected"),  # by an earlier token
+        (1, 5, "", "connected"),
+        (1, 5, "Its folder is not there.", "closed"),
+        (20, 500, "Its folder is not there.", "silent"),
+        (70, 500, "", "lost"),
+    ],
+)
+def test_how_an_agent_is_follows_from_its_last_report(
+    cast: Cast, seen_s_ago: float | None, made_s_ago: float, problem: str, state: str
+) -> None:
+    Machine(cast, "lab-1")
+    now = timezone.now()
+    seen_at = None if seen_s_ago is None else now - timedelta(seconds=seen_s_ago)
+    Agent.objects.update(token_made_at=now - timedelta(seconds=made_s_ago), seen_at=seen_at, problem=problem)
+    listed = cast.client(cast.root).get(AGENTS).json()
+    assert [(row["state"], row["problem"]) for row in listed["results"]] == [(state, problem)]
+    assert (listed["version"], round(listed["takeover_s"])) == (__version__, 37)
 
 
 def test_secrets_are_encrypted_and_gone_once_every_pod_has_launched(both: Any) -> None:
@@ -244,7 +292,7 @@ def test_pods_that_their_machine_had_save_while_the_platform_was_away_were_preem
     assert backend().observe()[0].phase is phase
 
 
-def test_an_agent_that_is_silent_is_cordoned_and_then_lost_with_its_pods(both: Any) -> None:
+def test_a_node_whose_agent_is_silent_is_not_ready_and_then_lost_with_its_pods(both: Any) -> None:
     first, second = both
     spec = gang(workers=2)
     added(spec, first, second)
@@ -256,8 +304,13 @@ def test_an_agent_that_is_silent_is_cordoned_and_then_lost_with_its_pods(both: A
         machine.sync(GangReport(spec.attempt_id, has_launched=True, pods=(PodReport(PodRole.WORKER, index, True),)))
     assert watching.observe()[0].phase is GangPhase.RUNNING
     late[0] = timezone.now() + timedelta(seconds=30)
-    assert [(node.is_ready, node.is_schedulable) for node in watching.inventory()] == [(True, False)] * 2
-    with pytest.raises(BackendUnavailableError, match="gets no new pods"):
+    seen_at = Agent.objects.get(name="node-1").seen_at
+    assert seen_at is not None
+    silent = watching.inventory()
+    assert [node.is_ready for node in silent] == [False] * 2
+    assert f"has not reported since {seen_at:%Y-%m-%d %H:%M:%S} UTC, and gets no new jobs" in silent[0].message
+    assert silent == watching.inventory()  # what it says does not change while nothing else does
+    with pytest.raises(BackendUnavailableError, match="gets no new jobs"):
         watching.launch(gang())
     assert watching.observe()[0].phase is GangPhase.RUNNING
     late[0] = timezone.now() + timedelta(seconds=70)
@@ -275,7 +328,7 @@ def test_an_agent_that_is_silent_is_cordoned_and_then_lost_with_its_pods(both: A
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": "0.0.1"}, f"pip install 'mlhub[agent]=={__version__}'"),
+        ({"version": "0.0.1"}, "pip install '.[agent]' in its checkout"),
         ({"python": "3.9, x86_64"}, "Python 3.9"),
         ({"problem": "The folder is not there."}, "The folder is not there."),
     ],

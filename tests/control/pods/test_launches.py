@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mlhub.control.pods.launch_specs import data_plane_of
 from mlhub.wire.launch import DataPlane, PodPlacement, PodRole, Resources
+from tests.cast import make_cast
+from tests.control.worlds import World
 
 SIZE = Resources(gpus=1, cpus=1.0, memory_bytes=1)
 
@@ -28,3 +31,17 @@ def test_the_cluster_decides_who_speaks_encrypted(
     settings.DATA_PLANE = setting
     pods = tuple(PodPlacement(PodRole.WORKER, i, node, SIZE) for i, node in enumerate(nodes))
     assert data_plane_of(pods) is plane
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reads_disk", [True, False])
+def test_pods_that_do_not_read_the_platforms_disk_fetch_their_inputs(reads_disk: bool, settings: Any) -> None:
+    world = World(make_cast(), now=datetime.now(UTC))
+    world.backend.reads_platform_disk = reads_disk
+    world.job()
+    world.round()
+    (spec,) = world.backend.launches
+    assert spec.inputs
+    assert {item.uri.startswith(f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/") for item in spec.inputs} == {
+        not reads_disk
+    }

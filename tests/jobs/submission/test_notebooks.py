@@ -15,6 +15,7 @@ from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job, NotebookActivity
+from mlhub.jobs.states import JobState
 from mlhub.metrics.actions import ReportingPod, store_lines
 from mlhub.registry.models import Model
 from mlhub.wire.environment import NOTEBOOK_TOKEN
@@ -119,7 +120,23 @@ def test_without_an_address_of_their_own_there_are_none(cast: Cast, settings: An
     settings.NOTEBOOK_ORIGIN, settings.BACKEND = "http://*.notebooks.localhost", "kubernetes"
     assert "kubernetes" in submit(cast).json()["detail"]
     settings.BACKEND = "local"
-    assert cast.client(cast.bob).get("/api/v1/scheduler/status").json()["offers_notebooks"] is True
+    status = cast.client(cast.bob).get("/api/v1/scheduler/status").json()
+    assert (status["offers_notebooks"], status["no_notebooks_because"]) == (True, "")
+
+
+def test_where_pods_run_on_machines_with_agents_it_is_refused_before_it_is_queued(cast: Cast, settings: Any) -> None:
+    settings.NOTEBOOK_ORIGIN = "http://*.notebooks.localhost"
+    paused = notebook(cast)
+    Job.objects.filter(pk=paused.pk).update(state=JobState.PAUSED, intent="pause")
+    settings.BACKEND = "agents"
+    for answer in (submit(cast), cast.client(cast.bob).post(f"/api/v1/jobs/{paused.pk}/resume")):
+        assert answer.status_code == 422
+        assert "connects to none of the machines" in answer.json()["detail"]
+    assert Job.objects.count() == 1
+    status = cast.client(cast.bob).get("/api/v1/scheduler/status", headers={"Accept-Language": "zh"}).json()
+    assert status["offers_notebooks"] is False
+    assert status["no_notebooks_because"]
+    assert "connects" not in status["no_notebooks_because"]
 
 
 def test_who_may_not_submit_jobs_starts_none_and_strangers_see_none(cast: Cast) -> None:

@@ -125,7 +125,7 @@ describe("The cluster's page", () => {
   });
 
   it("says that the machines cannot be reached, and why to whom may know", async () => {
-    const backend = { away_since: "2026-03-02T09:00:00Z", message: "Connection refused by the API server." };
+    const backend = { name: "local", away_since: "2026-03-02T09:00:00Z", message: "Connection refused by the API server." };
     server.use(answers("/api/v1/cluster", cluster({ backend })));
     renderPage("/cluster");
     const alert = await screen.findByRole("alert");

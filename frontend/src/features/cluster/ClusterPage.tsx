@@ -4,13 +4,16 @@ import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 import { Link } from "react-router";
 
 import { clusterQuery } from "@/api/cluster";
+import { isStaff, useMe } from "@/api/session";
 import type { Cluster, Rack } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { FreeGangs } from "@/features/cluster/FreeGangs";
@@ -23,7 +26,10 @@ import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
 import { type Capacity, capacityOf } from "@/domain/scheduling/capacity";
 import { bandwidth } from "@/features/cluster/format";
+import { lazyComponent } from "@/lib/chunk";
 import { number } from "@/lib/quantities";
+
+const MachineSection = lazyComponent(async () => (await import("./machines/MachineSection")).MachineSection);
 
 export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
@@ -46,6 +52,7 @@ export function ClusterPage() {
 }
 
 function Shown({ cluster }: { cluster: Cluster }) {
+  const hasMachines = isStaff(useMe()) && cluster.backend.name === "agents";
   const { totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since, overcommitted } = cluster;
   return (
     <>
@@ -53,12 +60,17 @@ function Shown({ cluster }: { cluster: Cluster }) {
       <LedgerAlert since={ledger_failing_since} />
       <OvercommittedAlert found={overcommitted} />
       <Totals capacity={capacityOf({ racks })} totals={totals} />
-      {racks.length === 0 && <NoNodes />}
+      {racks.length === 0 && <NoNodes backend={backend.name} />}
       {racks.length > 0 && <ClusterMap cluster={cluster} />}
       {racks.length > 0 && <FreeGangs cluster={cluster} />}
       {racks.map((rack) => (
         <RackSection key={rack.name} rack={rack} />
       ))}
+      {hasMachines && (
+        <Suspense fallback={<Loading />}>
+          <MachineSection cluster={cluster} />
+        </Suspense>
+      )}
       <LinkSection links={links} />
       <InterferenceSection pairs={interference} />
       <QuarantineSection items={quarantined} />

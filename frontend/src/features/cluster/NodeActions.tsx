@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a platform administrator may do to a node: cordon, drain, uncordon; a drain says which jobs it moves.
-import { plural, t } from "@lingui/core/macro";
-import { Button, Group, List, Menu, Stack, Text } from "@mantine/core";
+import { t } from "@lingui/core/macro";
+import { Button, Group, Menu, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 
 import { isStaff, useMe } from "@/api/session";
 import type { Node } from "@/api/types";
-import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
-import { jobsOn } from "@/domain/scheduling/capacity";
+import { JobsOnNode } from "@/features/cluster/JobsOnNode";
 import { type NodeAction, useNodeAction } from "@/features/cluster/queries";
 
 const DRAINS: readonly [string, number][] = [
@@ -82,23 +81,3 @@ const MEANING: Record<NodeAction["verb"], string> = {
     t`Nothing new starts on it. Jobs that will be done by then finish; all others are preempted: they save a checkpoint ` +
     t`and continue elsewhere as soon as GPUs are free.`,
 };
-
-function JobsOnNode({ node }: { node: Node }) {
-  const { named, nOthers } = jobsOn(node);
-  if (named.length === 0 && nOthers === 0) return <Text size="sm">{t`No job runs there.`}</Text>;
-  return (
-    <div>
-      <Text size="sm" fw={500} id={`jobs-on-${node.name}`}>
-        {t`Jobs that run there`}
-      </Text>
-      <List size="sm" aria-labelledby={`jobs-on-${node.name}`}>
-        {named.map(({ id, name }) => (
-          <List.Item key={id}>
-            <TextLink to={`/jobs/${id}`}>{name}</TextLink>
-          </List.Item>
-        ))}
-        {nOthers > 0 && <List.Item>{t`Jobs of other organisations, in ${plural(nOthers, { one: "# place", other: "# places" })}`}</List.Item>}
-      </List>
-    </div>
-  );
-}

@@ -26,7 +26,7 @@ export const WAIT_CAUSES: Record<string, string> = {
   too_few_free_gpus: t`too few free GPUs`,
   no_free_gpus_of_type: t`no free GPUs of a type`,
   larger_than_type: t`larger than a GPU type`,
-  nodes_cordoned: t`nodes are cordoned`,
+  nodes_cordoned: t`nodes take no new jobs`,
   never_fits_nodes: t`fits no node`,
   waits_for_preemption: t`waits for a preemption`,
   reserved_gpus: t`GPUs are reserved`,

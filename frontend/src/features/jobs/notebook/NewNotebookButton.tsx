@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The button and dialogue that start a notebook, where the installation offers them.
+// The button and dialogue that start a notebook; where the installation has none, the dialogue says why.
 import { t } from "@lingui/core/macro";
-import { Button } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 
@@ -14,14 +14,14 @@ const NotebookForm = lazyComponent(async () => (await import("./NotebookForm")).
 export function NewNotebookButton() {
   const [isOpen, { open, close }] = useDisclosure(false);
   const { data: status } = useQuery(schedulerStatusQuery);
-  if (status?.offers_notebooks !== true) return null;
+  if (status === undefined) return null;
   return (
     <>
       <Button variant="default" onClick={open}>
         {t`New notebook`}
       </Button>
       <Dialog opened={isOpen} onClose={close} title={t`New notebook`}>
-        <NotebookForm onBack={close} />
+        {status.offers_notebooks ? <NotebookForm onBack={close} /> : <Text size="sm">{status.no_notebooks_because}</Text>}
       </Dialog>
     </>
   );

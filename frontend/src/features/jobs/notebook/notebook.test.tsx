@@ -90,14 +90,14 @@ it("warns before it is paused, and says afterwards why", async () => {
   expect(await screen.findByText(/since nothing was done in it/)).toBeInTheDocument();
 });
 
-it("is offered only where the installation has notebooks", async () => {
-  // the banner shows that the answer has come
-  const rounds = { attempted_at: status.active_at, stopped_since: status.active_at, cause: "loop_away" as const, message: "" };
-  server.use(answers("/api/v1/scheduler/status", schedulerStatus({ offers_notebooks: false, rounds })));
-  renderPage("/jobs");
-  expect(await screen.findByRole("link", { name: "New job" })).toBeInTheDocument();
-  expect(await screen.findByRole("alert")).toBeInTheDocument();
-  expect(screen.queryByRole("button", { name: "New notebook" })).not.toBeInTheDocument();
+it("is asked for nothing where the installation has none, and says why", async () => {
+  const why = "This platform offers no notebooks: it connects to none of the machines on which pods run. Run a script instead.";
+  server.use(answers("/api/v1/scheduler/status", schedulerStatus({ offers_notebooks: false, no_notebooks_because: why })));
+  const { user } = renderPage("/jobs");
+  await user.click(await screen.findByRole("button", { name: "New notebook" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  expect(await dialog.findByText(why)).toBeVisible();
+  expect(dialog.queryByRole("textbox")).not.toBeInTheDocument();
 });
 
 it("says that JupyterLab does not answer, and after the pause that it was why", async () => {
