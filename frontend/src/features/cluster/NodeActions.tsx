@@ -3,6 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Group, List, Menu, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { isStaff, useMe } from "@/api/session";
@@ -11,7 +12,8 @@ import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
 import { jobsOn } from "@/domain/scheduling/capacity";
-import { type NodeAction, useNodeAction } from "@/features/cluster/queries";
+import { type NodeAction, finishesQuery, useNodeAction } from "@/features/cluster/queries";
+import { duration, useNow } from "@/lib/time";
 
 const DRAINS: readonly [string, number][] = [
   [t`Drain now`, 0],
@@ -58,7 +60,7 @@ export function NodeActions({ node }: { node: Node }) {
       <Dialog opened={isOpen} onClose={close} title={`${asked?.label ?? ""}: ${node.name}`}>
         <Stack>
           <Text size="sm">{asked && MEANING[asked.request.verb]}</Text>
-          {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} />}
+          {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} request={asked.request} />}
           <ProblemAlert error={action.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
@@ -82,8 +84,10 @@ const MEANING: Record<NodeAction["verb"], string> = {
     t`and continue elsewhere as soon as GPUs are free.`,
 };
 
-function JobsOnNode({ node }: { node: Node }) {
+function JobsOnNode({ node, request }: { node: Node; request: NodeAction }) {
   const { named, nOthers } = jobsOn(node);
+  const finishes = useQuery(finishesQuery(named.map(({ id }) => id)));
+  const now = useNow(10);
   if (named.length === 0 && nOthers === 0) return <Text size="sm">{t`No job runs there.`}</Text>;
   return (
     <div>
@@ -94,10 +98,24 @@ function JobsOnNode({ node }: { node: Node }) {
         {named.map(({ id, name }) => (
           <List.Item key={id}>
             <TextLink to={`/jobs/${id}`}>{name}</TextLink>
+            {finishes.data && (
+              <Text span size="xs" c="dimmed">
+                {`: ${forecastText(finishes.data.get(id) ?? null, request, now)}`}
+              </Text>
+            )}
           </List.Item>
         ))}
         {nOthers > 0 && <List.Item>{t`Jobs of other organisations, in ${plural(nOthers, { one: "# place", other: "# places" })}`}</List.Item>}
       </List>
     </div>
   );
+}
+
+/** What becomes of a job, by its predicted finish and the time that a drain leaves. */
+function forecastText(finish: string | null, request: NodeAction, now: number): string {
+  const leftS = finish === null ? null : Math.max(0, (new Date(finish).getTime() - now) / 1000);
+  if (request.verb !== "drain") return leftS === null ? t`its finish is not predicted` : t`predicted to finish in ${duration(leftS)}`;
+  if (leftS === null) return t`is preempted; its finish is not predicted`;
+  const left = duration(leftS);
+  return leftS <= (request.deadline_s ?? 0) ? t`predicted to finish before, in ${left}` : t`is preempted: without that it would finish in ${left}`;
 }
