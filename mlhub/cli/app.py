@@ -60,7 +60,16 @@ def options(
     output: Annotated[Format, typer.Option("--output", "-o", help="How results are printed.")] = Format.TABLE,
     url: Annotated[str | None, typer.Option(envvar=URL, help="Address; by default where you signed in.")] = None,
     token: Annotated[str | None, typer.Option(envvar=TOKEN, help="API token; by default what login kept.")] = None,
-    project: Annotated[str, typer.Option("--project", "-p", envvar="MLHUB_PROJECT", help="Name or id.")] = "",
+    project: Annotated[
+        str,
+        typer.Option(
+            "--project",
+            "-p",
+            envvar="MLHUB_PROJECT",
+            help="Name or id.",
+            autocompletion=completion.names_of("projects"),
+        ),
+    ] = "",
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,  # noqa: ARG001
 ) -> None:
     """Bring data and a model, say train: MLHub decides the rest."""

@@ -172,7 +172,11 @@ def taken(upload: ResumableUpload) -> Iterator[StagedBytes]:
             raise InvalidInputError("The file is empty.", field="upload", remedy="Send a file with content.")
         with transaction.atomic():
             if not ResumableUpload.objects.filter(pk=upload.pk).delete()[0]:
-                raise NotFoundError(f"The upload {upload.pk} was used already.", field="upload")
+                raise NotFoundError(
+                    f"The upload {upload.pk} was used already.",
+                    field="upload",
+                    remedy="Something was made of it in another window or by another program: look in the list.",
+                )
             ResumableUpload.objects.filter(pk__in=ids).delete()
             transaction.on_commit(partial(discard_used, ids))
             yield staging

@@ -33,6 +33,9 @@ def test_administrators_make_find_close_and_delete_accounts(
     assert Membership.objects.get(user__username="dora").role == "member"
     assert main(["user", "ls", "--search", "dora@"]) == CommandStatus.OK
     assert "A (member)" in capsys.readouterr().out
+    assert main(["user", "email", "dora", "dora@example.com"]) == CommandStatus.OK
+    assert User.objects.get(username="dora").email == "dora@example.com"
+    assert main(["user", "email", "dora", "nowhere"]) == CommandStatus.REFUSED
     assert main(["user", "deactivate", "dora"]) == CommandStatus.OK
     assert not User.objects.get(username="dora").is_active
     assert main(["user", "activate", "dora"]) == CommandStatus.OK

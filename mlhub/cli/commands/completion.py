@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub completion: the script that completes commands, for shells that are set up by files and images."""
+"""mlhub completion: the script that completes commands, and which names the platform has for their arguments."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
+import httpx
 import typer
 from typer.completion import get_completion_script  # what --show-completion prints, for the shell that it finds
+
+from mlhub.cli import credentials
+from mlhub.cli.failures import CommandError
+from mlhub.client.api import Api, Refused
+
+PATIENCE_S = 2.0  # somebody waits for it with a half-typed line
+MOST_NAMES = 200
 
 
 class Shell(StrEnum):
@@ -20,3 +29,27 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell that compl
     """Print the script that completes commands; in bash: `source <(mlhub completion bash)`."""
     names = {"prog_name": "mlhub", "complete_var": "_MLHUB_COMPLETE", "shell": shell.value}
     print(get_completion_script(**names))
+
+
+def names_of(collection: str) -> Callable[[typer.Context, str], list[str]]:
+    """What completes the name of an object of a collection ("jobs", "datasets" ...), the newest objects first.
+
+    It answers with nothing where the platform cannot be asked: an error would stand in the line that is being typed.
+    Names with spaces are left out, since shells would take them for several words.
+    """
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        given = context.find_root().params
+        try:
+            found = credentials.find(given.get("url"), given.get("token"))
+            if not found.token:
+                return []
+            api = Api(found.url, found.token, patience_s=PATIENCE_S)
+            query = {"search": incomplete} if collection == "jobs" and incomplete else {}
+            rows = api.get(f"/{collection}", limit=MOST_NAMES, **query)["results"]
+        except (CommandError, Refused, httpx.HTTPError):
+            return []
+        names = dict.fromkeys(str(row["name"]) for row in rows)
+        return [name for name in names if name.startswith(incomplete) and not any(c.isspace() for c in name)]
+
+    return complete

@@ -17,13 +17,14 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Job, JobKind
-from mlhub.jobs.states import JobState
+from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.models import Membership
 from mlhub.tenants.roles import Role
 from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
 
 ANOTHER_ORGANISATION = "another organisation's job"
 ANOTHER_PROJECT = "another project's job"
+DECIDED = frozenset(JobState) - {*ENDED, JobState.PAUSED}
 NOTICEABLE_S = 1.0  # predictions that move by less are not written,
 NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
 # one statement for all jobs; rows whose state another transaction changed meanwhile are left alone
@@ -91,12 +92,14 @@ def write_explanations(
 ) -> None:
     """Writes reasons and predictions where they changed, all at once; streams of those jobs are woken then.
 
+    Not of jobs that ended or were paused while the round decided: no later one would take them away.
     isolation: gets the jobs whose explanations cannot be written.
     """
     changed = [
         job
         for job, decision in decided
-        if isolation.attempt(
+        if job.state in DECIDED
+        and isolation.attempt(
             partial(_update_row, job, decision, writer, now=now), kind=ItemKind.JOB, name=str(job.pk), default=False
         )
     ]

@@ -10,6 +10,7 @@ import pytest
 
 from mlhub.control.deciding.deciders import InProcessDecider
 from mlhub.control.deciding.decision_process import DecisionResult
+from mlhub.jobs.actions import cancel_job, pause_job
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.jobs.submission.changes import change_job
@@ -76,3 +77,17 @@ def test_a_change_moves_the_version_that_a_launch_must_have_seen(world: World) -
     changed(one, max_workers=4)()
     one.refresh_from_db()
     assert one.version == before + 1
+
+
+@pytest.mark.parametrize(("act", "after"), [(pause_job, JobState.PAUSED), (cancel_job, JobState.CANCELLED)])
+def test_a_job_that_left_the_queue_meanwhile_keeps_no_reason_to_wait(
+    world: World, decider: InterruptedDecider, act: Callable[..., Any], after: JobState
+) -> None:
+    one = world.job(min_workers=32, max_workers=32)
+    world.round()
+    one.refresh_from_db()
+    assert one.explanations
+    decider.meanwhile = lambda: act(Job.objects.get(pk=one.pk), actor=one.created_by)
+    world.rounds(2)
+    one.refresh_from_db()
+    assert (one.state, one.explanations, one.predicted_finish_at) == (after, [], None)

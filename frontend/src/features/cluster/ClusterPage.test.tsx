@@ -10,7 +10,7 @@ import { FakeEventSource } from "@/testing/eventsource";
 import { job, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { cluster } from "@/testing/schedulingFixtures";
-import { answers, server } from "@/testing/server";
+import { answers, page, server } from "@/testing/server";
 
 function clusterOf(over: Partial<Node>): Cluster {
   const base = cluster();
@@ -208,6 +208,7 @@ describe("The cluster's page", () => {
     const closed = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
     server.use(
       answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers("/api/v1/jobs", () => page([job({ predicted_finish_at: new Date(Date.now() + 3 * 3_600_000).toISOString() })])),
       http.post("/api/v1/cluster/nodes/node-a/drain", async ({ request }) => {
         asked.push(await request.json());
         server.use(answers("/api/v1/cluster", clusterOf({ is_schedulable: false, maintenance: closed })));
@@ -220,6 +221,7 @@ describe("The cluster's page", () => {
     await user.click(await screen.findByRole("menuitem", { name: "Drain within 2 hours" }));
     const dialog = within(await screen.findByRole("dialog", { name: "Drain within 2 hours: node-a" }));
     expect(dialog.getByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", `/jobs/${job().id}`);
+    expect(await dialog.findByText(/is preempted: without that it would finish in/)).toHaveTextContent(/3 h|2 h 59 min/);
     await user.click(dialog.getByRole("button", { name: "Drain within 2 hours" }));
     expect(await screen.findByText("Draining")).toBeVisible();
     expect(screen.getByText("GPUs unavailable").parentElement).toHaveTextContent("1");

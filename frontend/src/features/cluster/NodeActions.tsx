@@ -58,7 +58,7 @@ export function NodeActions({ node }: { node: Node }) {
       <Dialog opened={isOpen} onClose={close} title={`${asked?.label ?? ""}: ${node.name}`}>
         <Stack>
           <Text size="sm">{asked && MEANING[asked.request.verb]}</Text>
-          {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} />}
+          {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} request={asked.request} />}
           <ProblemAlert error={action.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>

@@ -92,6 +92,25 @@ function comparedRuns(all: ComparedRun[], params: Record<string, string> = {}, {
   return asked;
 }
 
+it("asks for the curves while the jobs are still read", async () => {
+  const asked = compared();
+  let answer: () => void = () => undefined;
+  const isAnswered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  server.use(
+    http.get("/api/v1/jobs", async () => {
+      await isAnswered;
+      return HttpResponse.json(page(JOBS));
+    }),
+  );
+  renderPage("/compare?jobs=a,b");
+  await expect.poll(() => asked).toMatchObject([{ jobs: ["a", "b"], metric: "eval/loss", axis: "step" }]);
+  answer();
+  expect(await screen.findByRole("figure", { name: /eval\/loss/ })).toBeVisible();
+  expect(asked).toHaveLength(1);
+});
+
 it("shows what differs only, or all, and remembers that in the address", async () => {
   compared();
   const { user, router } = renderPage("/compare?jobs=b,a");

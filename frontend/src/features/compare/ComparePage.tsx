@@ -2,7 +2,7 @@
 // Up to a thousand jobs, and runs from elsewhere, next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
 import { plural, t } from "@lingui/core/macro";
 import { Button, Skeleton, Text } from "@mantine/core";
-import { keepPreviousData, usePrefetchQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, Suspense, useDeferredValue, useMemo, useState } from "react";
 import { Link } from "react-router";
 
@@ -16,10 +16,10 @@ import { Section } from "@/components/layout/Section";
 import { WhenSeen } from "@/components/layout/WhenSeen";
 import { lazyComponent } from "@/lib/chunk";
 
-import { CurvesSection, countOf } from "./CurvesSection";
+import { CurvesSection, countOf, useCurvesAhead } from "./CurvesSection";
 import { DifferencesTable } from "./DifferencesTable";
 import { useLiveJobs } from "./live";
-import { type ComparedJob, MOST_JOBS, comparedJobsQuery, metricsQuery } from "./queries";
+import { type ComparedJob, MOST_JOBS, comparedJobsQuery } from "./queries";
 import { type ComparedRuns, MOST_RUNS, comparedRunsQuery } from "./runs";
 import { type Compared, rowOfJob, rowOfRun } from "./settings";
 import { useIds, useSetting } from "@/components/chart/address/useSetting";
@@ -43,9 +43,9 @@ export function ComparePage() {
   const [ids] = useIds("jobs");
   const shown = useMemo(() => ids.slice(0, MOST_JOBS), [ids]);
   const jobs = useQuery(comparedJobsQuery(shown));
-  usePrefetchQuery(metricsQuery(shown)); // the curves wait for the names: these are read while the jobs are
   const [allRuns, setRuns] = useIds("runs");
   const runIds = useMemo(() => allRuns.slice(0, MOST_RUNS), [allRuns]);
+  useCurvesAhead(shown, runIds.length > 0);
   const runs = useQuery({ ...comparedRunsQuery(runIds), placeholderData: keepPreviousData });
   const comparedRuns = useMemo(() => withinOf(runs.data, runIds), [runs.data, runIds]);
   useLiveJobs(shown, jobs.data ?? NO_JOBS);

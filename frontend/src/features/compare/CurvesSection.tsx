@@ -3,7 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Suspense, useMemo, useRef } from "react";
+import { Suspense, useEffect, useMemo, useRef } from "react";
 
 import { useChanges } from "@/api/live/changes";
 import { whenRead } from "@/api/live/underWay";
@@ -22,7 +22,8 @@ import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
 import { useSetting } from "@/components/chart/address/useSetting";
 
-const ManyLines = lazyComponent(async () => (await import("@/components/chart/lines/ManyLines")).ManyLines);
+const loadLines = () => import("@/components/chart/lines/ManyLines");
+const ManyLines = lazyComponent(async () => (await loadLines()).ManyLines);
 
 export const AXES: Record<Axis, string> = {
   step: t`Step`,
@@ -57,7 +58,7 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
   const [log, setLog] = useSetting("log", "");
   const [logX, setLogX] = useSetting("logx", "");
   const canvas = useRef<HTMLCanvasElement | null>(null);
-  const axis: Axis = axisName in AXES ? (axisName as Axis) : "step";
+  const axis = axisOf(axisName);
   const metric = chosen || (keys[0]?.key ?? "");
   const curves = useQuery(curvesQuery(ids, metric, axis));
   const runCurves = useQuery(runCurvesQuery(runIds, metric, axis));
@@ -170,6 +171,25 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
       )}
     </Section>
   );
+}
+
+/** Metrics, curves and what draws them are read while the jobs are: the section is rendered after these. With runs, which metric is first depends on them, too. */
+export function useCurvesAhead(ids: readonly string[], hasRuns: boolean) {
+  const client = useQueryClient();
+  const metrics = useQuery({ ...metricsQuery(ids), enabled: ids.length > 0 });
+  const [chosen] = useSetting("metric", "");
+  const [axisName] = useSetting("axis", "step");
+  const axis = axisOf(axisName);
+  const metric = chosen || (metrics.data?.[0]?.key ?? "");
+  useEffect(() => {
+    if (metric === "" || hasRuns) return;
+    void client.query(curvesQuery(ids, metric, axis)).catch(() => undefined);
+    void loadLines().catch(() => undefined); // it is asked for again where it is drawn
+  }, [client, ids, metric, axis, hasRuns]);
+}
+
+function axisOf(name: string): Axis {
+  return name in AXES ? (name as Axis) : "step";
 }
 
 /** Whose lines they are, where these are few; the table has the colours of all. */

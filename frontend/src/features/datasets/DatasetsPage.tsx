@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // All datasets that one may see, newest first.
 import { t } from "@lingui/core/macro";
-import { Table, Text } from "@mantine/core";
+import { Button, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 
 import type { Dataset } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
+import { UPLOAD_TO, UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
 import { NewDataset } from "@/features/datasets/NewDataset";
@@ -32,6 +33,11 @@ export function DatasetsPage() {
         <EmptyState
           title={t`No datasets yet`}
           text={t`Upload NPZ, CSV, Parquet, JSON lines, text, WebDataset shards, or a zip of images in one folder for each class.`}
+          action={
+            <Button component={Link} to={`?${UPLOAD_TO}`}>
+              {t`Upload a dataset`}
+            </Button>
+          }
         />
       }
       head={[t`Name`, t`State`, t`What is in it`, t`Size`, t`Project`, t`Uploaded`]}

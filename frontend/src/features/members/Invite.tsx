@@ -58,7 +58,7 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label={t`Invite a person`}>
         <Stack>
-          <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md" verticalSpacing="sm">
+          <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md" verticalSpacing="sm" style={{ alignItems: "end" }}>
             <TextInput
               label={t`User name`}
               description={t`Empty: a link is made, also for people without an account.`}

@@ -16,6 +16,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { SearchedTable } from "@/components/table/SearchedTable";
+import { ChangeEmail } from "@/features/users/ChangeEmail";
 import { DeleteUser } from "@/features/users/DeleteUser";
 import { NewUser } from "@/features/users/NewUser";
 import { SeeAsUser } from "@/features/users/SeeAsUser";
@@ -126,6 +127,7 @@ function Row({ user }: { user: User }) {
                     {t`Reactivate`}
                   </Button>
                 ))}
+              {isMe && <ChangeEmail user={user} />}
               {!isMe && (
                 <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={t`More for ${user.username}`} onClick={more.toggle}>
                   {isMore ? t`Less` : t`More`}
@@ -137,6 +139,7 @@ function Row({ user }: { user: User }) {
                 {user.service_of === null && (
                   <>
                     {user.is_active && !user.is_staff && <SeeAsUser user={user} />}
+                    <ChangeEmail user={user} />
                     <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
                       {signOutLabel}
                     </Button>

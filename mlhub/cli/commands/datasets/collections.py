@@ -14,7 +14,7 @@ from mlhub.cli.commands.datasets.columns import columns
 from mlhub.cli.commands.datasets.dataset_differences import diff
 from mlhub.cli.commands.datasets.references import refer, refresh, shards_in
 from mlhub.cli.commands.datasets.removals import remove_dataset, remove_model
-from mlhub.cli.commands.datasets.versions import Name, dataset_versions, model_versions
+from mlhub.cli.commands.datasets.versions import DatasetName, ModelName, dataset_versions, model_versions
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.model_names import model_named, version_named
@@ -65,14 +65,14 @@ def list_models(context: typer.Context) -> None:
 
 
 @dataset.command("show")
-def show_dataset(context: typer.Context, name: Name) -> None:
+def show_dataset(context: typer.Context, name: DatasetName) -> None:
     """A dataset with its newest version: files, columns, preview."""
     session = session_of(context)
     session.output.data(session.api.get(f"/datasets/{_of(session, 'datasets', name)['id']}"))
 
 
 @model.command("show")
-def show_model(context: typer.Context, name: Name) -> None:
+def show_model(context: typer.Context, name: ModelName) -> None:
     """A model with its newest version."""
     session = session_of(context)
     session.output.data(session.api.get(f"/models/{model_named(session, name)['id']}"))
@@ -140,7 +140,7 @@ def push_dataset(
 @dataset.command("pull")
 def pull_dataset(
     context: typer.Context,
-    name: Name,
+    name: DatasetName,
     to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
     number: Annotated[int, typer.Option("--version", help="By default the newest version.")] = 0,
 ) -> None:

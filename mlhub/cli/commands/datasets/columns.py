@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli import uploads
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import session_of
@@ -25,7 +26,7 @@ TABLE = {
 
 def columns(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or id of a dataset.")],
+    name: Annotated[str, typer.Argument(help="Name or id of a dataset.", autocompletion=names_of("datasets"))],
     target: Annotated[str, typer.Option(help="The column to predict.")] = "",
     ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
     types: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import Output, size
 from mlhub.cli.session import session_of
@@ -18,7 +19,7 @@ COUNTED = ("n_missing", "n_distinct", "mean", "std", "min", "max", "first", "las
 
 def diff(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or id of a dataset.")],
+    name: Annotated[str, typer.Argument(help="Name or id of a dataset.", autocompletion=names_of("datasets"))],
     before: Annotated[int, typer.Argument(metavar="V1", help="The number of a version.", min=1)],
     after: Annotated[int, typer.Argument(metavar="V2", help="By default the newest one.", min=0)] = 0,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.model_names import model_named, parts_of, version_of
@@ -19,7 +20,7 @@ from mlhub.wire.words import counted
 
 def remove_dataset(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or id of a dataset.")],
+    name: Annotated[str, typer.Argument(help="Name or id of a dataset.", autocompletion=names_of("datasets"))],
     version: Annotated[int, typer.Option(min=0, help="Only the version of this number.")] = 0,
     yes: Yes = False,
 ) -> None:
@@ -40,7 +41,12 @@ def remove_dataset(
 
 def remove_model(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or id of a model; with :NUMBER or @ALIAS only that version.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name or id of a model; with :NUMBER or @ALIAS only that version.", autocompletion=names_of("models")
+        ),
+    ],
     yes: Yes = False,
 ) -> None:
     """Delete a model with all its versions, or one version; refused while jobs or trained models use it."""

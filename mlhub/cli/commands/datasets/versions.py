@@ -7,17 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.model_names import model_named
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import metrics_text, size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 
-Name = Annotated[str, typer.Argument(help="Name or id.")]
+DatasetName = Annotated[str, typer.Argument(help="Name or id.", autocompletion=names_of("datasets"))]
+ModelName = Annotated[str, typer.Argument(help="Name or id.", autocompletion=names_of("models"))]
 MOST_METRICS = 3  # of a row of a table; JSON and YAML have all
 
 
-def dataset_versions(context: typer.Context, name: Name) -> None:
+def dataset_versions(context: typer.Context, name: DatasetName) -> None:
     """List all versions of a dataset, the newest first."""
     session = session_of(context)
     within = {"project": project_id(session.api, session.project)} if session.project else {}
@@ -32,7 +34,7 @@ def dataset_versions(context: typer.Context, name: Name) -> None:
     )
 
 
-def model_versions(context: typer.Context, name: Name) -> None:
+def model_versions(context: typer.Context, name: ModelName) -> None:
     """List all versions of a model, uploaded, trained or registered, the newest first.
 
     Of a built-in model's name they are those that the project has trained of it.

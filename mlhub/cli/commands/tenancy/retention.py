@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.given_values import finite
 from mlhub.cli.names import project_id
@@ -14,7 +15,7 @@ from mlhub.cli.output import Format, size
 from mlhub.cli.session import session_of
 
 retention = typer.Typer(help="How long a project keeps what its jobs leave.", no_args_is_help=True)
-ProjectName = Annotated[str, typer.Argument(help="Name or id of the project.")]
+ProjectName = Annotated[str, typer.Argument(help="Name or id of the project.", autocompletion=names_of("projects"))]
 Rules = Annotated[list[str], typer.Argument(metavar="KIND=DAYS", help="As in logs=30; 0: for good; usual: no rule.")]
 
 

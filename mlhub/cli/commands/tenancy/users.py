@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub user ls|create|deactivate|activate|sign-out|rm: the accounts of the platform, for its administrators."""
+"""mlhub user ls|create|email|deactivate|activate|sign-out|rm: the accounts of the platform, for its administrators."""
 
 from __future__ import annotations
 
@@ -55,6 +55,16 @@ def create_user(
         return
     session.output.line(made["link"])
     session.output.note(f"Made: {username}; the link works once, until {made['link_expires_at'][:10]}.")
+
+
+@user.command("email")
+def change_email(
+    context: typer.Context,
+    username: AccountName,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new address; '' for none.")],
+) -> None:
+    """Enter another e-mail address for an account: notices and links to set a forgotten password go there."""
+    _change(context, username, "Changed", email=address)
 
 
 @user.command("deactivate")

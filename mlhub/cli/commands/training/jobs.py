@@ -12,6 +12,7 @@ import typer
 from mlhub.cli import following, job_file
 from mlhub.cli.commands.admission import note_pause
 from mlhub.cli.commands.announcements import note_announcements
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import duration, is_past, predicted, until
@@ -19,7 +20,12 @@ from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 from mlhub.client import job_parts
 
-JobArgument = Annotated[str, typer.Argument(help="Name or id of a job, or a part of its id as `mlhub ps` shows it.")]
+JobArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Name or id of a job, or a part of its id as `mlhub ps` shows it.", autocompletion=names_of("jobs")
+    ),
+]
 ACTIVE = ["queued", "starting", "running", "stopping", "paused"]
 # as `mlhub why` says it of jobs of which the platform explains nothing else
 STATES = {"paused": "The job is paused.", "cancelled": "The job was cancelled.", "succeeded": "The job succeeded."}

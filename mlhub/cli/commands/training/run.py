@@ -12,6 +12,7 @@ import typer
 
 from mlhub.cli import following, job_file, packing, uploads
 from mlhub.cli.commands.announcements import note_announcements
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.commands.training.jobs import submitted
 from mlhub.cli.data_format import FILES, format_of, refuse_columns
 from mlhub.cli.failures import CommandError
@@ -32,12 +33,15 @@ def run(
     ] = None,
     words: Annotated[list[str] | None, typer.Argument(metavar="-- WORDS", help="For a script's own options.")] = None,
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
-    dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
+    dataset: Annotated[
+        str, typer.Option(help="A dataset that is there, by name or id.", autocompletion=names_of("datasets"))
+    ] = "",
     model: Annotated[
         str,
         typer.Option(
             help="A model that is there, such as mlp; NAME:3 or NAME@ALIAS: the weights of a version. With code: what"
-            " its model is called, by default the folder."
+            " its model is called, by default the folder.",
+            autocompletion=names_of("models"),
         ),
     ] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",

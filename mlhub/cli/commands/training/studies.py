@@ -11,6 +11,7 @@ import typer
 import yaml
 
 from mlhub.cli import core_yaml
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import with_changes
@@ -19,7 +20,9 @@ from mlhub.cli.output import until
 from mlhub.cli.session import Session, session_of
 
 study = typer.Typer(help="Searches for hyperparameters.", no_args_is_help=True)
-StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Name or id, or the end of the id.")]
+StudyArgument = Annotated[
+    str, typer.Argument(metavar="STUDY", help="Name or id, or the end of the id.", autocompletion=names_of("studies"))
+]
 LISTED = {
     "NAME": lambda row: row["name"],
     "STATE": lambda row: row["state"],

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.completion import names_of
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.exports import fetch, rows_of, run_program
 from mlhub.cli.failures import CommandError
@@ -18,7 +19,7 @@ from mlhub.cli.session import Session, session_of
 from mlhub.client.problems import Refused
 from mlhub.wire.row_files import with_row_renamed
 
-ModelArgument = Annotated[str, typer.Argument(help=EXAMPLES)]
+ModelArgument = Annotated[str, typer.Argument(help=EXAMPLES, autocompletion=names_of("models"))]
 
 
 ROWS_AT_ONCE = 256

@@ -69,9 +69,28 @@ async function moveTo(hours: number) {
   fireEvent.pointerUp(slider);
 }
 
+/** As a browser does it: what it calls is not waited for, as fireEvent() would. */
+async function pressTo(slider: HTMLInputElement, value: string) {
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(slider, value);
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  slider.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }));
+  await Promise.resolve();
+}
+
 describe("The map of the cluster", () => {
   beforeEach(() => {
     server.use(answers("/api/v1/cluster", twoRacks()), answers("/api/v1/cluster/timeline", day()));
+  });
+
+  it("goes on from where a key left it, though the address follows later", async () => {
+    renderPage("/cluster");
+    const slider = await screen.findByRole<HTMLInputElement>("slider", { name: "Time" });
+    for (const step of ["-300", "-600"]) {
+      await pressTo(slider, step);
+      expect(slider).toHaveValue(step);
+    }
+    await expect.poll(() => screen.getByRole<HTMLButtonElement>("button", { name: "Now" }).disabled).toBe(false);
+    expect(slider).toHaveValue("-600");
   });
 
   it("says of each node who holds its GPUs, and what the colours mean", async () => {

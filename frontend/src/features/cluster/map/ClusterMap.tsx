@@ -31,8 +31,9 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
   const scheme = useComputedColorScheme("light");
   const now = useNow(60);
   const drawing = useRef<HTMLDivElement>(null);
-  const [dragged, setDragged] = useState<number | null>(null);
-  const offsetS = dragged ?? offsetOf(filters.at, now);
+  const [moved, setMoved] = useState<Moved | null>(null);
+  if (moved !== null && moved.at === (filters.at ?? "")) setMoved(null);
+  const offsetS = moved?.offsetS ?? offsetOf(filters.at, now);
   const { racks, error, isLoading, isCut } = useRacks(cluster, offsetS, now);
   const isNow = offsetS === 0;
   const asked: Colouring = isColouring(filters.colour) ? filters.colour : "organisation";
@@ -83,10 +84,11 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
       <TimeScrubber
         offsetS={offsetS}
         now={now}
-        onMove={setDragged}
-        onSettle={(settled) => {
-          setDragged(null);
-          filter("at", settled === 0 ? "" : new Date(now + settled * 1000).toISOString());
+        onMove={(to) => setMoved({ offsetS: to, at: null })}
+        onSettle={(to) => {
+          const at = to === 0 ? "" : new Date(now + to * 1000).toISOString();
+          setMoved({ offsetS: to, at });
+          filter("at", at);
         }}
       />
       <ProblemAlert error={error} />
@@ -99,6 +101,12 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
       </Stack>
     </Section>
   );
+}
+
+/** Where the slider is until the address says the same: a key may be pressed again before. at: as in the address; null while it is dragged. */
+interface Moved {
+  offsetS: number;
+  at: string | null;
 }
 
 interface Shown {

@@ -92,13 +92,16 @@ function Picture({ drawing, traffic, cluster }: { drawing: Drawing; traffic: Tra
         </g>
       ))}
       {links.map(({ flow, x1, y1, x2, y2 }) => (
-        <text key={`${flow.kind} ${flow.name}`} className={classes.label} x={(x1 + x2) / 2} y={(y1 + y2) / 2 + 4} stroke="var(--mantine-color-body)" strokeWidth={4} paintOrder="stroke">
+        <text key={`${flow.kind} ${flow.name}`} className={classes.label} x={x1 + LABEL_AT * (x2 - x1)} y={y1 + LABEL_AT * (y2 - y1) + 4} stroke="var(--mantine-color-body)" strokeWidth={4} paintOrder="stroke">
           {bandwidth(flow.bps)}
         </text>
       ))}
     </svg>
   );
 }
+
+/** The part of a line from above, at which its label stands: further up those of two racks would lie over each other. */
+const LABEL_AT = 0.72;
 
 function csvOfTraffic({ links }: Traffic): string {
   return csvOf([["kind", "name", "bps", "bytes_per_step"], ...links.map(({ kind, name, bps, bytes_per_step }) => [kind, name, bps, bytes_per_step])]);

@@ -22,7 +22,7 @@ interface Props {
 export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
   const shown = offsetS === 0 ? t`Now` : clock(new Date(now + offsetS * 1000).toISOString(), new Date(now));
   return (
-    <Group gap="sm">
+    <Group gap="sm" className={classes.scrubbed}>
       <Text size="xs" miw={96} role="status" aria-label={t`Time shown`}>
         {shown}
         {offsetS > 0 && t`, predicted`}

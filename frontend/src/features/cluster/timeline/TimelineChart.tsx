@@ -88,7 +88,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
         ))}
       </div>
       <Text size="sm" mt={6} mih={22} aria-live="polite" style={{ overflowWrap: "anywhere" }}>
-        {bar ? barText(bar, since) : t`Choose a bar to see its job.`}
+        {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job.` : t`No job held a GPU in this time.`}
       </Text>
     </div>
   );

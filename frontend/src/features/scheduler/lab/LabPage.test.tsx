@@ -117,6 +117,20 @@ describe("The policy lab", () => {
     expect(await screen.findByText(message)).toBeVisible();
   });
 
+  it.each([
+    ["", "The file is empty. Choose one with a header and a row for each job."],
+    ["a".repeat(900_001), "The file has 879 KiB, and a trace has at most 900,000 bytes. Keep fewer of its jobs or columns."],
+  ])("says before it is sent that a file is empty or too large", async (text, message) => {
+    const { user } = renderPage("/scheduler/lab");
+    await user.click(await screen.findByText("A trace file"));
+    await user.upload(screen.getByLabelText("Trace file"), new File([text], "mine.csv", { type: "text/csv" }));
+    expect(await screen.findByText(message)).toBeVisible();
+    expect(screen.getByRole("button", { name: "Compare" })).toBeDisabled();
+    await user.upload(screen.getByLabelText("Trace file"), new File(["job"], "mine.csv", { type: "text/csv" }));
+    expect(screen.queryByText(message)).toBeNull();
+    expect(screen.getByRole("button", { name: "Compare" })).toBeEnabled();
+  });
+
   it("says first how true the simulation is, then compares each policy with the one that ran", async () => {
     server.use(answers(`/api/v1/scheduler/replays/${ID}`, DONE));
     renderPage(`/scheduler/lab/${ID}`);

@@ -9,6 +9,7 @@ import { useNavigate } from "react-router";
 import { Problem } from "@/api/client";
 import type { ReplayCreate, SchedulerSettings } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { bytes, number } from "@/lib/quantities";
 import { localTime } from "@/lib/time";
 
 import { PolicyFields, defaultsOf } from "../PolicyFields";
@@ -23,6 +24,7 @@ interface PolicyDraft {
 
 const MOST_POLICIES = 5;
 const DAY_MS = 86_400_000;
+const MOST_CHARACTERS = 900_000; // mlhub/control/api/replay_serializers.py
 const SHOWN_HERE = ["since", "until", "trace.text"];
 
 export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
@@ -32,6 +34,7 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
   const [since, setSince] = useState(() => localTime(new Date(Date.now() - DAY_MS)));
   const [until, setUntil] = useState(() => localTime(new Date()));
   const [file, setFile] = useState<File | null>(null);
+  const fileProblem = source === "trace" && file !== null ? problemOf(file) : null;
   const [name, setName] = useState("");
   const [policies, setPolicies] = useState<PolicyDraft[]>(() => [{ key: 0, name: otherThan(settings), parameters: {} }]);
   const start = useMutation({
@@ -58,7 +61,7 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
   const change = (key: number, part: Partial<PolicyDraft>) =>
     setPolicies((known) => known.map((one) => (one.key === key ? { ...one, ...part } : one)));
 
-  const isReady = source === "trace" ? file !== null : since !== "" && until !== "";
+  const isReady = source === "trace" ? file !== null && fileProblem === null : since !== "" && until !== "";
   return (
     <form onSubmit={submit} aria-label={t`New comparison`}>
       <Stack>
@@ -85,7 +88,7 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
             accept=".csv,.json,.trace,.txt"
             maw={480}
             onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)}
-            error={problem?.of("trace.text")}
+            error={fileProblem ?? problem?.of("trace.text")}
           />
         )}
         <TextInput label={t`Name`} placeholder={t`optional`} maxLength={100} maw={320} value={name} onChange={(e) => setName(e.currentTarget.value)} />
@@ -129,6 +132,13 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
       </Stack>
     </form>
   );
+}
+
+/** What keeps a file from being sent. Its characters are at most as many as its bytes. */
+function problemOf({ size }: File): string | null {
+  if (size === 0) return t`The file is empty. Choose one with a header and a row for each job.`;
+  if (size <= MOST_CHARACTERS) return null;
+  return t`The file has ${bytes(size)}, and a trace has at most ${number(MOST_CHARACTERS)} bytes. Keep fewer of its jobs or columns.`;
 }
 
 /** A policy worth comparing: another one than decides now. */
