@@ -230,7 +230,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
     Reason.UNCHANGED: "No better allocation was found.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",
-    Reason.NODE_CORDONED: "Node {node} takes no new jobs: it is cordoned, drained, excluded or not ready. Running ones continue.",
+    Reason.NODE_CORDONED: "Node {node} takes no new jobs: it is cordoned, drained, excluded or not ready. "
+    "Running ones continue.",
     Reason.RESUMES_RESIZED: "It resumes with {n_workers} GPUs, as decided before.",
     Reason.SHORTER_FIRST: "It has {left_s:.0f} s left; {next_job} with {shorter_s:.0f} s is shorter and goes first.",
     Reason.SMALLER_FIRST: "It needs {left:.0f} GPU-seconds more; {next_job} with {smaller:.0f} goes first.",

@@ -161,7 +161,7 @@ def _judge(place: _Place, cause: Cause, *, now: datetime) -> bool:
     row.n_times, row.cause = n_times + 1, cause
     row.n_failures, row.n_jobs = len(failures), len({one[_JOB] for one in failures})
     row.save()
-    facts = {
+    facts: dict[str, Any] = {
         "node": place.node,
         "gpu": place.gpu,
         "cause": cause,
