@@ -16,10 +16,10 @@ from mlhub.clusters.sandbox_reports import sandbox_reports
 from mlhub.control.fault_isolation.quarantine import quarantined_for
 from mlhub.control.learning.learned_pairs import learned_slowdowns
 from mlhub.control.learning.measured_links import slow_links
+from mlhub.control.monitoring.exclusions import exclusions_of_nodes
 from mlhub.control.monitoring.link_traffic import LinkLoad, capacities, live_traffic
 from mlhub.control.monitoring.slowdowns import slowdowns_of
 from mlhub.control.monitoring.status import backend_status
-from mlhub.control.observation.node_failures import exclusions_of_nodes
 from mlhub.control.pods.pod_resources import pods_held
 from mlhub.control.quotas.overcommitment import overcommitments
 from mlhub.jobs.live import JobSlowdown

@@ -10,7 +10,6 @@ most a third of the nodes, or of a node's GPUs, is excluded at a time, and never
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -100,21 +99,6 @@ def readmit(node: str, *, now: datetime) -> bool:
     was_excluded = found.filter(until__gt=now).exists()
     found.update(counted_from=now, since=None, until=None, n_times=0)
     return was_excluded
-
-
-def exclusions_of_nodes(*, now: datetime) -> dict[str, dict[str, Any]]:
-    """By node, why it is excluded, or the GPUs that are: `gpus` is empty where it is the whole node."""
-    rows = list(NodeExclusion.objects.filter(until__gt=now).order_by("since", "id"))
-    gpus: defaultdict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        if row.gpu is not None:
-            gpus[row.node].append(row.gpu)
-    of_gpus = {row.node: {**_shown(row), "gpus": sorted(gpus[row.node])} for row in rows if row.gpu is not None}
-    return of_gpus | {row.node: {**_shown(row), "gpus": []} for row in rows if row.gpu is None}
-
-
-def _shown(row: NodeExclusion) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("since", "until", "cause", "n_failures", "n_jobs", "n_times")}
 
 
 def _to_blame(attempt: Attempt, cause: Cause, pods: Sequence[PodStatus]) -> _Place | None:
