@@ -97,7 +97,7 @@ class AgentReport:
                 node=node_from_json(raw["node"]),
                 problem=_text(raw["problem"]),
                 gangs=tuple(_gang(gang) for gang in raw["gangs"]),
-                instance=_text(raw["instance"], most=MAX_INSTANCE),
+                instance=_text(raw.get("instance", ""), most=MAX_INSTANCE),
                 protocol=int(raw["protocol"]),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
