@@ -11,6 +11,7 @@ import pytest
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.experiments.models import Study
+from mlhub.registry.models import Model, ModelVersion
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 from tests.experiments.training import Trainer
@@ -65,6 +66,20 @@ def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     capsys.readouterr()
     assert main(["study", "show", "search"]) == CommandStatus.REFUSED
     assert "There is no study search" in capsys.readouterr().err
+
+
+def test_a_script_without_data_is_searched_in_the_only_project(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    model = Model.objects.create(project=bob.project_a, name="fetching", created_by=bob.bob)
+    ModelVersion.objects.create(model=model, number=1, source="upload", kind="script", entry="train.py", state="ready")
+    file = tmp_path / "study.yaml"
+    file.write_text(FILE.replace("{dataset: blobs, model: mlp, epochs: 4}", "{model: fetching, epochs: 4}"))
+    given = ["study", "create", str(file), "--set", "max_trials=4", "--set", "algorithm=random"]
+    assert main(given) == CommandStatus.OK, capsys.readouterr().err
+    assert Study.objects.get(pk=capsys.readouterr().out.strip()).project == bob.project_a
 
 
 def test_what_the_file_gets_wrong_is_said_with_the_remedy(

@@ -23,6 +23,7 @@ study = typer.Typer(help="Searches for hyperparameters.", no_args_is_help=True)
 StudyArgument = Annotated[
     str, typer.Argument(metavar="STUDY", help="Name or id, or the end of the id.", autocompletion=names_of("studies"))
 ]
+DATA = frozenset({"dataset", "dataset_version", "datasets"})  # of a job: its project is that of the data
 LISTED = {
     "NAME": lambda row: row["name"],
     "STATE": lambda row: row["state"],
@@ -44,7 +45,7 @@ def create_study(
     session = session_of(context)
     body = with_changes(_read(file), changes or [])
     job = body.get("job")
-    if session.project and isinstance(job, dict):
+    if isinstance(job, dict) and "project" not in job and (session.project or not DATA & job.keys()):
         body["job"] = {"project": project_id(session.api, session.project), **job}
     made = session.api.post("/studies", **body)
     session.output.note(f"Created: {made['name']}, {made['algorithm']}, at most {made['most_trials']} trials.")
