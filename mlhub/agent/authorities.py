@@ -6,7 +6,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-import certifi
+import httpx
 
 from mlhub.agent.machine import MachineError
 
@@ -20,10 +20,11 @@ def trusted_file(home: Path, own: str) -> Path | None:
     """
     if not own:
         return None
-    usual = [certifi.where(), ssl.get_default_verify_paths().cafile]
+    usual = httpx.create_ssl_context()
+    usual.load_default_certs()
     try:
         ssl.create_default_context(cafile=own)
-        text = "\n".join(Path(path).read_text() for path in (own, *usual) if path)
+        text = "\n".join([Path(own).read_text(), *map(ssl.DER_cert_to_PEM_cert, usual.get_ca_certs(binary_form=True))])
     except (OSError, UnicodeDecodeError) as error:
         raise MachineError(f"{CA_FILE} {own}: {error}. Give a file with certificates in PEM.") from error
     file = home / "authorities.pem"

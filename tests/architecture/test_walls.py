@@ -105,7 +105,7 @@ READ_THROUGH_ANOTHER = {
     "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
     "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
     "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge", "AdmissionPause",
-    "AnnouncementDismissal", "Agent", "AgentGang", "AgentShare",
+    "AnnouncementDismissal", "Agent", "AgentGang", "AgentShare", "NodeFailure", "NodeExclusion",
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.control.models import NodeExclusion
 from mlhub.embedded.ports import free_port
 from mlhub.environments.secrets import secret_values
 from mlhub.jobs.models import Job
@@ -27,7 +26,6 @@ from mlhub.tenants.actions.sign_in.second_factor import renew_recovery_codes
 from mlhub.tenants.models import Membership, Project, SecondFactor, User
 from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
-from tests.control.worlds import World
 from tests.jobs.builders import builtin, job, ready_dataset
 from tests.jobs.submission.test_differences import NEW, OLD, code, with_code
 from tests.registry.exported import table_of_flowers
@@ -353,18 +351,6 @@ def test_lists_show_what_one_may_see(bob: Cast, capsys: pytest.CaptureFixture[st
     assert "vision" in capsys.readouterr().out
     assert main(["queue"]) == CommandStatus.OK
     assert main(["top"]) == CommandStatus.OK
-
-
-def test_a_node_that_is_excluded_says_why_and_until_when(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
-    now = timezone.now()
-    World(bob, now=now).round()
-    NodeExclusion.objects.create(
-        node="n1", since=now, until=now + timedelta(minutes=9.5), n_times=1, cause="io_error", n_failures=3, n_jobs=2
-    )
-    assert main(["node", "ls"]) == CommandStatus.OK
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert "excluded: 3 attempts failed (io_error); tried again in 9 min" in lines["n1"]
-    assert "ready" in lines["n0"]
 
 
 def test_a_script_runs_without_data_and_its_file_names_none(
