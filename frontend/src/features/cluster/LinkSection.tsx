@@ -40,10 +40,10 @@ export function LinkSection({ links }: { links: Link[] }) {
 function State({ link }: { link: Link }) {
   if (link.slow_since === null) return <>{t`As declared, as far as is known`}</>;
   return (
-    <>
+    <span>
       <Trans>
         <Badge color="orange">Slow</Badge> since <RelativeTime at={link.slow_since} />
       </Trans>
-    </>
+    </span>
   );
 }

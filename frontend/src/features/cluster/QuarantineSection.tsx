@@ -26,7 +26,9 @@ export function QuarantineSection({ items }: { items: Item[] }) {
         {items.map((item) => (
           <Table.Tr key={`${item.kind} ${item.name}`}>
             <Table.Td style={{ overflowWrap: "anywhere" }}>
-              {QUARANTINED_KINDS[item.kind]} {item.job ? <TextLink to={`/jobs/${item.job.id}`}>{item.job.name}</TextLink> : item.name}
+              <span>
+                {QUARANTINED_KINDS[item.kind]} {item.job ? <TextLink to={`/jobs/${item.job.id}`}>{item.job.name}</TextLink> : item.name}
+              </span>
             </Table.Td>
             <Table.Td style={{ overflowWrap: "anywhere" }}>{item.reason || "–"}</Table.Td>
             <Table.Td>
@@ -46,10 +48,10 @@ export function QuarantineSection({ items }: { items: Item[] }) {
 function State({ item }: { item: Item }) {
   if (item.ended_at === null) return <Badge color="orange">{t`Left out`}</Badge>;
   return (
-    <>
+    <span>
       <Trans>
         Ended <RelativeTime at={item.ended_at} />
       </Trans>
-    </>
+    </span>
   );
 }

@@ -82,8 +82,10 @@ function Row({ replay }: { replay: Replay }) {
         )}
       </Table.Td>
       <Table.Td>
-        <RelativeTime at={replay.created_at} />
-        {replay.created_by && t` by ${replay.created_by}`}
+        <span>
+          <RelativeTime at={replay.created_at} />
+          {replay.created_by && t` by ${replay.created_by}`}
+        </span>
       </Table.Td>
     </Table.Tr>
   );
