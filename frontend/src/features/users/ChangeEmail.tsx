@@ -13,10 +13,11 @@ import { Dialog } from "@/components/form/Dialog";
 
 export function ChangeEmail({ user }: { user: User }) {
   const [isOpen, { open, close }] = useDisclosure(false);
+  const label = t`Change e-mail`;
   return (
     <>
-      <Button size="xs" variant="default" onClick={open} aria-label={t`Change the e-mail address of ${user.username}`}>
-        {t`Change e-mail`}
+      <Button size="xs" variant="default" onClick={open} aria-label={`${label}: ${user.username}`}>
+        {label}
       </Button>
       <Dialog opened={isOpen} onClose={close} title={t`E-mail address of ${user.username}`}>
         <EmailForm user={user} onClose={close} />

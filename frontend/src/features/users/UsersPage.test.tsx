@@ -108,7 +108,7 @@ it("says what a deleted user leaves and asks to whom it passes", async () => {
 it("enters the e-mail address of an account that has none", async () => {
   const { sent, user } = shown();
   await user.click(await screen.findByRole("button", { name: "More for bob" }));
-  await user.click(screen.getByRole("button", { name: "Change the e-mail address of bob" }));
+  await user.click(screen.getByRole("button", { name: "Change e-mail: bob" }));
   const dialog = await screen.findByRole("dialog", { name: "E-mail address of bob" });
   await user.type(within(dialog).getByLabelText("E-mail"), "bob@example.org");
   await user.click(within(dialog).getByRole("button", { name: "Save" }));
