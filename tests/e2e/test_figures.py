@@ -37,6 +37,8 @@ LEAST_COLOURS = 8  # of a picture in which something is drawn
 
 
 def taken(page: Any, menu: Any, form: str) -> bytes:
+    # with room for the list: one that needs scrolling to be seen is hidden when its button leaves the window
+    menu.evaluate("button => button.scrollIntoView({block: 'center'})")
     menu.click()
     with page.expect_download() as download:
         page.get_by_role("menuitem", name=f"Save as {form}").click()
