@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -189,7 +190,8 @@ def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolat
     if isinstance(error, LaunchError):
         logger.warning("launch.failed", attempt=attempt.id, cause=error.cause, error=error)
         attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
-        record_node_failure(attempt, now=now)
+        judge = partial(record_node_failure, attempt, now=now)
+        isolation.attempt(judge, kind=ItemKind.ATTEMPT, name=str(attempt.id), default=None)
         return "failed"
     isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
     message = f"The launch failed by an error of the platform: {reason_of(error)}"
