@@ -103,8 +103,8 @@ def readmit(node: str, *, now: datetime) -> bool:
 
 def _to_blame(attempt: Attempt, cause: Cause, pods: Sequence[PodStatus]) -> _Place | None:
     """Where the attempt failed. None where it is not known, as of a gang whose pods failed on several nodes."""
-    workers = attempt.placement().workers
-    nodes = set(Allocation.objects.filter(attempt=attempt).values_list("node", flat=True))
+    workers, servers = attempt.placement()
+    nodes = {node for node, _ in workers} | set(servers)
     failed = [(found.precedence, pod) for pod in pods if pod.exit_code and (found := cause_of(pod.exit_code))]
     first = min((precedence for precedence, _ in failed), default=None)
     to_blame = [pod for precedence, pod in failed if precedence == first]
@@ -138,7 +138,7 @@ def _judge(place: _Place, cause: Cause, *, now: datetime) -> bool:
         failures = [one for one in failures if one["began_at"] >= row.since]
     if _in_a_row(place, failures) < (1 if is_on_trial else settings.NODE_EXCLUDE_AFTER):
         return False
-    if not _may_exclude_one_more(place, now=now):
+    if not _may_exclude_one_more(place, {one[_ORGANISATION] for one in failures}, now=now):
         logger.warning("node.not_excluded", node=place.node, gpu=place.gpu, cause=cause, reason="too many fail")
         return False
     row.since, row.until = now, now + min(LONGEST, FIRST * 2**n_times)
@@ -195,8 +195,13 @@ def _newest_good_attempt(place: _Place, *, now: datetime) -> datetime | None:
     return newest
 
 
-def _may_exclude_one_more(place: _Place, *, now: datetime) -> bool:
+def _may_exclude_one_more(place: _Place, organisations: set[Any], *, now: datetime) -> bool:
+    """organisations: whose attempts failed there. One alone closes one place at a time: a script may end with the
+    status of any cause.
+    """
     excluded = NodeExclusion.objects.filter(until__gt=now)
+    if len(organisations) == 1 and any(_organisations_of(row) == organisations for row in excluded):
+        return False
     if place.gpu is None:
         n_all = Node.objects.count()
         n_excluded = excluded.filter(gpu=None, node__in=Node.objects.values("name")).count()
@@ -204,6 +209,14 @@ def _may_exclude_one_more(place: _Place, *, now: datetime) -> bool:
         n_all = _n_gpus(place.node)
         n_excluded = excluded.filter(node=place.node).exclude(gpu=None).count()
     return n_all > 1 and n_excluded < max(1, n_all // LARGEST_SHARE)
+
+
+def _organisations_of(row: NodeExclusion) -> set[Any]:
+    """Those whose attempts excluded it."""
+    if row.since is None:
+        return set()
+    found = NodeFailure.objects.filter(node=row.node, at__gt=row.since - WINDOW, at__lte=row.since)
+    return set(found.values_list(_ORGANISATION, flat=True))
 
 
 def _unusable(gpu: GpuStatus, row: NodeExclusion | None) -> GpuStatus:

@@ -34,10 +34,10 @@ def world_of(*names: str) -> World:
     return found
 
 
-def fail(world: World, failing: Job, cause: Cause = Cause.GPU_UNAVAILABLE) -> str:
+def fail(world: World, failing: Job, cause: Cause = Cause.GPU_UNAVAILABLE, *, after_s: float = LONG_ENOUGH_S) -> str:
     """Waits until the job runs again, and lets it fail there; returns where."""
     while state(failing) != "running":
-        world.round(after_s=LONG_ENOUGH_S)
+        world.round(after_s=after_s)
     attempt = live_attempt(failing)
     [place] = attempt.allocations.values_list("node", flat=True)
     world.backend.fail(str(attempt.id), cause)
@@ -168,6 +168,22 @@ def test_what_ran_there_before_it_was_excluded_may_fail_later_and_does_not_count
     world.round(after_s=601)
     assert fail(world, there) == "n0"
     assert excluded(world) == {}
+
+
+def test_one_organisation_alone_closes_one_node_at_a_time() -> None:
+    world = world_of(*(f"n{i}" for i in range(7)))  # of which two may be closed
+    forger = world.job(name="forger", max_workers=1)
+    [*_, first] = [fail(world, forger) for _ in range(3)]
+    for _ in range(3):
+        Job.objects.filter(pk=forger.pk).update(n_platform_failures=0, not_before=None)
+        second = fail(world, forger, after_s=2.0)
+    assert first != second
+    assert set(excluded(world)) == {first}
+    other = job(world.cast.project_b, world.cast.charlie, name="other", max_workers=1)
+    Job.objects.filter(pk=forger.pk).update(intent="cancel")
+    world.round()
+    assert fail(world, other, after_s=2.0) == second
+    assert set(excluded(world)) == {first, second}
 
 
 def workstation() -> World:
