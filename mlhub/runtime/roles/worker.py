@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from typing import Protocol
 
+from mlhub.runtime.imports import without_garbage_collection
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
@@ -35,13 +37,21 @@ def run_worker(pod: Pod, reporter: Reporter) -> int:
 
 
 def _worker_of(pod: Pod, reporter: Reporter) -> Worker:
+    make = trainer_class() if pod.spec.prediction is None else _prediction_worker_class()
+    reporter.phase("imported")
+    return make(pod, reporter)
+
+
+def trainer_class() -> Callable[[Pod, Reporter], Worker]:
     """Imports late, so that no process pays for what it does not do."""
-    if pod.spec.prediction is None:
+    with without_garbage_collection():
         from mlhub.runtime.trainer.loop import Trainer
 
-        reporter.phase("imported")
-        return Trainer(pod, reporter)
-    from mlhub.runtime.prediction.worker import PredictionWorker
+    return Trainer
 
-    reporter.phase("imported")
-    return PredictionWorker(pod, reporter)
+
+def _prediction_worker_class() -> Callable[[Pod, Reporter], Worker]:
+    with without_garbage_collection():
+        from mlhub.runtime.prediction.worker import PredictionWorker
+
+    return PredictionWorker

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from mlhub.runtime.imports import without_garbage_collection
 from mlhub.runtime.launcher.forked_python import find_thread_settings, run_python
 from mlhub.runtime.launcher.main import MEMORY
 from mlhub.runtime.launcher.standby import fork_standby
@@ -58,8 +59,9 @@ def is_as_strict_as_a_cold_start(chosen: Isolation) -> bool:
 
 def prepare(modules: Sequence[str] = PRELOADED) -> None:
     """Imports what workers import, or other modules. Raises ImportError."""
-    for name in modules:
-        importlib.import_module(name)
+    with without_garbage_collection():
+        for name in modules:
+            importlib.import_module(name)
     from mlhub.runtime.optimization.without_compiler import leave_compiler_out
 
     leave_compiler_out()
