@@ -4,10 +4,7 @@
 import os
 import sys
 
-import django
-
-from mlhub.core.security.secret_key import require_secret_key
-from mlhub.storage.streamed_uploads import SplitUploads
+from mlhub.wire.imports import without_garbage_collection
 
 # A request comes back from each of its queries to threads that compute. By default it waits up to 5 ms for each of
 # them, dozens of times, so that a few submissions under way would slow every page down.
@@ -15,15 +12,24 @@ SWITCH_INTERVAL_S = 0.001
 sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
-require_secret_key()
-django.setup(set_prefix=False)
+# a collection that looked at all that is imported here would stop every request for a tenth of a second
+with without_garbage_collection():
+    import django
 
-from django.conf import settings  # noqa: E402 (all of these need Django to be set up)
+    from mlhub.core.security.secret_key import require_secret_key
+    from mlhub.storage.streamed_uploads import SplitUploads
 
-from mlhub.core.asgi_handler import OneThreadHandler  # noqa: E402
-from mlhub.core.database.base import keep_connections  # noqa: E402
-from mlhub.notebooks.proxy import NotebookHosts  # noqa: E402
+    require_secret_key()
+    django.setup(set_prefix=False)
 
-keep_connections(settings.IDLE_CONNECTIONS)
-django_application = OneThreadHandler()
-application = NotebookHosts(SplitUploads(django_application))
+    from django.conf import settings  # (all of these need Django to be set up)
+    from django.urls import get_resolver
+
+    from mlhub.core.asgi_handler import OneThreadHandler
+    from mlhub.core.database.base import keep_connections
+    from mlhub.notebooks.proxy import NotebookHosts
+
+    keep_connections(settings.IDLE_CONNECTIONS)
+    django_application = OneThreadHandler()
+    application = NotebookHosts(SplitUploads(django_application))
+    get_resolver().url_patterns  # noqa: B018 (imports the views)

@@ -7,12 +7,12 @@ import signal
 from collections.abc import Callable
 from typing import Protocol
 
-from mlhub.runtime.imports import without_garbage_collection
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.usage.network import recorded
 from mlhub.wire.exits import ExitCode
+from mlhub.wire.imports import without_garbage_collection
 
 
 class Worker(Protocol):

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from mlhub.runtime.imports import without_garbage_collection
 from mlhub.runtime.launcher.forked_python import find_thread_settings, run_python
 from mlhub.runtime.launcher.main import MEMORY
 from mlhub.runtime.launcher.standby import fork_standby
@@ -22,6 +21,7 @@ from mlhub.runtime.sandbox import init
 from mlhub.runtime.sandbox.confinement import Confinement
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.runner import INIT, PROJECT
+from mlhub.wire.imports import without_garbage_collection
 
 # what a worker of a built-in model has imported at its first step, and no library that a job may bring itself
 PRELOADED = (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mlhub.runtime.imports import without_garbage_collection
+from mlhub.wire.imports import without_garbage_collection
 
 COUNTS = """
 import gc
