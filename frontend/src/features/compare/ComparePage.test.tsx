@@ -329,7 +329,7 @@ it("has logarithmic axes for what spans more than two decades, and linear ones w
   const { user, router } = renderPage("/compare?jobs=a,b,c");
   const lr = await screen.findByRole("button", { name: "lr, log" });
   expect(lr).toHaveAttribute("aria-pressed", "true");
-  expect(screen.getByRole("switch", { name: "Logarithmic across" })).toBeChecked();
+  expect(await screen.findByRole("switch", { name: "Logarithmic across" })).toBeChecked();
   expect(screen.getByRole("button", { name: "momentum, log" })).toHaveAttribute("aria-pressed", "false");
   await user.click(lr);
   expect(new URLSearchParams(router.state.location.search).get("scales")).toBe("lr:linear");
@@ -351,7 +351,7 @@ it("takes its axes, ranges and scales from the address, whatever letters the nam
   expect(await screen.findByText("1 of 2 lines kept")).toBeVisible();
   expect(screen.getByRole("img", { name: "2 lines over lr,0:1, momentum" })).toBeVisible();
   expect(screen.getByRole("button", { name: "lr,0:1, log" })).toHaveAttribute("aria-pressed", "true");
-  expect(screen.getByRole("img", { name: /of 1 jobs by/ })).toBeVisible();
+  expect(await screen.findByRole("img", { name: /of 1 jobs by/ })).toBeVisible();
   await user.click(screen.getByRole("button", { name: "Keep all lines" }));
   expect(router.state.location.search).not.toContain("keep");
 });

@@ -8,6 +8,7 @@ import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordin
 import { keptBy } from "@/components/chart/parallel/ranges";
 import { ScatterPlot } from "@/components/chart/ScatterPlot";
 import { colourOf } from "@/components/chart/colours";
+import { OneByOne } from "@/components/layout/OneByOne";
 import { Section } from "@/components/layout/Section";
 import { saveDrawing } from "@/lib/download";
 
@@ -43,12 +44,12 @@ export const PicturesSection = memo(function PicturesSection({ compared, baselin
     );
   }
   return (
-    <>
+    <OneByOne>
       <ImportanceSection compared={compared} results={numbers.flatMap(({ name }) => (results.has(name) ? [name] : []))} />
       <Section title={t`Settings and results`}>
         <Pictures compared={compared} baseline={baseline} columns={columns} numbers={numbers} first={first} results={results} />
       </Section>
-    </>
+    </OneByOne>
   );
 });
 
@@ -102,7 +103,7 @@ function Pictures({ compared, baseline, columns, numbers, first, results }: Pict
   );
   const names = numbers.map(({ name }) => name);
   return (
-    <>
+    <OneByOne>
       <Group gap="sm" align="end">
         <MultiSelect
           size="xs"
@@ -139,7 +140,7 @@ function Pictures({ compared, baseline, columns, numbers, first, results }: Pict
         <SaveButtons label={t`Scatter plot`} name="scatter" of={scatter} />
       </Group>
       <ScatterPlot xLabel={xColumn.name} yLabel={yColumn.name} xScale={xScale} yScale={yScale} drawing={scatter} points={points} />
-    </>
+    </OneByOne>
   );
 }
 
