@@ -143,7 +143,7 @@ function SessionRow({ session }: { session: Session }) {
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }} title={session.user_agent || undefined}>
-        {browserName(session.user_agent ?? "") || t`Unknown`} {session.is_current && <Badge color="teal">{t`This one`}</Badge>}
+        {browserName(session.user_agent ?? "") || t`Unknown`} {session.is_current && <Badge color="teal">{t`This session`}</Badge>}
       </Table.Td>
       <Table.Td>{session.address || "–"}</Table.Td>
       <Table.Td>

@@ -89,7 +89,8 @@ describe("The map of the cluster", () => {
     if (slot?.gpu) slot.gpu.temperature_c = warm.temperature_c;
     server.use(answers("/api/v1/cluster", found));
     const { user } = renderPage("/cluster");
-    await user.click(await map().findByRole("radio", { name: "Temperature" }));
+    await screen.findByRole("region", { name: "Map" });
+    await user.click(map().getByRole("radio", { name: "Temperature" }));
     expect(await map().findByText("Temperature of the GPU: 30 °C or less")).toBeVisible();
     expect(map().getByText("90 °C or more")).toBeVisible();
     expect(map().getByTitle(/^node-a, GPU 0: digits-cnn \(Acme\), 60 °C$/)).toBeInTheDocument();

@@ -100,6 +100,7 @@ export function textOf(gpu: MapGpu, node: MapNode, colouring: Colouring): string
 function measuredText(gpu: MapGpu, node: MapNode, colouring: Colouring): string {
   if (colouring === "load") return `, ${COLOURINGS.load} ${loadText(node.load)}`;
   if (colouring === "interference") return slowdownsText(gpu);
+  // oxlint-disable-next-line lingui/no-unlocalized-strings -- a unit
   if (colouring === "temperature") return gpu.temperature_c === null ? "" : `, ${Math.round(gpu.temperature_c)} °C`;
   const share = shareOf(gpu, node, colouring);
   return share === null ? "" : `, ${COLOURINGS[colouring]} ${percent(share)}`;
