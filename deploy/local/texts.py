@@ -42,7 +42,9 @@ ERRORS = {
 # what looks into files and tries jobs out, and says why machines are closed: everything there that is a sentence is
 # translated, and each by itself, since remedies are put together from several
 INSPECTING = (
-    "mlhub/agent/shared_folder.py", "mlhub/backends/agents/backend.py", "mlhub/control/agents/actions.py",
+    "mlhub/agent/shared_folder.py", "mlhub/backends/agents/backend.py", "mlhub/backends/local/gpus.py",
+    "mlhub/control/agents/actions.py", "mlhub/control/fault_isolation/quarantine.py",
+    "mlhub/control/observation/node_failures.py",
     "mlhub/datasets/archive_listings.py", "mlhub/datasets/differences.py", "mlhub/jobs/submission/notebooks.py",
     "mlhub/runtime/data",
     "mlhub/runtime/environments", "mlhub/runtime/errors.py", "mlhub/runtime/importers", "mlhub/runtime/inspection",

@@ -16,6 +16,7 @@ from mlhub.jobs.actions import cancel_job, pause_job, resume_job
 from mlhub.jobs.annotations import retag_job
 from mlhub.jobs.models import Job
 from mlhub.jobs.retention.deletion import delete_job
+from mlhub.jobs.submission.changes import change_job
 from mlhub.tenants.models import User
 
 MAX_JOBS = 200  # of one request
@@ -30,6 +31,7 @@ class BulkAction(models.TextChoices):
     DELETE = "delete"
     TAG = "tag"
     UNTAG = "untag"
+    PRIORITY = "priority"
 
 
 ACTIONS: dict[str, Callable[..., Any]] = {
@@ -51,8 +53,10 @@ class JobOutcome:
     remedy: str = ""
 
 
-def act_on_jobs(ids: Sequence[UUID], *, action: str, tag: str, actor: User) -> list[JobOutcome]:
-    """Does the action to each job, in the order given. Raises InvalidInputError where the tag is missing or unasked.
+def act_on_jobs(
+    ids: Sequence[UUID], *, action: str, tag: str, priority: int | None = None, actor: User
+) -> list[JobOutcome]:
+    """Does the action to each job, in the order given. Raises InvalidInputError where a tag or priority is missing.
 
     A job that the actor does not see is refused like one that is not there.
     """
@@ -62,10 +66,18 @@ def act_on_jobs(ids: Sequence[UUID], *, action: str, tag: str, actor: User) -> l
             field="tag",
             remedy="Name the tag." if action in WITH_TAG else "Leave it out.",
         )
-    return [_act(job_id, _verb(action, tag), actor) for job_id in dict.fromkeys(ids)]
+    if (action == BulkAction.PRIORITY) != (priority is not None):
+        raise InvalidInputError(
+            "The action priority needs a priority; the others take none.",
+            field="priority",
+            remedy="Give a number from -100 to 100." if priority is None else "Leave it out.",
+        )
+    return [_act(job_id, _verb(action, tag, priority), actor) for job_id in dict.fromkeys(ids)]
 
 
-def _verb(action: str, tag: str) -> Callable[..., Any]:
+def _verb(action: str, tag: str, priority: int | None) -> Callable[..., Any]:
+    if action == BulkAction.PRIORITY:
+        return partial(change_job, priority=priority)
     if action == BulkAction.TAG:
         return partial(retag_job, add=[tag])
     if action == BulkAction.UNTAG:

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Attempt, Job, NotebookActivity
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+from tests.jobs.builders import job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,15 +25,33 @@ def test_a_notebook_is_started_listed_and_stopped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["notebook", "start", "--name", "look", "--idle-minutes", "10"]) == CommandStatus.OK
-    job = Job.objects.get(pk=capsys.readouterr().out.strip())
-    assert (job.kind, job.name, job.limits) == ("notebook", "look", {"idle_s": 600})
+    made = Job.objects.get(pk=capsys.readouterr().out.strip())
+    assert (made.kind, made.name, made.limits) == ("notebook", "look", {"idle_s": 600})
     assert main(["-o", "json", "notebook", "ls"]) == CommandStatus.OK
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["look"]
     assert main(["notebook", "open", "look"]) == CommandStatus.REFUSED
     assert "Wait until it runs." in capsys.readouterr().err
     assert main(["notebook", "stop", "look"]) == CommandStatus.OK
-    job.refresh_from_db()
-    assert job.state == "paused"
+    made.refresh_from_db()
+    assert made.state == "paused"
+
+
+def test_the_list_says_of_a_paused_notebook_why_it_was_paused(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    idle, _ = (job(bob.project_a, bob.bob, name=name, kind="notebook", state="paused") for name in ("idle", "stopped"))
+    now = timezone.now()
+    NotebookActivity.objects.create(
+        attempt=Attempt.objects.create(job=idle, number=1, mode="all_reduce", n_workers=1),
+        active_at=now - timedelta(hours=2),
+        reported_at=now,
+        reclaimed_at=now - timedelta(minutes=1),
+    )
+    assert main(["notebook", "ls"]) == CommandStatus.OK
+    lines = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert "since nothing was done in it for 119 min" in lines["idle"]
+    assert "The job is paused." in lines["stopped"]
 
 
 @pytest.mark.parametrize(

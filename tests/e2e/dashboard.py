@@ -29,6 +29,8 @@ WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 120_000  # of a busy machine
 SETTLED_MS = 30_000
 PARTS_MS = 10_000
+# what changed on a page would be drawn over what was there: the edges of shapes next to it look a little different then
+WHOLE_RASTER = "--disable-partial-raster"
 # a symbol that turns without end is drawn 60 times a second: half of what a page with one takes, until it is closed
 STANDSTILL = """
 const still = new CSSStyleSheet();
@@ -81,7 +83,7 @@ def opened(content: Content) -> Iterator[tuple[Any, list[str]]]:
 
     errors: list[str] = []
     with serving(content) as port, sync_playwright() as playwright:
-        arguments = [*ARGUMENTS, f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"]
+        arguments = [*ARGUMENTS, WHOLE_RASTER, f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=arguments)
         page = browser.new_page(base_url=f"http://{HOST}", viewport=WIDE, timezone_id="UTC", locale="en-GB")
         page.clock.set_fixed_time(NOW)

@@ -64,14 +64,27 @@ def _settled(page: Any) -> bytes:
     """The picture that two looks in a row give: charts are drawn anew, and tables counted anew, some time after the
     window has another size, which it also gets for a picture of the whole page.
     """
-    former = b""
-    for _ in range(MOST_LOOKS):
-        shot: bytes = page.screenshot(full_page=True, animations="disabled", caret="hide")
-        if shot == former:
-            return shot
-        former = shot
+    looks = [look(page)]
+    for _ in range(MOST_LOOKS - 1):
         page.wait_for_timeout(PAUSE_MS)
-    raise AssertionError(f"{page.url} never looks the same twice")
+        looks = [looks[-1], look(page)]
+        if looks[0] == looks[1]:
+            return looks[1]
+    raise AssertionError(f"{page.url} never looks the same twice: {_where(*looks)}")
+
+
+def look(page: Any) -> bytes:
+    """A picture of the whole page, as it is now."""
+    shot: bytes = page.screenshot(full_page=True, animations="disabled", caret="hide")
+    return shot
+
+
+def _where(one: bytes, other: bytes) -> str:
+    """Where two looks at a page differ."""
+    first, second = _opened(one), _opened(other)
+    if first.size != second.size:
+        return f"its size was {first.size}, then {second.size}"
+    return f"the points within {ImageChops.difference(first, second).getbbox()} changed last"
 
 
 def file_of(name: str) -> Path:

@@ -184,6 +184,27 @@ def test_one_verb_is_done_to_many_jobs_and_what_one_refuses_keeps_no_other_from_
     assert list(Job.objects.values_list("name", flat=True)) == ["foreign"]
 
 
+def test_many_jobs_get_a_priority_at_once(cast: Cast) -> None:
+    waiting = job(cast.project_a, cast.bob, name="waiting")
+    over = job(cast.project_a, cast.bob, name="over", state="succeeded")
+    foreign = job(cast.project_b, cast.charlie, name="foreign")
+
+    def act(**fields: Any) -> Any:
+        ids = [str(one.pk) for one in (over, foreign, waiting)]
+        return cast.client(cast.bob).post("/api/v1/jobs/bulk", {"jobs": ids, **fields})
+
+    outcomes = act(action="priority", priority=-7).json()["outcomes"]
+    assert [(o["name"], bool(o["refusal"])) for o in outcomes] == [("over", True), ("", True), ("waiting", False)]
+    assert list(Job.objects.order_by("name").values_list("name", "priority")) == [
+        ("foreign", 0),
+        ("over", 0),
+        ("waiting", -7),
+    ]
+    assert act(action="priority").json()["errors"][0]["field"] == "priority"
+    assert act(action="pause", priority=1).json()["errors"][0]["field"] == "priority"
+    assert act(action="priority", priority=101).status_code == 422
+
+
 def rows_read() -> int:
     """Of the table of jobs, in this transaction."""
     with connection.cursor() as cursor:

@@ -5317,9 +5317,10 @@ export interface components {
          *     * `delete` - Delete
          *     * `tag` - Tag
          *     * `untag` - Untag
+         *     * `priority` - Priority
          * @enum {string}
          */
-        BulkRequestActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
+        BulkRequestActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag" | "priority";
         BulkRequestRequest: {
             /**
              * @description What is done to each of the jobs.
@@ -5330,12 +5331,15 @@ export interface components {
              *     * `delete` - Delete
              *     * `tag` - Tag
              *     * `untag` - Untag
+             *     * `priority` - Priority
              */
             action: components["schemas"]["BulkRequestActionEnum"];
             /** @description The ids of the jobs. */
             jobs: string[];
             /** @description Of the actions tag and untag: the tag. */
             tag?: string;
+            /** @description Of the action priority: -100 to 100; higher goes first. */
+            priority?: number;
         };
         /** @description A budget, how it was used in the present period, and how it would go on at the rate of the last days. */
         BurnDown: {

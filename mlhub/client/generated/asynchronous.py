@@ -2672,7 +2672,14 @@ class AsyncJobsOperations:
             query={"analysis": analysis, "organisation": organisation, "project": project},
         )
 
-    async def bulk(self, *, action: v.BulkRequestActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
+    async def bulk(
+        self,
+        *,
+        action: v.BulkRequestActionEnum,
+        jobs: Sequence[str],
+        tag: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+    ) -> r.Bulk:
         """Does one thing to each of the jobs; what one job refuses does not keep the others from it.
 
         POST /jobs/bulk
@@ -2680,9 +2687,13 @@ class AsyncJobsOperations:
         action: What is done to each of the jobs.
         jobs: The ids of the jobs.
         tag: Of the actions tag and untag: the tag.
+        priority: Of the action priority: -100 to 100; higher goes first.
         """
         return await self._transport.record(
-            r.Bulk, "POST", path_of("/jobs/bulk"), body={"action": action, "jobs": jobs, "tag": tag}
+            r.Bulk,
+            "POST",
+            path_of("/jobs/bulk"),
+            body={"action": action, "jobs": jobs, "tag": tag, "priority": priority},
         )
 
     async def compare_curves(

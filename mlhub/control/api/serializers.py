@@ -43,7 +43,7 @@ class GpuSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The fraction of the last moments in which it computed; null: not known."
     )
     temperature_c = serializers.FloatField(allow_null=True, help_text="Degrees Celsius; null: not known.")
-    problem = serializers.CharField(
+    problem = TranslatedField(
         allow_blank=True, help_text="Why no job may start on it, such as what an ended one left there; empty: one may."
     )
 
@@ -150,10 +150,10 @@ class QuarantineRecordSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=ITEM_KINDS, help_text="What kind of thing it is.")
     name = serializers.CharField(help_text="The id or name of the thing.")
-    reason = serializers.CharField(
+    reason = TranslatedField(
         allow_blank=True, help_text="What could not be read or handled; for platform administrators."
     )
-    remedy = serializers.CharField(help_text="What to do about it.")
+    remedy = TranslatedField(help_text="What to do about it.")
     job = QuarantinedJobSerializer(allow_null=True, help_text="The job that it is or belongs to; null: none.")
     since = serializers.DateTimeField(help_text="Since when it is left out.")
     last_seen_at = serializers.DateTimeField(help_text="When it was last stored as left out, at most a minute late.")

@@ -15,6 +15,7 @@ from mlhub.core.api.tags import TagField
 from mlhub.core.api.views import read_body
 from mlhub.jobs.annotations import tags_in_use
 from mlhub.jobs.bulk import MAX_JOBS, BulkAction, act_on_jobs
+from mlhub.jobs.limits.priorities import MOST_PRIORITY
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ class BulkRequestSerializer(StrictSerializer):
         child=serializers.UUIDField(), min_length=1, max_length=MAX_JOBS, help_text="The ids of the jobs."
     )
     tag = TagField(required=False, default="", allow_blank=True, help_text="Of the actions tag and untag: the tag.")
+    priority = serializers.IntegerField(
+        required=False,
+        min_value=-MOST_PRIORITY,
+        max_value=MOST_PRIORITY,
+        help_text="Of the action priority: -100 to 100; higher goes first.",
+    )
 
 
 class JobOutcomeSerializer(serializers.Serializer[Any]):
@@ -50,7 +57,13 @@ class BulkView(APIView):
     def post(self, request: Request) -> Response:
         """Does one thing to each of the jobs; what one job refuses does not keep the others from it."""
         body = read_body(BulkRequestSerializer, request)
-        outcomes = act_on_jobs(body["jobs"], action=body["action"], tag=body["tag"], actor=caller(request))
+        outcomes = act_on_jobs(
+            body["jobs"],
+            action=body["action"],
+            tag=body["tag"],
+            priority=body.get("priority"),
+            actor=caller(request),
+        )
         return Response(BulkSerializer({"outcomes": outcomes}).data)
 
 

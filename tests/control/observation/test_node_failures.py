@@ -210,6 +210,9 @@ def test_of_a_workstation_only_the_gpu_that_fails_is_excluded_and_the_job_goes_o
     assert (shown["is_schedulable"], shown["exclusion"]["gpus"]) == (True, [row.gpu])
     problems = [slot["gpu"]["problem"] for slot in shown["slots"]]
     assert [bool(text) for text in problems] == [index == row.gpu for index in range(3)]
+    in_chinese = world.cast.client(world.cast.bob).get("/api/v1/cluster", headers={"Accept-Language": "zh"}).json()
+    slot = in_chinese["racks"][0]["nodes"][0]["slots"][row.gpu]
+    assert slot["gpu"]["problem"].endswith("其上连续有 3 次尝试失败。")
     maintenance.uncordon("n0", actor=world.cast.root, now=world.now)
     world.round()
     assert not any(gpu["problem"] for gpu in Node.objects.get().gpus)

@@ -13,7 +13,7 @@ const HERE: Session = {
   id: "00000000-0000-7000-8000-000000000001",
   created_at: "2026-11-22T09:00:00Z",
   address: "192.0.2.1",
-  user_agent: "Firefox",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0",
   method: "password",
   is_current: true,
 };
@@ -56,6 +56,7 @@ it("signs another browser out, and offers nothing of the kind for this one", asy
   const { user } = renderPage("/account");
   const table = within(await screen.findByRole("table", { name: "Sessions" }));
   expect(table.getAllByRole("button")).toHaveLength(1);
+  expect(table.getAllByText("Firefox on Linux", { exact: false })[1]).toHaveAttribute("title", HERE.user_agent);
   await user.click(table.getByRole("button", { name: "Sign out the session from 192.0.2.2" }));
   await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Sign out" }));
   await expect.poll(() => screen.queryByText("192.0.2.2")).toBeNull();

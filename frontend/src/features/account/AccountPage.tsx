@@ -17,6 +17,7 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { browserName } from "@/features/account/browser";
 import { Identity } from "@/features/account/Identity";
 import { MailNotices } from "@/features/account/MailNotices";
 import { Passkeys } from "@/features/account/Passkeys";
@@ -141,8 +142,8 @@ function SessionRow({ session }: { session: Session }) {
 
   return (
     <Table.Tr>
-      <Table.Td style={{ overflowWrap: "anywhere" }}>
-        {session.user_agent || t`Unknown`} {session.is_current && <Badge color="teal">{t`This one`}</Badge>}
+      <Table.Td style={{ overflowWrap: "anywhere" }} title={session.user_agent || undefined}>
+        {browserName(session.user_agent ?? "") || t`Unknown`} {session.is_current && <Badge color="teal">{t`This session`}</Badge>}
       </Table.Td>
       <Table.Td>{session.address || "–"}</Table.Td>
       <Table.Td>

@@ -404,3 +404,12 @@ it("writes curves as CSV with names that no spreadsheet runs", () => {
   const lines = [{ id: "a", label: '=1+"x"', x: [0, 1], y: [2, null] }];
   expect(csvOfLines(lines, "step", "loss")).toBe('job,name,step,loss\r\na,"\'=1+""x""",0,2\r\na,"\'=1+""x""",1,\r\n');
 });
+
+it("compares nothing where nothing of the address is there", async () => {
+  compared([]);
+  renderPage("/compare?jobs=gone,foreign");
+  expect(await screen.findByText(/^2 of those in the address are not there any more/)).toBeVisible();
+  expect(screen.getByRole("link", { name: "Select jobs" })).toHaveAttribute("href", "/jobs");
+  expect(screen.queryByText(/^These jobs/)).toBeNull();
+  expect(screen.queryByRole("table")).toBeNull();
+});

@@ -65,21 +65,14 @@ export function ComparePage() {
   if (shown.length === 0 && runIds.length === 0) {
     return (
       <Page title={t`Compare`} back={back}>
-        <EmptyState
-          title={t`No jobs to compare`}
-          text={t`Select jobs in the list of jobs, or runs in the list of runs, then choose Compare.`}
-          action={
-            <Button component={Link} to="/jobs">
-              {t`Select jobs`}
-            </Button>
-          }
-        />
+        <NothingToCompare />
       </Page>
     );
   }
   const left = ids.length - shown.length + allRuns.length - runIds.length;
   const isRead = runs.data !== undefined && !runs.isPlaceholderData;
   const nMissingRuns = isRead ? runIds.length - comparedRuns.runs.length : 0;
+  const isNothingThere = jobs.data?.length === 0 && (runIds.length === 0 || (isRead && comparedRuns.runs.length === 0));
   const nMissing = shown.length - (jobs.data ?? shown).length + nMissingRuns;
   return (
     <Page
@@ -112,31 +105,50 @@ export function ComparePage() {
                 })}
               </Text>
             )}
-            <InItsTurn height={CURVES_HEIGHT}>
-              <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={comparedRuns} isLoading={runs.isPending} baseline={baseline} />
-            </InItsTurn>
-            <Section title={t`What differs`}>
-              {comparedRuns.nLeftOut > 0 && (
-                <Text size="sm" c="dimmed">
-                  {t`${plural(comparedRuns.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
-                </Text>
-              )}
-              {isSettled ? <DifferencesTable compared={settled} baseline={baseline} onBaseline={setBaseline} /> : <Skeleton h={TABLE_HEIGHT} />}
-            </Section>
-            {first && second && found.length === 2 && runIds.length === 0 && (
-              <Suspense fallback={null}>
-                <DifferenceSection before={first} after={second} />
-              </Suspense>
+            {isNothingThere && <NothingToCompare />}
+            {!isNothingThere && (
+              <>
+                <InItsTurn height={CURVES_HEIGHT}>
+                  <CurvesSection jobs={found} ids={shown} compared={compared} runIds={runIds} runs={comparedRuns} isLoading={runs.isPending} baseline={baseline} />
+                </InItsTurn>
+                <Section title={t`What differs`}>
+                  {comparedRuns.nLeftOut > 0 && (
+                    <Text size="sm" c="dimmed">
+                      {t`${plural(comparedRuns.nLeftOut, { one: "# parameter or metric", other: "# parameters and metrics" })} that the fewest of the runs have are left out.`}
+                    </Text>
+                  )}
+                  {isSettled ? <DifferencesTable compared={settled} baseline={baseline} onBaseline={setBaseline} /> : <Skeleton h={TABLE_HEIGHT} />}
+                </Section>
+                {first && second && found.length === 2 && runIds.length === 0 && (
+                  <Suspense fallback={null}>
+                    <DifferenceSection before={first} after={second} />
+                  </Suspense>
+                )}
+                <WhenSeen height={PICTURES_HEIGHT}>
+                  <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
+                    {isSettled && <PicturesSection compared={settled} baseline={baseline} />}
+                  </Suspense>
+                </WhenSeen>
+              </>
             )}
-            <WhenSeen height={PICTURES_HEIGHT}>
-              <Suspense fallback={<Skeleton h={PICTURES_HEIGHT} />}>
-                {isSettled && <PicturesSection compared={settled} baseline={baseline} />}
-              </Suspense>
-            </WhenSeen>
           </>
         )}
       </QueryResult>
     </Page>
+  );
+}
+
+function NothingToCompare() {
+  return (
+    <EmptyState
+      title={t`No jobs to compare`}
+      text={t`Select jobs in the list of jobs, or runs in the list of runs, then choose Compare.`}
+      action={
+        <Button component={Link} to="/jobs">
+          {t`Select jobs`}
+        </Button>
+      }
+    />
   );
 }
 

@@ -57,16 +57,29 @@ export function MyJobs({ running, waiting, over }: ReturnType<typeof useMyJobs>)
           {(jobs) => (
             <Rows title={t`Ended`} jobs={jobs} empty={t`None of your jobs has ended.`}>
               {(job) => (
-                <Text size="sm" truncate title={job.failure?.message}>
-                  <RelativeTime at={job.finished_at} />
-                  {job.failure !== null && ` · ${job.failure.message}`}
-                </Text>
+                <Ended job={job} />
               )}
             </Rows>
           )}
         </QueryResult>
       </Stack>
     </SectionCard>
+  );
+}
+
+function Ended({ job }: { job: HomeJob }) {
+  return (
+    <div className={classes.ended}>
+      <Text size="sm" truncate title={job.failure?.message}>
+        <RelativeTime at={job.finished_at} />
+        {job.failure !== null && ` · ${job.failure.message}`}
+      </Text>
+      {job.kind === "train" && (
+        <Button size="compact-xs" variant="default" component={Link} to={`/jobs/new?clone=${job.id}`} aria-label={t`Run ${job.name} again`}>
+          {t`Run again`}
+        </Button>
+      )}
+    </div>
   );
 }
 

@@ -8,12 +8,6 @@ import type { JobVerb } from "@/domain/states/jobState";
 
 const ANALYSIS_STALE_MS = 10_000;
 
-export const jobQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["job", id],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
-  });
-
 /** What deleting it would mean; asked anew each time. */
 export const deletionQuery = (id: string) =>
   queryOptions({
@@ -76,13 +70,6 @@ export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">)
   queryOptions({
     queryKey: ["job", job.id, "startup", job.state, job.current_attempt?.number ?? null],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/startup", { params: { path: { id: job.id } } })),
-  });
-
-/** What was decided on it, and why. */
-export const whyQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["why", id],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id }, query: { analysis: false } } })),
   });
 
 /** What it lacks and what would help: the policy is asked, which takes a moment. */

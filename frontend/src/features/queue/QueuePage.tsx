@@ -3,16 +3,17 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import { Link } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { canChangeJob, isStaff, useMe } from "@/api/session";
-import type { SchedulerStatus } from "@/api/types";
+import type { QueuedJob, SchedulerStatus } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 import { Dialog } from "@/components/form/Dialog";
@@ -23,9 +24,10 @@ import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
 import { Rounds } from "./Rounds";
+import { HeldBar } from "./moves/HeldBar";
 import { type Moved, MovedBar } from "./moves/MovedBar";
 import type { Move } from "./moves/move";
-import { queueQuery } from "./queries";
+import { hold, queueQuery } from "./queries";
 
 const GpuTypeFilter = lazyComponent(async () => (await import("./GpuTypeFilter")).GpuTypeFilter);
 
@@ -77,6 +79,9 @@ function PendingJobs() {
   const queue = useQuery(queueQuery(after, owner, gpuType));
   const [move, setMove] = useState<Move | null>(null);
   const [moved, setMoved] = useState<Moved | null>(null);
+  const [held, setHeld] = useState<QueuedJob | null>(null);
+  const queries = useQueryClient();
+  const holding = useMutation({ mutationFn: (job: QueuedJob) => hold(queries, job.id), onSuccess: (_, job) => setHeld(job) });
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
       <Group gap="xs">
@@ -96,6 +101,8 @@ function PendingJobs() {
         </Suspense>
       </Group>
       {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
+      {held !== null && <HeldBar key={held.id} job={held} onClose={() => setHeld(null)} />}
+      <ProblemAlert error={holding.error} />
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
         {move !== null && (
           <MoveForm
@@ -122,7 +129,7 @@ function PendingJobs() {
             />
           ) : (
             <>
-              <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} />
+              <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} onHold={(job) => holding.mutate(job)} />
               <Group justify="space-between" gap="xs">
                 <Text size="xs" c="dimmed">
                   {t`Places count the jobs of all organisations; you see those of yours.`}

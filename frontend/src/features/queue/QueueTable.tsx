@@ -22,9 +22,10 @@ interface Props {
   jobs: QueuedJob[];
   isMovable: (job: QueuedJob) => boolean;
   onMove: (move: Move) => void;
+  onHold: (job: QueuedJob) => void;
 }
 
-export function QueueTable({ jobs, isMovable, onMove }: Props) {
+export function QueueTable({ jobs, isMovable, onMove, onHold }: Props) {
   const { drag, rowProps } = useDrag(jobs, onMove);
   return (
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
@@ -32,7 +33,7 @@ export function QueueTable({ jobs, isMovable, onMove }: Props) {
         <Table.Tr key={job.id} className={moveClasses.row} {...rowProps(job, index)}>
           <Table.Td>
             <Group gap={4} wrap="nowrap" component="span">
-              {jobs.length > 1 && isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} />}
+              {isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} onHold={onHold} />}
               {job.place ?? "–"}
             </Group>
           </Table.Td>

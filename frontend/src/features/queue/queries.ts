@@ -36,8 +36,23 @@ export const moveQuery = (move: Move) =>
     retry: false,
   });
 
+/** Takes it out of the queue; what it asked for stays as it is. */
+export async function hold(queries: QueryClient, id: string): Promise<void> {
+  await unwrap(api.POST("/api/v1/jobs/{id}/pause", { params: { path: { id } } }));
+  await refresh(queries, id);
+}
+
+export async function release(queries: QueryClient, id: string): Promise<void> {
+  await unwrap(api.POST("/api/v1/jobs/{id}/resume", { params: { path: { id } } }));
+  await refresh(queries, id);
+}
+
 /** Its place follows with the next round. */
 export async function givePriority(queries: QueryClient, id: string, priority: number): Promise<void> {
   await unwrap(api.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body: { priority } }));
+  await refresh(queries, id);
+}
+
+async function refresh(queries: QueryClient, id: string): Promise<void> {
   await Promise.all([["queue"], ["job", id], ["jobs"], ["why", id]].map((queryKey) => queries.invalidateQueries({ queryKey })));
 }

@@ -49,6 +49,7 @@ it("shows GPU-hours by group with what became of them, and by day as a picture",
   expect(screen.getByRole("img", { name: /GPU-hours of 1 day,/ })).toBeVisible();
   expect(screen.getByRole("heading", { name: "10 GPU-hours" })).toBeVisible();
   expect(within(table).getByRole("cell", { name: "not measured" })).toBeVisible();
+  expect(screen.queryByLabelText("How busy the GPUs were")).toBeNull();
   expect(screen.getByText(/was not measured/)).toBeVisible();
 });
 
@@ -59,6 +60,29 @@ it("shows how busy GPUs were where that was measured", async () => {
   for (const text of ["6 (75 %)", "2 (25 %)"]) expect(within(table).getByRole("cell", { name: text })).toBeVisible();
   expect(screen.getByText(/measured for 8 \(80 %\): busy 6 \(75 %\), idle 2 \(25 %\)/)).toBeVisible();
   expect(screen.getByRole("img", { name: /How busy GPUs were by day/ })).toBeVisible();
+});
+
+it("shows as a waterfall what is left of the GPU-hours after start-up and losses, and of what was measured", async () => {
+  const measured = { measured_gpu_hours: 8, busy_gpu_hours: 6, idle_gpu_hours: 2 };
+  shown("/usage", { total: row(measured), rows: [row(measured)] });
+  const textsOf = (of: HTMLElement) => within(of).getAllByRole("term").map(({ textContent }, at) => [textContent, within(of).getAllByRole("definition")[at]?.textContent]);
+  const bars = (of: HTMLElement) => Array.from(of.querySelectorAll<HTMLElement>("[data-kind]"), ({ style }) => [style.marginInlineStart, style.width]);
+  const outcome = await screen.findByLabelText("What the GPU-hours were for");
+  expect(textsOf(outcome)).toEqual([
+    ["Held", "10 GPU-hours"],
+    ["Start-up", "− 1.5 (15 %)"],
+    ["Lost after the last checkpoint", "− 0.5 (5 %)"],
+    ["Useful", "8 (80 %)"],
+  ]);
+  expect(bars(outcome)).toEqual([["0%", "100%"], ["85%", "15%"], ["80%", "5%"], ["0%", "80%"]]);
+  const busy = screen.getByLabelText("How busy the GPUs were");
+  expect(textsOf(busy)).toEqual([
+    ["Held", "10 GPU-hours"],
+    ["Not measured", "− 2 (20 %)"],
+    ["Idle", "− 2 (20 %)"],
+    ["Busy", "6 (60 %)"],
+  ]);
+  expect(bars(busy)).toEqual([["0%", "100%"], ["80%", "20%"], ["60%", "20%"], ["0%", "60%"]]);
 });
 
 it("asks for whole days, for the group and the organisation in the address, and offers the same as CSV", async () => {

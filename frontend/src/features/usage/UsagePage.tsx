@@ -24,6 +24,8 @@ import { gpuHours, hourDigits, measuredPart, money, part } from "@/features/usag
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { BUSY, OUTCOME, UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
+import { WasteWaterfall } from "@/features/usage/WasteWaterfall";
+import { busySteps, outcomeSteps } from "@/features/usage/waterfall";
 
 const NAMES = ["view", "organisation", "team", "by", "since", "until"] as const;
 const USUAL_DAYS = 29;
@@ -121,6 +123,7 @@ function Days({ report: { total, rows, currency } }: { report: UsageReport }) {
           {part(total.lost_gpu_hours, total.gpu_hours)}.
         </Trans>
       </Text>
+      <WasteWaterfall title={t`What the GPU-hours were for`} steps={outcomeSteps(total)} />
       <UsageBars days={rows} parts={OUTCOME} label={picture(rows)} />
       <HowBusy total={total} days={rows} />
     </SectionCard>
@@ -143,6 +146,7 @@ function HowBusy({ total, days }: { total: UsageRow; days: UsageRow[] }) {
           How busy GPUs were was measured for {part(measured, held)}: busy {part(busy, measured)}, idle {part(idle, measured)}.
         </Trans>
       </Text>
+      <WasteWaterfall title={t`How busy the GPUs were`} steps={busySteps(total)} />
       <UsageBars days={days} parts={BUSY} label={t`How busy GPUs were by day: busy ${part(busy, measured)}, idle ${part(idle, measured)}`} />
     </>
   );

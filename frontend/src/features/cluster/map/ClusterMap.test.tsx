@@ -82,6 +82,28 @@ describe("The map of the cluster", () => {
     server.use(answers("/api/v1/cluster", twoRacks()), answers("/api/v1/cluster/timeline", day()));
   });
 
+  it("shows how warm GPUs are", async () => {
+    const found = twoRacks();
+    const warm = { name: "H100", memory_bytes: 100, used_bytes: 25, utilisation: 0.5, temperature_c: 60, problem: "" };
+    const [slot] = found.racks[0]?.nodes[0]?.slots ?? [];
+    if (slot?.gpu) slot.gpu.temperature_c = warm.temperature_c;
+    server.use(answers("/api/v1/cluster", found));
+    const { user } = renderPage("/cluster");
+    await screen.findByRole("region", { name: "Map" });
+    await user.click(map().getByRole("radio", { name: "Temperature" }));
+    expect(await map().findByText("Temperature of the GPU: 30 °C or less")).toBeVisible();
+    expect(map().getByText("90 °C or more")).toBeVisible();
+    expect(map().getByTitle(/^node-a, GPU 0: digits-cnn \(Acme\), 60 °C$/)).toBeInTheDocument();
+  });
+
+  it("says at another time than now that only the map is of then", async () => {
+    renderPage("/cluster");
+    await screen.findByRole("slider", { name: "Time" });
+    expect(map().queryByRole("note")).toBeNull();
+    await moveTo(-3);
+    expect(await map().findByRole("note")).toHaveTextContent("Only the map is of that time");
+  });
+
   it("goes on from where a key left it, though the address follows later", async () => {
     renderPage("/cluster");
     const slider = await screen.findByRole<HTMLInputElement>("slider", { name: "Time" });

@@ -91,6 +91,11 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
           filter("at", at);
         }}
       />
+      {!isNow && (
+        <Text size="xs" c="dimmed" role="note">
+          {t`Only the map is of that time: the totals above and all that is below the map are of now.`}
+        </Text>
+      )}
       <ProblemAlert error={error} />
       {isCut && <Alert color="gray">{t`The map shows the first nodes only; the page Timeline has all of them.`}</Alert>}
       <Stack gap="sm" ref={drawing} style={{ opacity: isLoading ? 0.5 : 1 }}>

@@ -7,7 +7,7 @@ import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { number } from "@/lib/quantities";
 
 import classes from "./ClusterMap.module.css";
-import { COLOURINGS, type Colouring, type Palette, shade, shareOf } from "./colours";
+import { COLOURINGS, COOL_C, type Colouring, HOT_C, type Palette, shade, shareOf } from "./colours";
 import type { MapRack } from "./model";
 
 const MOST = 12; // names; more are read by pointing
@@ -17,14 +17,20 @@ const NO_USE = t`Nothing reports the use of these GPUs; nodes with NVIDIA's driv
 const UNKNOWN: Partial<Record<Colouring, string>> = {
   use: NO_USE,
   memory: NO_USE,
+  temperature: t`Nothing reports the temperature of these GPUs; nodes with NVIDIA's driver do.`,
   network: t`No gang has used a NIC enough to measure it.`,
   load: t`Not measured: no gang on several nodes has reported a step in the last ten minutes.`,
   interference: t`Not measured: no job has reported steps both with and without another one on its hardware.`,
 };
 const LOWEST: Partial<Record<Colouring, string>> = {
+  temperature: t`Temperature of the GPU: ${COOL_C} °C or less`,
   network: t`NIC, measured share of what was declared: 0 %`,
   load: t`What gangs send over the NIC now, of its bandwidth: 0 %`,
   interference: t`How much longer a step takes because of other jobs on the same hardware: 0 %`,
+};
+const HIGHEST: Partial<Record<Colouring, string>> = {
+  temperature: t`${HOT_C} °C or more`,
+  interference: t`100 % or more`,
 };
 
 interface Props {
@@ -50,7 +56,7 @@ export function MapLegend({ palette, jobs, racks }: Props) {
       {STEPS.map((share) => (
         <span key={share} className={classes.swatch} style={{ background: shade(share) }} />
       ))}
-      <Text size="xs">{colouring === "interference" ? t`100 % or more` : "100 %"}</Text>
+      <Text size="xs">{HIGHEST[colouring] ?? "100 %"}</Text>
       <span className={classes.swatch} data-unknown style={{ marginInlineStart: 12 }} />
       <Text size="xs">{t`not measured`}</Text>
     </Group>

@@ -15,6 +15,7 @@ export const COLOURINGS = {
   job: t`Job`,
   use: t`GPU use`,
   memory: t`Memory`,
+  temperature: t`Temperature`,
   network: "NIC",
   load: t`Link load`,
   interference: t`Slow-down`,
@@ -61,9 +62,18 @@ export function shade(share: number): string {
 export function shareOf(gpu: MapGpu, node: MapNode, colouring: Colouring): number | null {
   if (colouring === "use") return gpu.use;
   if (colouring === "memory") return gpu.memory;
+  if (colouring === "temperature") return temperatureShare(gpu);
   if (colouring === "interference") return slowdownShare(gpu);
   if (colouring === "load") return loadShare(node.load);
   return colouring === "network" ? node.network : null;
+}
+
+/** From a GPU at rest to one that slows itself down. */
+export const COOL_C = 30;
+export const HOT_C = 90;
+
+function temperatureShare({ temperature_c: degrees }: MapGpu): number | null {
+  return degrees === null ? null : Math.min(1, Math.max(0, (degrees - COOL_C) / (HOT_C - COOL_C)));
 }
 
 /** A job whose steps take twice as long has the fullest colour. */
@@ -90,6 +100,8 @@ export function textOf(gpu: MapGpu, node: MapNode, colouring: Colouring): string
 function measuredText(gpu: MapGpu, node: MapNode, colouring: Colouring): string {
   if (colouring === "load") return `, ${COLOURINGS.load} ${loadText(node.load)}`;
   if (colouring === "interference") return slowdownsText(gpu);
+  // oxlint-disable-next-line lingui/no-unlocalized-strings -- a unit
+  if (colouring === "temperature") return gpu.temperature_c === null ? "" : `, ${Math.round(gpu.temperature_c)} °C`;
   const share = shareOf(gpu, node, colouring);
   return share === null ? "" : `, ${COLOURINGS[colouring]} ${percent(share)}`;
 }

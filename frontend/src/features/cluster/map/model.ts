@@ -26,6 +26,8 @@ export interface MapGpu {
   /** 0 to 1; null where it is not known. */
   use: number | null;
   memory: number | null;
+  /** Degrees Celsius; null where it is not known. */
+  temperature_c: number | null;
   /** The holder is predicted to be there still, by the median or only by the 90th percentile. */
   predicted: "" | "p50" | "p90";
 }
@@ -64,6 +66,7 @@ export function mapNow(cluster: Cluster): MapRack[] {
         isUsable: closedReason(node) === undefined && !gpu?.problem,
         use: gpu?.utilisation ?? null,
         memory: gpu?.memory_bytes ? gpu.used_bytes / gpu.memory_bytes : null,
+        temperature_c: gpu?.temperature_c ?? null,
         predicted: "" as const,
       })),
     })),
@@ -90,7 +93,7 @@ function nodeAt(row: NodeRow, atS: number, nowS: number): MapNode {
     const foreseen = atS > nowS ? on.filter((bar) => bar.p50S !== null && atS < (bar.p90S ?? bar.p50S)) : [];
     const isSure = foreseen.some(({ p50S }) => p50S !== null && atS < p50S);
     const predicted = foreseen.length === 0 ? "" : isSure ? "p50" : "p90";
-    return { index, holders: [...held, ...foreseen].map(holderOfBar), isUsable: true, use: null, memory: null, predicted };
+    return { index, holders: [...held, ...foreseen].map(holderOfBar), isUsable: true, use: null, memory: null, temperature_c: null, predicted };
   });
   return { name: row.name, gpuType: row.gpuType, gpus, network: null, load: null };
 }
@@ -164,15 +167,15 @@ function nicShare({ links }: Cluster, node: string): number | null {
 export function csvOfMap(racks: readonly MapRack[]): string {
   const rows = racks.flatMap((rack) =>
     rack.nodes.flatMap((node) =>
-      node.gpus.map(({ index, holders, isUsable, use, memory, predicted }) => {
+      node.gpus.map(({ index, holders, isUsable, use, memory, temperature_c, predicted }) => {
         const jobs = holders.map(({ name }) => name).join("; ");
         const organisations = holders.map(({ organisation }) => organisation ?? "").join("; ");
         const slowdowns = holders.flatMap(({ slowdown }) => slowdown?.ratio ?? []);
         const slowest = slowdowns.length === 0 ? null : Math.max(...slowdowns);
         const state = holders.length > 0 ? predicted || "held" : isUsable ? "free" : "unavailable";
-        return [rack.name, node.name, node.gpuType, index, state, jobs, organisations, use, memory, node.load?.bps, node.load?.capacity_bps, slowest];
+        return [rack.name, node.name, node.gpuType, index, state, jobs, organisations, use, memory, temperature_c, node.load?.bps, node.load?.capacity_bps, slowest];
       }),
     ),
   );
-  return csvOf([["rack", "node", "gpu_type", "gpu", "state", "jobs", "organisations", "use", "memory", "nic_bps", "nic_capacity_bps", "slowdown"], ...rows]);
+  return csvOf([["rack", "node", "gpu_type", "gpu", "state", "jobs", "organisations", "use", "memory", "temperature_c", "nic_bps", "nic_capacity_bps", "slowdown"], ...rows]);
 }

@@ -8,6 +8,7 @@ import { useNavigate } from "react-router";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { clock, duration } from "@/lib/time";
 
+import { BarEnding } from "./BarEnding";
 import { MARKS, MarkShape } from "./MarkShape";
 import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf } from "./rows";
 import classes from "./Timeline.module.css";
@@ -87,9 +88,12 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
           <WaitingTrack key={row.job.id} row={row} colour={colour(row.job.organisation)} {...frame} />
         ))}
       </div>
-      <Text size="sm" mt={6} mih={22} aria-live="polite" style={{ overflowWrap: "anywhere" }}>
-        {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job.` : t`No job held a GPU in this time.`}
-      </Text>
+      <div aria-live="polite">
+        <Text size="sm" mt={6} mih={22} style={{ overflowWrap: "anywhere" }}>
+          {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job and why it ended.` : t`No job held a GPU in this time.`}
+        </Text>
+        {bar && <BarEnding bar={bar} since={since} />}
+      </div>
     </div>
   );
 }

@@ -4,9 +4,10 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import type { Timeline } from "@/api/types";
-import { job } from "@/testing/fixtures";
+import type { Decision, Timeline } from "@/api/types";
+import { attempt, jobDetail } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { decision, why } from "@/testing/schedulingFixtures";
 import { answers, server } from "@/testing/server";
 
 const JOBS = [
@@ -48,7 +49,7 @@ describe("The timeline of the cluster", () => {
   });
 
   it("goes from bar to bar by arrow keys and opens the job by Enter", async () => {
-    server.use(answers("/api/v1/jobs/{id}", job()));
+    server.use(answers("/api/v1/jobs/{id}", jobDetail()), answers("/api/v1/jobs/{id}/why", why()));
     const { user, router } = renderPage("/cluster/timeline");
     (await screen.findByRole("application")).focus();
     await user.keyboard("{ArrowRight}");
@@ -59,6 +60,26 @@ describe("The timeline of the cluster", () => {
     expect(screen.getByText(/^digits on n1, .* to now · Vision · predicted finish in 5 min 00 s$/)).toBeVisible();
     await user.keyboard("{Enter}");
     await waitFor(() => expect(router.state.location.pathname).toBe(`/jobs/${JOBS[0]?.id ?? ""}`));
+  });
+
+  it("says why a job ended where its bar does", async () => {
+    const at = (second: number) => new Date(Date.parse(TIMELINE.since) + 1000 * second).toISOString();
+    const placement = [{ node: "n0", slots: [0, 1], n_servers: 0 }];
+    const ended = attempt({ number: 1, created_at: at(600), stop_asked_at: at(1790), ended_at: at(1800), outcome: "stopped", placement });
+    const present = attempt({ number: 2, created_at: at(1900), ended_at: null, placement: [{ node: "n1", slots: [0, 1], n_servers: 0 }] });
+    const of = (kind: Decision["decision"], second: number, sentence: string) =>
+      decision({ decision: kind, at: at(second), explanations: [{ reason: "higher_priority", sentence, facts: {} }] });
+    server.use(
+      answers("/api/v1/jobs/{id}", jobDetail({ id: JOBS[0]?.id ?? "", attempts: [ended, present] })),
+      answers("/api/v1/jobs/{id}/why", why({ history: [of("launch", 1900, "It fits."), of("preempt", 1790, "speech has a higher priority."), of("launch", 600, "It fitted.")] })),
+    );
+    const { user } = renderPage("/cluster/timeline");
+    (await screen.findByRole("application")).focus();
+    await user.keyboard("{ArrowRight}");
+    expect(await screen.findByText(/^Why it ended here: It was preempted\. speech has a higher priority\./)).toBeVisible();
+    expect(screen.getByRole("link", { name: "All attempts of the job" })).toHaveAttribute("href", `/jobs/${JOBS[0]?.id ?? ""}/timeline`);
+    await user.keyboard("{ArrowRight}"); // short ones of others
+    expect(screen.queryByText(/^Why it ended/)).toBeNull();
   });
 
   it("is a table, too", async () => {

@@ -3,8 +3,9 @@
 import { type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
+import { jobQuery } from "@/api/jobs";
 import type { Event } from "@/api/types";
-import { jobQuery } from "@/features/jobs/queries";
+
 /** Where the job's stream begins. */
 export interface LiveStart {
   /** Read before the parts, so that what comes meanwhile is sent again. */

@@ -3,9 +3,9 @@
 import { type Query, type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 
+import { jobQuery } from "@/api/jobs";
 import { useStream } from "@/api/live/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
-import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/curves/series";
 
 import { addEvent, liveKey, liveStartQuery } from "./liveParts";

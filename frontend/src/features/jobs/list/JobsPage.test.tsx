@@ -223,6 +223,34 @@ it.each([
   expect(sent).toEqual([{ ...first, jobs: ["a", "b", "c"] }, back]);
 });
 
+it("gives many jobs a priority, and each its own one back", async () => {
+  jobs(() => [job({ id: "a", name: "first", priority: 3 }), job({ id: "b", name: "second", priority: -1 }), job({ id: "c", name: "third", priority: 9 })]);
+  const sent: unknown[] = [];
+  server.use(
+    http.post("/api/v1/jobs/bulk", async ({ request }) => {
+      const body = (await request.json()) as { jobs: string[] };
+      sent.push(body);
+      return HttpResponse.json({ outcomes: body.jobs.map((id) => ({ id, name: id, refusal: "", remedy: "" })) });
+    }),
+  );
+  const { user } = renderPage("/jobs");
+  for (const row of [/first/, /second/, /third/]) await user.click(within(await jobRow(row)).getByRole("checkbox"));
+  await user.click(screen.getByRole("button", { name: "Priority" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  const give = dialog.getByRole("button", { name: "Priority 3 jobs" });
+  expect(give).toBeDisabled();
+  await user.type(dialog.getByLabelText("Priority"), "9");
+  await user.click(give);
+  expect(await screen.findByText("Another priority: 2 jobs.")).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Undo" }));
+  await expect.poll(() => screen.queryByRole("region", { name: "What was done" })).toBeNull();
+  expect(sent).toEqual([
+    { action: "priority", jobs: ["a", "b", "c"], tag: "", priority: 9 },
+    { action: "priority", jobs: ["a"], tag: "", priority: 3 },
+    { action: "priority", jobs: ["b"], tag: "", priority: -1 },
+  ]);
+});
+
 it("names the jobs that could not be taken back", async () => {
   jobs(() => [job({ id: "a", name: "first" })]);
   let refusal = "";

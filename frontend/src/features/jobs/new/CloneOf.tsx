@@ -5,9 +5,9 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { api, unwrap } from "@/api/client";
+import { jobQuery } from "@/api/jobs";
 import type { Job, JobSubmit } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { jobQuery } from "@/features/jobs/queries";
 
 import type { Clone } from "./basics/useNewJob";
 import { type Draft, NO_DATASET, type Pin, requestOf } from "./draft";

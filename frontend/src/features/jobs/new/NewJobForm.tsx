@@ -22,6 +22,8 @@ import { type Errors, fieldOf, sizeOf } from "./draft";
 /** Most people never open them. */
 const AdvancedFields = lazyComponent(async () => (await import("./AdvancedFields")).AdvancedFields);
 
+const Templates = lazyComponent(async () => (await import("./file/Templates")).Templates);
+
 const FileEditor = lazyComponent(async () => (await import("./file/FileEditor")).FileEditor);
 
 /** It is there when what it offers is; why that is not, the page says. */
@@ -45,17 +47,27 @@ function Fields({ clone }: { clone?: Clone }) {
       <Paper withBorder p="md">
         <Stack>
           {clone && <CloneNote clone={clone} isClone={isClone} />}
-          <SegmentedControl
-            size="xs"
-            aria-label={t`How the settings are written`}
-            value={file.isShown ? "file" : "form"}
-            onChange={(value) => file.show(value === "file")}
-            data={[
-              { value: "form", label: t`Form` },
-              { value: "file", label: "YAML" },
-            ]}
-            style={{ alignSelf: "start" }}
-          />
+          <Group justify="space-between" gap="xs">
+            <SegmentedControl
+              size="xs"
+              aria-label={t`How the settings are written`}
+              value={file.isShown ? "file" : "form"}
+              onChange={(value) => file.show(value === "file")}
+              data={[
+                { value: "form", label: t`Form` },
+                { value: "file", label: "YAML" },
+              ]}
+            />
+            <Suspense fallback={null}>
+              <Templates
+                request={file.request}
+                onDraft={(written) => {
+                  file.onDraft(written);
+                  setChanges((before) => before + 1);
+                }}
+              />
+            </Suspense>
+          </Group>
           {file.isShown ? (
             <Suspense fallback={<Loading />}>
               <FileEditor key={changes} request={file.request} onDraft={file.onDraft} onSettled={file.onSettled} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what a job of the queue is moved: dragged with the pointer; with the keyboard and by touch its menu does the same.
+// By what a job of the queue is moved: dragged with the pointer; with the keyboard and by touch its menu does the same, and
+// holds it back.
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Menu } from "@mantine/core";
 
@@ -14,9 +15,11 @@ interface Props {
   job: QueuedJob;
   onMove: (move: Move) => void;
   onDrag: (id: string | null) => void;
+  /** It shall leave the queue until it is resumed. */
+  onHold: (job: QueuedJob) => void;
 }
 
-export function MoveHandle({ jobs, job, onMove, onDrag }: Props) {
+export function MoveHandle({ jobs, job, onMove, onDrag, onHold }: Props) {
   const at = jobs.findIndex(({ id }) => id === job.id);
   const to = (label: string, gap: number) => {
     const move = moveTo(jobs, job.id, gap);
@@ -35,7 +38,7 @@ export function MoveHandle({ jobs, job, onMove, onDrag }: Props) {
           size="md"
           className={classes.handle}
           aria-label={t`Move ${job.name}`}
-          draggable
+          draggable={jobs.length > 1}
           onDragStart={(event) => {
             event.dataTransfer.effectAllowed = "move";
             event.dataTransfer.setData("text/plain", job.name);
@@ -51,6 +54,8 @@ export function MoveHandle({ jobs, job, onMove, onDrag }: Props) {
         {to(t`Move down`, at + 2)}
         {to(t`To the top of the list`, 0)}
         {to(t`To the end of the list`, jobs.length)}
+        <Menu.Divider />
+        <Menu.Item onClick={() => onHold(job)}>{t`Hold: out of the queue until it is resumed`}</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

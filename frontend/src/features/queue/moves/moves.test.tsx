@@ -68,6 +68,24 @@ describe("Moves in the queue", () => {
     expect(asked.moves).toHaveLength(1);
   });
 
+  it("hold a job back until that is taken back", async () => {
+    queue();
+    const verbs: string[] = [];
+    server.use(
+      http.post(`/api/v1/jobs/${C.id}/:verb`, ({ params }) => {
+        verbs.push(String(params.verb));
+        return HttpResponse.json(C);
+      }),
+    );
+    const { user } = renderPage("/queue");
+    await user.click(await screen.findByRole("button", { name: "Move c" }));
+    await user.click(await screen.findByRole("menuitem", { name: /^Hold/ }));
+    expect(await screen.findByText("c is paused: it is out of the queue until it is resumed.")).toBeVisible();
+    await user.click(screen.getByRole("button", { name: "Undo" }));
+    await expect.poll(() => verbs).toEqual(["pause", "resume"]);
+    await expect.poll(() => screen.queryByRole("region", { name: "What was done" })).toBeNull();
+  });
+
   it("are asked for by dragging a row onto another one's half", async () => {
     const asked = queue();
     renderPage("/queue");

@@ -5,6 +5,7 @@ import { Trans } from "@lingui/react/macro";
 import { Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
+import { whyQuery } from "@/api/jobs";
 import type { Decision } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -13,7 +14,6 @@ import { costText } from "@/domain/scheduling/cost";
 import { DECISIONS } from "@/domain/scheduling/decision";
 import { modeLabel } from "@/domain/mode";
 import { sizeOf } from "@/features/jobs/format";
-import { whyQuery } from "@/features/jobs/queries";
 import { clock } from "@/lib/time";
 
 export function DecisionTable({ id }: { id: string }) {

@@ -74,6 +74,9 @@ it("unpacks a trace, but no more than a page can hold", async () => {
 
 it("reads ranks as people write them, and leaves what is none to the platform", () => {
   expect(ranksOf("0, 2;3  4")).toEqual([0, 2, 3, 4]);
+  expect(ranksOf("0, 2-4 6–7")).toEqual([0, 2, 3, 4, 6, 7]);
+  expect(ranksOf("4-2")).toEqual([-1]);
+  expect(ranksOf("0-999999999")).toHaveLength(1000);
   expect(ranksOf("")).toEqual([]);
   expect(ranksOf("0 one -1")).toEqual([0, -1, -1]);
 });

@@ -20,11 +20,19 @@ export function isOpen({ state }: { state: State }): boolean {
   return state === "waiting" || state === "recording";
 }
 
-/** [0, 2] of "0, 2"; what is no number stays one that the platform refuses by its place. */
+/** [0, 2, 3, 4] of "0, 2-4"; what is no number stays one that the platform refuses by its place. */
 export function ranksOf(text: string): number[] {
   const words = text.split(/[\s,;]+/).filter((word) => word !== "");
-  return words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
+  return words.flatMap((word) => {
+    const range = /^(\d+)[-–](\d+)$/.exec(word);
+    const [first, last] = range === null ? [word, word] : [range[1] ?? "", range[2] ?? ""];
+    if (!/^\d+$/.test(first) || Number(last) < Number(first)) return [-1];
+    return Array.from({ length: Math.min(MOST_RANKS, Number(last) - Number(first) + 1) }, (_, at) => Number(first) + at);
+  });
 }
+
+/** Of one range: more than the platform records at once. */
+const MOST_RANKS = 1000;
 
 type Pod = Pick<ProfileTraceDetail, "role" | "rank">;
 

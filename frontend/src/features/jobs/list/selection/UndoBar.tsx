@@ -7,7 +7,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 import { RefusedJobs } from "./RefusedJobs";
-import { type Undo, act } from "./bulk";
+import { type Undo, takeBack } from "./bulk";
 import { tagsQuery } from "../tags";
 
 interface Props {
@@ -20,7 +20,7 @@ interface Props {
 export function UndoBar({ undo, onClose, onDone }: Props) {
   const queries = useQueryClient();
   const run = useMutation({
-    mutationFn: () => act(undo.action, undo.ids, undo.tag, () => undefined),
+    mutationFn: () => takeBack(undo),
     onSettled: () => {
       onDone(undo.ids);
       void queries.invalidateQueries({ queryKey: ["jobs"] });
@@ -63,5 +63,7 @@ function doneText({ action, ids, tag }: Undo): string {
       return t`Tagged ${tag}: ${jobs}.`;
     case "tag":
       return t`No longer tagged ${tag}: ${jobs}.`;
+    case "priority":
+      return t`Another priority: ${jobs}.`;
   }
 }

@@ -40,6 +40,12 @@ export function consequences(action: BulkAction, jobs: readonly JobRow[]): strin
         ...some(over.filter((job) => !failed.includes(job)), t`they have ended, and are refused.`),
       ];
     }
+    case "priority":
+      return [
+        ...some(others, t`the next scheduling round serves those with a higher priority first.`),
+        ...some(holding, t`they run already: a lower priority may let others take their GPUs, which they leave with a checkpoint.`),
+        ...some(over, t`they have ended, and are refused.`),
+      ];
     case "delete":
       return [
         ...some(over, t`deleted for good, with attempts, curves, logs, checkpoints and predictions. Trained models stay.`),
@@ -50,16 +56,22 @@ export function consequences(action: BulkAction, jobs: readonly JobRow[]): strin
   }
 }
 
+/** What some actions take besides the jobs: the tag, "" where there is none, or the priority. */
+export interface Value {
+  tag: string;
+  priority?: number;
+}
+
 /** Does it to all of them. onProgress: how many have been answered so far. */
 export async function act(
   action: BulkAction,
   ids: readonly string[],
-  tag: string,
+  value: Value,
   onProgress: (n: number) => void,
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let first = 0; first < ids.length; first += AT_ONCE) {
-    const body = { action, jobs: ids.slice(first, first + AT_ONCE), tag };
+    const body = { action, jobs: ids.slice(first, first + AT_ONCE), ...value };
     outcomes.push(...(await unwrap(api.POST("/api/v1/jobs/bulk", { body }))).outcomes);
     onProgress(outcomes.length);
   }
@@ -68,13 +80,26 @@ export async function act(
 
 /** An act that takes another one back, on the jobs that the other one changed. */
 export interface Undo {
-  action: "pause" | "resume" | "tag" | "untag";
+  action: "pause" | "resume" | "tag" | "untag" | "priority";
   ids: readonly string[];
   tag: string;
+  /** Of the action priority: which one each job had. */
+  former?: ReadonlyMap<string, number>;
+}
+
+/** Takes an act back. */
+export async function takeBack({ action, ids, tag, former }: Undo): Promise<Outcome[]> {
+  if (former === undefined) return act(action, ids, { tag }, () => undefined);
+  const outcomes: Outcome[] = [];
+  for (const priority of new Set(former.values())) {
+    const of = ids.filter((id) => former.get(id) === priority);
+    outcomes.push(...(await act(action, of, { tag, priority }, () => undefined)));
+  }
+  return outcomes;
 }
 
 /** What takes the act back; null where nothing does, or where it changed nothing. jobs: as they were before it. */
-export function undoOf(action: BulkAction, jobs: readonly JobRow[], tag: string, outcomes: readonly Outcome[]): Undo | null {
+export function undoOf(action: BulkAction, jobs: readonly JobRow[], { tag, priority }: Value, outcomes: readonly Outcome[]): Undo | null {
   const refused = new Set(outcomes.flatMap(({ id, refusal }) => (refusal === "" ? [] : [id])));
   const isPaused = ({ state, intent }: JobRow) => state === "paused" || intent === "pause";
   const undo = (back: Undo["action"], isChanged: (job: JobRow) => boolean): Undo | null => {
@@ -90,6 +115,10 @@ export function undoOf(action: BulkAction, jobs: readonly JobRow[], tag: string,
       return undo("untag", ({ tags }) => !tags.includes(tag));
     case "untag":
       return undo("tag", ({ tags }) => tags.includes(tag));
+    case "priority": {
+      const back = undo("priority", (job) => job.priority !== priority);
+      return back && { ...back, former: new Map(jobs.map((job) => [job.id, job.priority])) };
+    }
     default:
       return null;
   }

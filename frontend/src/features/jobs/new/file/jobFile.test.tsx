@@ -139,3 +139,29 @@ it("starts a job from a file, shows it in the form, and does not start it while 
   await expect.poll(() => router.state.location.pathname).toBe(`/jobs/${job().id}`);
   expect(sent).toEqual([{ dataset: dataset().id, model: builtin.id, mode: "auto", epochs: 6, priority: 2 }]);
 });
+
+it("keeps the settings as a template by a name, and fills the form in with it", async () => {
+  server.use(
+    answers("/api/v1/jobs/preview", jobPreview()),
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([builtin])),
+    answers(`/api/v1/datasets/${dataset().id}`, dataset()),
+    answers(`/api/v1/models/${builtin.id}`, builtin),
+  );
+  const { user } = renderPage(`/jobs/new?dataset=${dataset().id}&model=${builtin.id}`);
+  const epochs = await screen.findByLabelText("Epochs");
+  await user.type(epochs, "5");
+  await user.click(await screen.findByRole("button", { name: "Templates" }));
+  await user.type(await screen.findByRole("textbox", { name: "Name of the template" }), "nightly");
+  await user.click(screen.getByRole("button", { name: "Save template" }));
+  expect(await screen.findByRole("menuitem", { name: "nightly" })).toBeVisible();
+  await user.clear(epochs);
+  await user.type(epochs, "70");
+  if (screen.queryByRole("menuitem", { name: "nightly" }) === null) await user.click(screen.getByRole("button", { name: "Templates" }));
+  await user.click(await screen.findByRole("menuitem", { name: "nightly" }));
+  await waitFor(() => expect(screen.getByLabelText("Epochs")).toHaveValue("5"));
+  await user.click(screen.getByRole("button", { name: "Templates" }));
+  await user.click(await screen.findByRole("button", { name: "Forget the template nightly" }));
+  await waitFor(() => expect(screen.queryByRole("menuitem", { name: "nightly" })).toBeNull());
+  expect(screen.getByText(/No template yet/)).toBeVisible();
+});
