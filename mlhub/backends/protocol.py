@@ -80,7 +80,8 @@ class NodeStatus:
 
     max_jobs_per_gpu: so many jobs may hold a slot at once; 1 = none is shared. shares_within_project: only jobs of one
     project may hold it together. gpu_memory_bytes: of one GPU; 0 = not known. sharing: the same for people. gpus: by
-    their driver, where the backend can ask it.
+    their driver, where the backend can ask it. has_own_cache: what pods fetched there, later ones find there and on no
+    other node.
     """
 
     name: str
@@ -100,6 +101,7 @@ class NodeStatus:
     shares_within_project: bool = False
     sharing: str = ""
     gpus: tuple[GpuStatus, ...] = ()
+    has_own_cache: bool = False
 
 
 class ItemKind(StrEnum):

@@ -7,7 +7,7 @@ from django.db import models
 
 from mlhub.clusters.querysets import NodeQuerySet
 from mlhub.core.ids import new_id
-from mlhub.tenants.models import User
+from mlhub.tenants.models import Project, User
 
 
 class Rack(models.Model):
@@ -32,8 +32,39 @@ class Node(models.Model):
     gpu_memory_bytes = models.PositiveBigIntegerField(default=0, db_default=0)  # of one GPU; 0 = not known
     # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
     gpus = models.JSONField(default=list, db_default=[])
+    has_own_cache = models.BooleanField(default=False, db_default=False)  # as in NodeStatus
 
     objects = NodeQuerySet.as_manager()
+
+
+class CachedInput(models.Model):
+    """A file that a node's cache holds for the pods of a project, as far as is known: what pods reported last.
+
+    fetch_s: how long it took to fetch it, where it was fetched since it is known; null: it was found at once.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="cached_inputs", db_index=False)  # see Meta
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    sha256 = models.CharField(max_length=64)
+    size_bytes = models.PositiveBigIntegerField()
+    used_at = models.DateTimeField()
+    fetch_s = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["node", "project", "sha256"], name="cached_input_of_node_and_project")
+        ]
+
+
+class CacheUse(models.Model):
+    """How often pods found an input in the cache of a node, and how often they fetched it. It outlives the node."""
+
+    node = models.CharField(max_length=100, primary_key=True)
+    n_found = models.PositiveBigIntegerField(default=0)
+    found_bytes = models.PositiveBigIntegerField(default=0)
+    n_fetched = models.PositiveBigIntegerField(default=0)
+    fetched_bytes = models.PositiveBigIntegerField(default=0)
 
 
 class LinkKind(models.TextChoices):

@@ -222,6 +222,8 @@ class Attempt(models.Model):
     training_at = models.DateTimeField(null=True, blank=True)  # first step
     # marks of startup.py in its pods: seconds since the epoch, by name
     startup = models.JSONField(default=dict, db_default={})
+    # by node: {inputs_bytes, fetched_bytes, fetch_s}, what its pods found in its cache and what they fetched
+    inputs = models.JSONField(default=dict, db_default={})
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     is_fenced = models.BooleanField(default=False)  # nothing it reports counts any more

@@ -22,6 +22,7 @@ from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.logs.log_store import store_log
 from mlhub.metrics.measurements.batch_changes import record_batch_change
+from mlhub.metrics.measurements.input_uses import record_inputs
 from mlhub.metrics.measurements.plausibility import TIMES
 from mlhub.metrics.measurements.progress import without_close_progress
 from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
@@ -42,6 +43,7 @@ from mlhub.wire.exits import Cause
 from mlhub.wire.profiles import PHASE as PROFILE_PHASE
 from mlhub.wire.profiles import is_trace
 from mlhub.wire.report import (
+    INPUTS_PHASE,
     LOG,
     MAX_ARTIFACTS,
     MAX_CHECKPOINTS,
@@ -233,6 +235,8 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case PhaseReport(phase=phase) if phase == STEP_TIMES_PHASE:
                 if pod.role == "worker":
                     record_worker_steps(attempt, report, worker=pod.index)
+            case PhaseReport(phase=phase) if phase == INPUTS_PHASE:
+                record_inputs(attempt, report, role=pod.role, index=pod.index)
             case PhaseReport(phase=phase) if phase == NOTEBOOK_PHASE:
                 record_activity(attempt, report)
             case PhaseReport():

@@ -47,6 +47,8 @@ NOTEBOOK_PHASE = (
     "notebook"  # of a PhaseReport: the server answers, and for detail["idle_s"] nothing has been done in it
 )
 STEP_TIMES_PHASE = "step_times"  # of a PhaseReport
+INPUTS_PHASE = "inputs"  # of a PhaseReport
+MAX_INPUTS = 100  # of one PhaseReport
 STEP_TIMES = ("step_s", "input_s", "compute_s", "sync_s", "wait_s")  # what its detail has, besides step and n_steps
 METRIC_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{MAX_NAME}}}")
 MAX_STALENESS = 64  # counted one by one; staler ones together
@@ -139,6 +141,8 @@ class PhaseReport:
     step_times: every worker's, where there are several: of what its own last n_steps steps up to `step` were made, in
     seconds a step (STEP_TIMES; the parts as in ProgressReport). A phase, since platforms of 0.2.0 pass over those that
     they do not know, and would refuse another type.
+    inputs: every pod's, before inputs_ready: of each input that is not read in place its `sha256`, whether it
+    `is_found` in the cache of the pod's machine, and the `seconds` until it was there; MAX_INPUTS at most in a report.
     server_returned: a parameter server's, which died by `signal` and was replaced alone, `away_s` seconds later; of its
     shard the last `updates_lost` versions are gone, of `lost_s` seconds. returns: how often that has happened.
     """

@@ -90,6 +90,8 @@ class Reason(StrEnum):
     FAIR_SHARE = "fair_share"
     LINK_BANDWIDTH = "link_bandwidth"
     HIGHER_LINK_BANDWIDTH = "higher_link_bandwidth"
+    INPUTS_CACHED = "inputs_cached"
+    INPUTS_FETCHED = "inputs_fetched"
     MIGRATES = "migrates"
     FASTER_GPU_TYPE = "faster_gpu_type"
     OTHER_GPU_TYPE = "other_gpu_type"
@@ -244,6 +246,9 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s.",
     Reason.HIGHER_LINK_BANDWIDTH: "On {place} its gradients get {gbps:.1f} Gb/s; on {other} it would be "
     "{other_gbps:.1f}.",
+    Reason.INPUTS_CACHED: "Its inputs are in the cache of {place}; to fetch them would take about {fetch_s:.0f} s.",
+    Reason.INPUTS_FETCHED: "{gigabytes:.1f} GB of its inputs are not in the cache of {place}; to fetch them takes "
+    "about {fetch_s:.0f} s.",
     Reason.MIGRATES: "On other nodes it ends {gain_s:.0f} s earlier, effects on other jobs included; the restart "
     "costs {cost_s:.0f} s.",
     Reason.FASTER_GPU_TYPE: "It moves from {old_type} to {n_workers} GPUs of type {gpu_type} and ends {gain_s:.0f} s "

@@ -35,7 +35,7 @@ from scheduler.api.snapshot import (
     SpeedObservation,
     TenantSnapshot,
 )
-from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.topology import FETCH_BPS, InputSet, NodeSnapshot, RackSnapshot
 from scheduler.api.user_limits import UserLimit
 
 VERSION = 3
@@ -96,6 +96,8 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
         **_jobs_to_json(snapshot.jobs),
         "pairs": [asdict(pair) for pair in snapshot.pairs],
         "withdrawn": list(snapshot.withdrawn),
+        "input_sets": [asdict(one) for one in snapshot.input_sets],
+        "fetch_bps": snapshot.fetch_bps,
     }
 
 
@@ -116,6 +118,8 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             jobs=_jobs_from_json(value),
             pairs=tuple(_pair_from_json(pair) for pair in value.get("pairs", ())),
             withdrawn=tuple(value.get("withdrawn", ())),
+            input_sets=tuple(_input_set_from_json(one) for one in value.get("input_sets", ())),
+            fetch_bps=value.get("fetch_bps", FETCH_BPS),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a snapshot's record: {error}") from error
@@ -170,6 +174,10 @@ def _numbers_by_type(value: Mapping[str, Any], name: str = "gpus_by_type") -> tu
 def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:
     budget = GpuHourBudget(**value)
     return replace(budget, period=BudgetPeriod(budget.period), on_exhausted=OnExhausted(budget.on_exhausted))
+
+
+def _input_set_from_json(value: Mapping[str, Any]) -> InputSet:
+    return InputSet(**{**value, "held": tuple((node, n_bytes) for node, n_bytes in value["held"])})
 
 
 def _pair_from_json(value: Mapping[str, Any]) -> PairObservation:

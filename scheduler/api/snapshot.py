@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.sharing_measurements import PairObservation, Profile
-from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.topology import FETCH_BPS, InputSet, NodeSnapshot, RackSnapshot
 from scheduler.api.unlocked_properties import unlocked_cached_property
 from scheduler.api.user_limits import UserLimit
 
@@ -172,6 +172,7 @@ class JobSnapshot:
     study: of which it is a trial, and its name for people; "" = of none. The trials of a study have one equal part
     together (quota/studies.py).
     user: whose job it is, where limits of users count for it; "" = none do.
+    inputs: the key of the InputSet that it reads; "" = it is not known what nodes hold of it.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured of co-located jobs is in ClusterSnapshot.pairs.
@@ -227,6 +228,7 @@ class JobSnapshot:
     study: str = ""
     study_name: str = ""
     user: str = ""
+    inputs: str = ""
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """Returns the same job after more training."""
@@ -353,7 +355,11 @@ class TenantSnapshot:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """Holds all that a round may know. pairs: jobs that share something. withdrawn: failed, cancelled or paused."""
+    """Holds all that a round may know. pairs: jobs that share something. withdrawn: failed, cancelled or paused.
+
+    input_sets: what jobs read, where it is known what nodes hold of it; each key once. fetch_bps: at which a pod
+    fetches what its node does not hold.
+    """
 
     now_s: float
     nodes: tuple[NodeSnapshot, ...]
@@ -364,6 +370,8 @@ class ClusterSnapshot:
     round_number: int = 0
     pairs: tuple[PairObservation, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    input_sets: tuple[InputSet, ...] = ()
+    fetch_bps: float = FETCH_BPS
 
     @classmethod
     def of(cls, by_id: dict[str, JobSnapshot], **more: Any) -> ClusterSnapshot:

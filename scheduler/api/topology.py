@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster's shape: nodes, their racks and the links between them. Bandwidths in bit/s, memory in bytes."""
+"""The cluster's shape: nodes, their racks, the links between them, and what nodes' caches hold. Bandwidths in bit/s,
+memory in bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+FETCH_BPS = 8e8  # at which pods fetch their inputs, before that was measured
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,15 @@ class NodeSnapshot:
     max_jobs_per_gpu: int = 1
     gpu_memory_bytes: int = 0
     unusable_gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """The files that some jobs read: data, code, weights and packages. Jobs name it by its key.
+
+    held: of its bytes, how many the cache of a node holds, for nodes that hold some.
+    """
+
+    key: str
+    size_bytes: int
+    held: tuple[tuple[str, int], ...] = ()

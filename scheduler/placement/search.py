@@ -9,15 +9,19 @@ from dataclasses import replace
 from scheduler.api.plan import Explanation
 from scheduler.api.proposal import Grant, Packing
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
+from scheduler.models.progress import remaining_s
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.candidates import candidate_places
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.gangs import NodeWorkers, build_allocation, place_on, place_workers
+from scheduler.placement.input_fetching import WORTH_S, InputFetching
 from scheduler.placement.link_pricing import LinkPricing
 from scheduler.placement.neighbours import NodeNeighbours, without_nodes
 
 SLOWER = 1.02  # a smaller gang may be so much slower than a larger, scattered one, and still takes its place
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share is badly placed
+
+MOST_LEVELS = 4  # of nodes that hold more and more of a job's inputs
 
 _GRAIN = 1e-9  # times are products of floats
 
@@ -27,7 +31,8 @@ class PlacementSearch:
 
     harmful: is filled with jobs that would cost others more than they would gain, wherever they went. neighbours: where
     jobs slow each other on one node; None where no such pair was measured. most_servers: by job and workers, where
-    limits of CPUs and memory count; None where there are none.
+    limits of CPUs and memory count; None where there are none. fetching: what nodes hold of jobs' inputs; None where
+    none holds any.
     """
 
     def __init__(
@@ -39,9 +44,10 @@ class PlacementSearch:
         harmful: set[str],
         neighbours: NodeNeighbours | None = None,
         most_servers: Callable[[JobSnapshot, int], float] | None = None,
+        fetching: InputFetching | None = None,
     ) -> None:
         self.grants, self.speeds, self.pricing, self.harmful = grants, speeds, pricing, harmful
-        self.neighbours, self._most_servers = neighbours, most_servers
+        self.neighbours, self._most_servers, self.fetching = neighbours, most_servers, fetching
         self._choices: dict[str, list[GangAllocation]] = {}  # that were compared for the place that was found last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
@@ -55,10 +61,11 @@ class PlacementSearch:
         return self.pricing.step_s(job, allocation)
 
     def why(self, job: JobSnapshot, grant: Grant, allocation: GangAllocation) -> tuple[Explanation, ...]:
-        """Returns what its links give it there, where that was asked."""
+        """Returns what its links give it there, where that was asked, and whether its inputs are there."""
+        inputs = () if self.fetching is None else self.fetching.why(job, allocation)
         if self.pricing is None or grant.packing is not Packing.PRICED:
-            return ()
-        return self.pricing.why(job, allocation, self._choices.get(job.id, ()))
+            return inputs
+        return (*self.pricing.why(job, allocation, self._choices.get(job.id, ())), *inputs)
 
     def find(
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
@@ -127,6 +134,35 @@ class PlacementSearch:
         return len(loads) <= n_nodes and (not grant.n_nodes or max(loads) <= -(-grant.n_workers // n_nodes))
 
     def _lay_out(
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+    ) -> GangAllocation | None:
+        """The best one however long its inputs take to fetch; or, on nodes where that takes less time, one with which
+        the job ends earlier.
+        """
+        found = self._lay_out_anywhere(free, job, grant, keep=keep)
+        if self.fetching is None or grant.node_workers:
+            return found
+        for _ in range(MOST_LEVELS):
+            fetch_s = 0.0 if found is None else self.fetching.fetch_s(job, found)
+            if found is None or fetch_s < WORTH_S:
+                break
+            choices, was_harmful = self._choices.get(job.id, []), job.id in self.harmful
+            warmer = without_nodes(free, self.fetching.colder(job, fetch_s))
+            other = self._lay_out_anywhere(warmer, job, grant, keep=keep)
+            if other is None or self._until_end_s(job, other) >= self._until_end_s(job, found):
+                self._choices[job.id] = choices
+                if not was_harmful:
+                    self.harmful.discard(job.id)
+                break
+            found = other
+        return found
+
+    def _until_end_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
+        """Until the job ends on this allocation, but for what its start takes everywhere."""
+        fetch_s = 0.0 if self.fetching is None else self.fetching.fetch_s(job, allocation)
+        return fetch_s + remaining_s(job, step_s=self.step_s(job, allocation))
+
+    def _lay_out_anywhere(
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         """A gang's allocation in this room: workers, then the mode that is fastest there, then its servers."""

@@ -25,6 +25,7 @@ def check(
     if not math.isfinite(snapshot.now_s):
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
     _check_ids(snapshot)
+    _check_inputs(snapshot)
     _check_jobs(snapshot.jobs if new is None else new)
     _check_measurements(snapshot.jobs if new is None else new)
     if not is_known_cluster:
@@ -37,6 +38,16 @@ def _check_ids(snapshot: ClusterSnapshot) -> None:
     if len(snapshot.by_id) != len(snapshot.jobs):
         twice = next(job_id for job_id, count in Counter(job.id for job in snapshot.jobs).items() if count > 1)
         raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
+
+
+def _check_inputs(snapshot: ClusterSnapshot) -> None:
+    if not 0 < snapshot.fetch_bps < math.inf:
+        raise ValueError(f"the snapshot has fetch_bps {snapshot.fetch_bps!r}; it must be finite and above 0")
+    if len({one.key for one in snapshot.input_sets}) != len(snapshot.input_sets):
+        raise ValueError("two input sets of the snapshot have the same key; keys must be unique")
+    for one in snapshot.input_sets:
+        if not all(0 <= n_bytes < math.inf for n_bytes in (one.size_bytes, *(n_bytes for _, n_bytes in one.held))):
+            raise ValueError(f"the input set {one.key!r} has bytes that are not finite or below 0")
 
 
 def _check_jobs(jobs: Sequence[JobSnapshot]) -> None:

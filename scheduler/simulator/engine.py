@@ -169,6 +169,7 @@ class _Engine:
             seed=self.seed,
             round_number=len(self.decision_s),
             pairs=tuple(self.environment.pairs),
+            input_sets=tuple(self.environment.input_sets),
         )
         began_s = self.stopwatch()
         plan = decide(

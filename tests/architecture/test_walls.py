@@ -106,6 +106,7 @@ READ_THROUGH_ANOTHER = {
     "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
     "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge", "AdmissionPause",
     "AnnouncementDismissal", "Agent", "AgentGang", "AgentShare", "NodeFailure", "NodeExclusion",
+    "CachedInput", "CacheUse",
 }  # fmt: skip
 
 

@@ -742,6 +742,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dataset-versions/{id}/caches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The nodes that have the version's files in their caches, and how much of what its jobs needed was there. */
+        get: operations["dataset_versions_caches_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dataset-versions/{id}/clips/{number}": {
         parameters: {
             query?: never;
@@ -5407,6 +5424,17 @@ export interface components {
              */
             exhausted_at: string | null;
         };
+        CachingNode: {
+            /** @description The node. */
+            name: string;
+            /** @description Bytes of the version in its cache, as far as is known. */
+            cached_bytes: number;
+            /**
+             * Format: date-time
+             * @description When a job last used them there.
+             */
+            used_at: string;
+        };
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
@@ -5914,6 +5942,21 @@ export interface components {
             readonly id: string;
             /** @description The dataset's name. */
             name: string;
+        };
+        /** @description What the caches of nodes hold for the jobs of the dataset's project, as pods reported it. */
+        DatasetCaches: {
+            /** @description Whether nodes have caches of their own; false: jobs find the data alike on every node. */
+            has_node_caches: boolean;
+            /** @description Bytes of the version. */
+            size_bytes: number;
+            /** @description Nodes with some of it, those with most of it first. */
+            nodes: components["schemas"]["CachingNode"][];
+            /** @description Starts of jobs on it whose pods reported their inputs, by node. */
+            n_starts: number;
+            /** @description Bytes that these starts needed, code included. */
+            inputs_bytes: number;
+            /** @description Of them, what was in the nodes' caches. */
+            found_bytes: number;
         };
         DatasetReferenceRequest: {
             /** @description The dataset's name, unique within its project. */
@@ -6930,6 +6973,21 @@ export interface components {
             needed: number;
             /** @description Those that were varied, the largest share first. */
             parameters: components["schemas"]["ParameterImportance"][];
+        };
+        InputsOnNode: {
+            /** @description The node. */
+            node: string;
+            /** @description Bytes of all inputs: data, code, weights and packages. */
+            inputs_bytes: number;
+            /** @description Of them, what was in the node's cache. */
+            found_bytes: number;
+            /** @description Of them, what was fetched. */
+            fetched_bytes: number;
+            /**
+             * Format: double
+             * @description Seconds that fetching took, of all pods on the node.
+             */
+            fetch_s: number;
         };
         /** @description How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do. */
         Insight: {
@@ -13617,6 +13675,8 @@ export interface components {
             total_s: number;
             /** @description Whether the first step is made. */
             is_complete: boolean;
+            /** @description By node, what was found in its cache and what was fetched; empty until pods reported it, and where they read inputs in place. */
+            inputs: components["schemas"]["InputsOnNode"][];
         };
         StartupPhase: {
             /**
@@ -17332,6 +17392,37 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_caches_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetCaches"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -17,6 +17,7 @@ export type DatasetFormat = Schemas["FormatEnum"];
 export type Decision = Schemas["Decision"];
 export type DecisionKind = Schemas["DecisionKind"];
 export type Deletion = Schemas["Deletion"];
+export type DatasetCaches = Schemas["DatasetCaches"];
 export type DatasetVersion = Schemas["DatasetVersion"];
 export type ResumableUpload = Schemas["ResumableUpload"];
 export type Effect = Schemas["Effect"];

@@ -146,7 +146,7 @@ class AgentsBackend:
         )
 
     def _node(self, agent: KnownAgent) -> NodeStatus:
-        node = replace(agent.node, name=agent.name)
+        node = replace(agent.node, name=agent.name, has_own_cache=True)
         problem = self._lost_because(agent) or agent.problem
         if problem:
             return replace(node, is_ready=False, message=problem)

@@ -684,6 +684,13 @@ class AsyncDatasetVersionsOperations:
         """
         await self._transport.content("DELETE", path_of("/dataset-versions/{id}", id=id))
 
+    async def caches(self, id: Ref, /) -> r.DatasetCaches:
+        """The nodes that have the version's files in their caches, and how much of what its jobs needed was there.
+
+        GET /dataset-versions/{id}/caches
+        """
+        return await self._transport.record(r.DatasetCaches, "GET", path_of("/dataset-versions/{id}/caches", id=id))
+
     async def download_clips(self, id: Ref, number: Ref, /, *, to: str | PathLike[str]) -> Path:
         """A clip of the preview of a version of audio, as it was uploaded, by its number from 0 on; one byte range,
         and

@@ -324,6 +324,14 @@ class BurnDown(ApiRecord):
     exhausted_at: datetime | None
 
 
+class CachingNode(ApiRecord):
+    """CachingNode of an answer."""
+
+    name: str
+    cached_bytes: int
+    used_at: datetime
+
+
 class CalibrationCause(ApiRecord):
     """CalibrationCause of an answer."""
 
@@ -579,6 +587,17 @@ class DatasetBrief(ApiRecord):
 
     id: str
     name: str
+
+
+class DatasetCaches(ApiRecord):
+    """What the caches of nodes hold for the jobs of the dataset's project, as pods reported it."""
+
+    has_node_caches: bool
+    size_bytes: int
+    nodes: list[CachingNode]
+    n_starts: int
+    inputs_bytes: int
+    found_bytes: int
 
 
 class DatasetVersion(ApiRecord):
@@ -923,6 +942,16 @@ class Importance(ApiRecord):
     n_trials: int
     needed: int
     parameters: list[ParameterImportance]
+
+
+class InputsOnNode(ApiRecord):
+    """InputsOnNode of an answer."""
+
+    node: str
+    inputs_bytes: int
+    found_bytes: int
+    fetched_bytes: int
+    fetch_s: float
 
 
 class Insight(ApiRecord):
@@ -2974,6 +3003,7 @@ class Startup(ApiRecord):
     phases: list[StartupPhase]
     total_s: float
     is_complete: bool
+    inputs: list[InputsOnNode]
 
 
 class StartupPhase(ApiRecord):

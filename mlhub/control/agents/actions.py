@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from mlhub._version import __version__
 from mlhub.backends.agents.messages import PROTOCOL, TOKEN_PREFIX, AgentReport, GangReport
+from mlhub.clusters.cached_inputs import forget_cache
 from mlhub.clusters.models import Agent, AgentGang, AgentShare
 from mlhub.control.agents.orders import PYTHON
 from mlhub.control.agents.rows import topic_of
@@ -140,6 +141,8 @@ def store_report(agent: Agent, report: AgentReport, *, came_from: str, now: date
             remedy="Make a token for each machine: `mlhub agent token NAME`. If this machine is to take its place, end "
             f"the other agent: {settings.AGENT_LOST_S:.0f} s later this one is accepted.",
         )
+    if agent.instance != report.instance:
+        forget_cache(agent.name)
     agent.seen_at, agent.version, agent.instance = now, report.version, report.instance
     agent.address = report.address or came_from
     agent.problem = _versions_problem(report) or report.problem

@@ -21,7 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from mlhub.backends.protocol import ItemKind
-from mlhub.clusters.models import Node
+from mlhub.clusters.models import CacheUse, Node
 from mlhub.control.models import NodeExclusion, QuarantineRecord, Round
 from mlhub.control.monitoring.round_health import round_health
 from mlhub.core.web.addresses import client_address
@@ -61,6 +61,7 @@ class PlatformCollector(Collector):
         yield from _rounds()
         yield _quarantined()
         yield _excluded_nodes()
+        yield from _input_caches()
 
     def describe(self) -> Iterable[MetricFamily]:
         """Nothing beforehand: a registration is to ask no database."""
@@ -116,6 +117,22 @@ def _histogram(name: str, documentation: str, jobs: Any, until: str) -> Histogra
     family = HistogramMetricFamily(name, documentation)
     family.add_metric([], [*buckets, ("+Inf", found["n"])], sum_value=total_s)
     return family
+
+
+def _input_caches() -> Iterator[MetricFamily]:
+    files = CounterMetricFamily(
+        "mlhub_input_lookups",
+        "Inputs that pods found in the cache of their node, or fetched.",
+        labels=["node", "outcome"],
+    )
+    sizes = CounterMetricFamily("mlhub_input_bytes", "The bytes of these inputs.", labels=["node", "outcome"])
+    for use in CacheUse.objects.order_by("node"):
+        files.add_metric([use.node, "hit"], use.n_found)
+        files.add_metric([use.node, "miss"], use.n_fetched)
+        sizes.add_metric([use.node, "hit"], use.found_bytes)
+        sizes.add_metric([use.node, "miss"], use.fetched_bytes)
+    yield files
+    yield sizes
 
 
 def _excluded_nodes() -> MetricFamily:

@@ -94,4 +94,5 @@ def _row(node: NodeStatus, now: datetime) -> Node:
         sharing=node.sharing,
         gpu_memory_bytes=node.gpu_memory_bytes,
         gpus=[asdict(gpu) for gpu in node.gpus],
+        has_own_cache=node.has_own_cache,
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from mlhub.control.fault_isolation.soundness import sound_job
 from mlhub.control.learning.batch_sizes import max_local_batch, noise_ahead
+from mlhub.control.learning.input_caches import InputCaches
 from mlhub.control.learning.learned_models import LearnedModels
 from mlhub.control.learning.unsaved_work import with_unsaved_work
 from mlhub.control.pods.pod_resources import (
@@ -44,7 +45,8 @@ class JobReader:
 
     held: on which nodes a job's live attempt holds GPUs. steps: where a curve predicts another end than the declared.
     saved_at: when each script wrote its newest checkpoint. studies: id and name of the study of a trial.
-    shares_within_project: nodes let only jobs of one project share GPUs. admission: None = it is not paused.
+    shares_within_project: nodes let only jobs of one project share GPUs. admission: None = it is not paused. inputs:
+    what nodes hold of what jobs read.
     """
 
     tree: QuotaTree
@@ -57,6 +59,7 @@ class JobReader:
     gpu_memory_bytes: Mapping[str, int]
     shares_within_project: bool
     now: datetime
+    inputs: InputCaches
     admission: AdmissionHold | None = None
 
     def read(self, job: Job) -> JobSnapshot:
@@ -76,6 +79,7 @@ class JobReader:
                 study=self.studies.get(job.id, ("", "")),
                 user=self.tree.user_of(job),
                 admission=self.admission,
+                inputs=self.inputs.keys.get(job.id, ""),
             )
         )
 
@@ -103,12 +107,13 @@ def job_snapshot(
     study: tuple[str, str] = ("", ""),
     user: str = "",
     admission: AdmissionHold | None = None,
+    inputs: str = "",
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
     steps_total: where its curve predicts an end before the declared one. saved_at: of scripts, when each wrote its
     newest checkpoint. gpu_memory_bytes: of one GPU, by type. study: id and name of the one of which it is a trial.
-    admission: None = it is not paused.
+    admission: None = it is not paused. inputs: the key of what it reads.
     """
     hold, hold_until_s = _hold(job, now, admission)
     attempts = list(job.attempts.all()) if not job._state.adding else []
@@ -164,6 +169,7 @@ def job_snapshot(
         study=study[0],
         study_name=study[1],
         user=user,
+        inputs=inputs,
     )
 
 

@@ -17,6 +17,7 @@ from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.fault_isolation.soundness import sound_job
 from mlhub.control.fault_isolation.unreadable_jobs import held_gpus, unreadable_holder
 from mlhub.control.learning.batch_sizes import gpu_memory_by_type
+from mlhub.control.learning.input_caches import InputCaches, input_caches
 from mlhub.control.learning.learned_models import learned_models_of
 from mlhub.control.learning.measured_links import slow_links
 from mlhub.control.learning.target_prediction import expected_steps
@@ -97,6 +98,8 @@ def take_snapshot(
         round_number=round_number,
         pairs=reader.learned.pairs,
         withdrawn=_withdrawn(set(remembered) - {str(job.id) for job in jobs}),
+        input_sets=reader.inputs.sets,
+        fetch_bps=reader.inputs.fetch_bps,
     )
 
 
@@ -134,6 +137,9 @@ def _reader_of(
         gpu_memory_bytes=gpu_memory_by_type(nodes),
         studies=isolation.attempt(studies, kind=ItemKind.STEP, name="studies", default={}),
         shares_within_project=any(n.shares_within_project for n in nodes),
+        inputs=isolation.attempt(
+            partial(input_caches, jobs), kind=ItemKind.STEP, name="input caches", default=InputCaches()
+        ),
         tree=tree_of(
             {*lenders, *(j.project.organisation_id for j in jobs)},
             now=now,

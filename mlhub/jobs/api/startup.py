@@ -35,6 +35,14 @@ class StartupPhaseSerializer(serializers.Serializer[Any]):
     duration_s = serializers.FloatField(help_text="How long it took, in seconds.")
 
 
+class InputsOnNodeSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField(help_text="The node.")
+    inputs_bytes = serializers.IntegerField(help_text="Bytes of all inputs: data, code, weights and packages.")
+    found_bytes = serializers.IntegerField(help_text="Of them, what was in the node's cache.")
+    fetched_bytes = serializers.IntegerField(help_text="Of them, what was fetched.")
+    fetch_s = serializers.FloatField(help_text="Seconds that fetching took, of all pods on the node.")
+
+
 class StartupSerializer(serializers.Serializer[Any]):
     """Only the first attempt begins with the request; later ones begin with their launch."""
 
@@ -44,6 +52,11 @@ class StartupSerializer(serializers.Serializer[Any]):
     phases = StartupPhaseSerializer(many=True, help_text="The phases that have ended, in their order.")
     total_s = serializers.FloatField(help_text="Seconds of all these phases.")
     is_complete = serializers.BooleanField(help_text="Whether the first step is made.")
+    inputs = InputsOnNodeSerializer(
+        many=True,
+        help_text="By node, what was found in its cache and what was fetched; empty until pods reported it, and where "
+        "they read inputs in place.",
+    )
 
 
 class StartupView(AddressedView):

@@ -7,6 +7,7 @@ from mlhub.jobs.api import checkpoints as c
 from mlhub.jobs.api import views
 from mlhub.jobs.api.artifacts import JobArtifactsView, JobArtifactView
 from mlhub.jobs.api.bulk import BulkView, TagsView
+from mlhub.jobs.api.dataset_caches import DatasetCachesView
 from mlhub.jobs.api.differences import DifferenceView
 from mlhub.jobs.api.lineage import LineageView
 from mlhub.jobs.api.startup import StartupView
@@ -32,5 +33,6 @@ urlpatterns = [
     path("jobs/<named:id>/artifacts", JobArtifactsView.as_view()),
     path("jobs/<named:id>/artifacts/<path:name>", JobArtifactView.as_view()),
     path("jobs/<named:id>/result", views.ResultView.as_view()),
+    path("dataset-versions/<uuid:id>/caches", DatasetCachesView.as_view()),
     path("models/<named:id>/versions/<str:version>/lineage", LineageView.as_view()),
 ]

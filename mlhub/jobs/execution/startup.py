@@ -41,15 +41,31 @@ class StartupPhase:
 
 
 @dataclass(frozen=True)
+class InputsOnNode:
+    """How a node came to an attempt's inputs: what was not in its cache was fetched. fetch_s: seconds of fetching."""
+
+    node: str
+    inputs_bytes: int
+    fetched_bytes: int
+    fetch_s: float
+
+    @property
+    def found_bytes(self) -> int:
+        return self.inputs_bytes - self.fetched_bytes
+
+
+@dataclass(frozen=True)
 class Startup:
     """Of one attempt; number None: none was launched yet. Only the first one begins with the request.
 
-    is_complete: the first step is made; else the newest phase is missing, since it has not ended.
+    is_complete: the first step is made; else the newest phase is missing, since it has not ended. inputs: of nodes
+    whose pods have reported; none where pods read their inputs in place.
     """
 
     number: int | None
     phases: tuple[StartupPhase, ...]
     is_complete: bool
+    inputs: tuple[InputsOnNode, ...] = ()
 
     @property
     def total_s(self) -> float:
@@ -86,7 +102,18 @@ def startup_of(job: Job, attempt: Attempt | None) -> Startup:
         end = max(at[mark], reached)  # of several machines' clocks
         phases.append(StartupPhase(PHASES[mark], reached, (end - reached).total_seconds()))
         reached = end
-    return Startup(None if attempt is None else attempt.number, tuple(phases), is_complete=FIRST_STEP in at)
+    return Startup(
+        None if attempt is None else attempt.number,
+        tuple(phases),
+        is_complete=FIRST_STEP in at,
+        inputs=inputs_on_nodes(attempt),
+    )
+
+
+def inputs_on_nodes(attempt: Attempt | None) -> tuple[InputsOnNode, ...]:
+    """By the node's name."""
+    known = {} if attempt is None else attempt.inputs
+    return tuple(InputsOnNode(node, **known[node]) for node in sorted(known))
 
 
 def _moment(seconds: float) -> datetime:

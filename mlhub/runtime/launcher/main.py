@@ -22,7 +22,7 @@ from mlhub.runtime.launcher.ingest_api import (
     RefusedError,
     StorageQuotaError,
 )
-from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.inputs import InputUnavailableError, bring_cached, brought_before
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.runtime.launcher.script_result import EpochReports, result_of
 from mlhub.runtime.launcher.shipping import Shipper
@@ -35,9 +35,11 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
 from mlhub.runtime.usage.sampler import UsageSampler
+from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import NOTEBOOK, PodRole
 from mlhub.wire.masking import SecretMask
+from mlhub.wire.report import INPUTS_PHASE, MAX_INPUTS
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -80,7 +82,7 @@ class Launcher:
         self.reporter.phase("pod_started")
         self.shipper.start()
         try:
-            inputs = bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs")
+            inputs = self._bring_inputs()
             self.pod.write_inputs(inputs)
             self._use_environment(inputs)
         except (InputUnavailableError, BadInputError, OSError) as error:
@@ -96,6 +98,17 @@ class Launcher:
             self._report_result()
             code = self._upload()
         return self._end(code)
+
+    def _bring_inputs(self) -> Mapping[str, Path]:
+        """Paths by name. Raises InputUnavailableError, FencedError, OSError."""
+        folder = self.pod.work / "inputs"
+        paths, brought = bring_cached(self.pod.spec.inputs, api=self.api, cache=self._cache, folder=folder)
+        if names.SPEC_PATH in os.environ:
+            brought += brought_before(Path(os.environ[names.SPEC_PATH]))
+        listed = [one.to_dict() for one in brought]
+        for first in range(0, len(listed), MAX_INPUTS):
+            self.reporter.phase(INPUTS_PHASE, inputs=listed[first : first + MAX_INPUTS])
+        return paths
 
     @property
     def _is_notebook(self) -> bool:

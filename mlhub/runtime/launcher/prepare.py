@@ -13,12 +13,14 @@ import json
 import os
 import signal
 import sys
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi
-from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.inputs import BROUGHT, BroughtInput, InputUnavailableError, bring
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
@@ -45,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _end(ExitCode.BAD_SPEC, f"The pod's instructions cannot be read: {error!r}.")
     api = IngestApi(os.environ[names.API_URL], launch.attempt_id, token)
     try:
-        inputs = tuple(cached(item, api=api, folder=asked.inputs) for item in launch.inputs)
+        inputs, brought = _brought(launch.inputs, api=api, folder=asked.inputs)
         _unfold(launch, inputs)
     except InputUnavailableError as error:
         return _end(ExitCode.INPUT_UNAVAILABLE, str(error))
@@ -60,12 +62,30 @@ def main(arguments: list[str] | None = None) -> int:
             f"{addresses['members'][f'worker-{p.index}'].rpartition(':')[0]}:{SCRIPT_PORT}" for p in launch.workers
         ),
     )
-    Path(os.environ[names.SPEC_PATH]).write_text(pod_spec.to_json())
+    spec = Path(os.environ[names.SPEC_PATH])
+    spec.write_text(pod_spec.to_json())
+    spec.with_name(BROUGHT).write_text(json.dumps([one.to_dict() for one in brought]))
     try:
         assemble(f"{me[0]}-{me[1]}", addresses["members"], secret=secret, timeout_s=launch.start_timeout_s)
     except BarrierError as error:
         return _end(ExitCode.TIMEOUT, str(error))
     return ExitCode.DONE
+
+
+def _brought(inputs: Sequence[Input], *, api: IngestApi, folder: Path) -> tuple[tuple[Input, ...], list[BroughtInput]]:
+    """The inputs as files of this pod, and what became of those that are read from the folder."""
+    found, brought = [], []
+    for item in inputs:
+        began, was_there = time.monotonic(), is_cached(item, folder=folder)
+        found.append(cached(item, api=api, folder=folder))
+        if found[-1].uri != item.uri:
+            brought.append(BroughtInput(item.sha256, was_there, time.monotonic() - began))
+    return tuple(found), brought
+
+
+def is_cached(item: Input, *, folder: Path) -> bool:
+    target = folder / item.sha256
+    return target.is_file() and target.stat().st_size == item.size_bytes
 
 
 def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
@@ -74,7 +94,7 @@ def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
     Raises InputUnavailableError, FencedError.
     """
     target = folder / item.sha256
-    if not (target.is_file() and target.stat().st_size == item.size_bytes):
+    if not is_cached(item, folder=folder):
         found = bring((item,), api=api, folder=folder / f".{os.uname().nodename}.{os.getpid()}")[item.name]
         if found.parent.parent != folder:
             return item  # a file of this machine, read in place

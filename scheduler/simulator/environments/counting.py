@@ -9,8 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.topology import InputSet, NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, SimulatedGang, SteadyEnvironment
+from scheduler.simulator.environments.node_caches import CACHE_BYTES, NodeCaches
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.trace import Trace, TraceJob
@@ -21,7 +22,8 @@ class CountingEnvironment(SteadyEnvironment):
 
     knows_durations: the scheduler knows how long jobs are; otherwise only how far they are. gpu_speeds: of the
     cluster's GPU types, relative to those on which durations were measured; the scheduler knows them. None = all are
-    alike.
+    alike. cache_bytes: of each node's cache, in which it finds inputs that a job on it used before; other starts take
+    longer by fetching them.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class CountingEnvironment(SteadyEnvironment):
         tenants: Sequence[TenantSnapshot] = (),
         knows_durations: bool = True,
         gpu_speeds: GpuSpeeds | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self._gpu_speeds = gpu_speeds
         self._type_of = {node.name: node.gpu_type for node in cluster.nodes}
@@ -43,6 +46,8 @@ class CountingEnvironment(SteadyEnvironment):
         self._start_s, self._stop_s = start_s, stop_s
         self._knows_durations = knows_durations
         self._jobs = {job.id: job for job in trace.jobs}
+        sizes = {job.inputs: job.inputs_bytes for job in trace.jobs if job.inputs}
+        self._caches = NodeCaches(sizes, cache_bytes=cache_bytes)
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job)) for job in trace.jobs])
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:  # noqa: ARG002
@@ -51,8 +56,12 @@ class CountingEnvironment(SteadyEnvironment):
         speed = 1.0 if self._gpu_speeds is None else self._gpu_speeds.of(gpu_type, job.model)
         return job.duration_s / gang.job.steps_total * job.n_gpus / gang.allocation.n_workers / speed
 
+    @property
+    def input_sets(self) -> Sequence[InputSet]:  # type: ignore[override]
+        return self._caches.input_sets
+
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
-        return self._start_s
+        return self._start_s + self._caches.fetch_s(job.inputs, allocation)
 
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return self._stop_s
@@ -67,6 +76,7 @@ class CountingEnvironment(SteadyEnvironment):
             tenant=job.tenant,
             study=job.study,
             user=job.user,
+            inputs=job.inputs,
             submitted_at_s=job.submitted_at_s,
             steps_total=steps,
             batch_size=1000,

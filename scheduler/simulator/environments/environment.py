@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api.sharing_measurements import PairObservation
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.topology import InputSet, NodeSnapshot, RackSnapshot
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,10 @@ class Environment(Protocol):
     def pairs(self) -> Sequence[PairObservation]:
         """Returns what was measured of jobs that shared GPUs."""
 
+    @property
+    def input_sets(self) -> Sequence[InputSet]:
+        """Returns what jobs read, and what nodes hold of it now."""
+
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         """Returns the next segment, from the job's true progress. others: all training gangs, this one included."""
         ...
@@ -130,6 +134,7 @@ class SteadyEnvironment(ABC):
     is_disturbed = False
     is_learning = False
     pairs: Sequence[PairObservation] = ()
+    input_sets: Sequence[InputSet] = ()
 
     def __init__(self, arrivals: Sequence[Arrival]) -> None:
         self.arrivals: Sequence[Arrival] = tuple(arrivals)

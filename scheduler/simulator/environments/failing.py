@@ -12,7 +12,7 @@ from typing import Protocol
 
 from scheduler.api.sharing_measurements import PairObservation
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, SpeedObservation, TenantSnapshot
-from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.topology import InputSet, NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, Environment, Segment, SimulatedGang
 from scheduler.simulator.failures import Failure, FailureKind
 
@@ -70,6 +70,10 @@ class FailingEnvironment:
     @property
     def pairs(self) -> Sequence[PairObservation]:
         return self._inner.pairs
+
+    @property
+    def input_sets(self) -> Sequence[InputSet]:
+        return self._inner.input_sets
 
     @property
     def next_at_s(self) -> float | None:

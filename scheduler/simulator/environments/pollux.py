@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from scheduler.api.sharing_measurements import PairObservation
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
+from scheduler.api.topology import InputSet
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang
 from scheduler.simulator.environments.pollux_tables import Application
 from scheduler.simulator.traces.clusters import Cluster
@@ -60,6 +61,7 @@ class PolluxEnvironment:
         self.tenants: Sequence[TenantSnapshot] = (TenantSnapshot("default"),)
         self.is_coupled, self.is_disturbed, self.is_learning = interference > 0, False, False
         self.pairs: Sequence[PairObservation] = ()
+        self.input_sets: Sequence[InputSet] = ()
         self._interference = interference
         self._true = {}
         for i, job in enumerate(trace.jobs):

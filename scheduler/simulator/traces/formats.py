@@ -13,6 +13,9 @@ from scheduler.simulator.traces.pollux import POLLUX_COLUMNS, read_pollux
 from scheduler.simulator.traces.trace import BadInput, Row, Rows, Trace, TraceJob, unique_jobs
 
 MLHUB_COLUMNS = ("job", "submitted_at_s", "n_gpus", "duration_s")
+MLHUB_OPTIONAL = (
+    "tenant", "model", "priority", "min_gpus", "max_gpus", "study", "user", "inputs", "inputs_bytes",
+)  # fmt: skip
 MLHUB_EXTRAS = ("step_s", "parameters_bytes", "batch_size")  # for environments that know of steps and networks
 TIRESIAS_COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
 MURI_COLUMNS = (
@@ -55,14 +58,14 @@ def read_trace(text: str, *, name: str) -> Trace:
 
 def trace_to_csv(trace: Trace) -> str:
     """Returns the trace in MLHub's own format."""
-    names = (*MLHUB_COLUMNS, "tenant", "model", "priority", "min_gpus", "max_gpus", "study", "user", *MLHUB_EXTRAS)
+    names = (*MLHUB_COLUMNS, *MLHUB_OPTIONAL, *MLHUB_EXTRAS)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for job in trace.jobs:
         numbers = (job.submitted_at_s, job.n_gpus, job.duration_s)
-        texts = (job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus, job.study, job.user)
-        writer.writerow([job.id, *numbers, *texts, *(job.extra.get(name) for name in MLHUB_EXTRAS)])
+        optional = (getattr(job, name) for name in MLHUB_OPTIONAL)
+        writer.writerow([job.id, *numbers, *optional, *(job.extra.get(name) for name in MLHUB_EXTRAS)])
     return text.getvalue()
 
 
@@ -155,6 +158,8 @@ def _mlhub_job(row: Row) -> TraceJob:
         max_gpus=most,
         study=row.text("study"),
         user=row.text("user"),
+        inputs=row.text("inputs"),
+        inputs_bytes=row.whole("inputs_bytes") if row.text("inputs_bytes") else 0,
         extra={name: row.number(name) for name in MLHUB_EXTRAS if row.text(name)},
     )
 

@@ -40,6 +40,8 @@ class TraceJob:
     tenant: str = "default"
     study: str = ""  # of which it is a trial
     user: str = ""  # whose it is, within the tenant
+    inputs: str = ""  # the name of what it reads, and its size; jobs of one name read the same
+    inputs_bytes: int = 0
     model: str = ""
     priority: int = 0
     min_gpus: int | None = None

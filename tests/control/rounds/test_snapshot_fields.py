@@ -9,9 +9,11 @@ from datetime import timedelta
 import pytest
 
 from mlhub.backends.protocol import GpuStatus
+from mlhub.clusters.cached_inputs import InputUse, record_input_use
 from mlhub.clusters.models import Node
 from mlhub.control.rounds.snapshots import take_snapshot
 from mlhub.core.ids import new_id
+from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import PairSample, SpeedSample
@@ -19,7 +21,7 @@ from mlhub.registry.models import ModelVersion
 from mlhub.tenants.actions.limits.user_quotas import limit_user
 from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation
-from scheduler.api.topology import NodeSnapshot
+from scheduler.api.topology import FETCH_BPS, InputSet, NodeSnapshot
 from tests.cast import make_cast
 from tests.control.worlds import GIB, World
 from tests.experiments.training import trial_of
@@ -75,6 +77,15 @@ def rich(world: World) -> tuple[Job, Job]:
     return one, other
 
 
+def cached(of: Job, node: str, *, fetch_s: float | None = None, sha256: str = "0" * 64) -> None:
+    """The node holds the job's dataset, as builders have it."""
+    use = InputUse(sha256, 10 * 2**20, fetch_s)
+    DatasetVersion.objects.filter(pk=of.dataset_version_id).update(
+        files=[{"name": "blobs.npz", "sha256": use.sha256, "size_bytes": use.size_bytes}]
+    )
+    record_input_use(node, project=of.project_id, uses=[use], now=of.submitted_at)
+
+
 def snapshot(world: World) -> ClusterSnapshot:
     return take_snapshot(world.backend.inventory(), now=world.now + timedelta(seconds=1), round_number=5)
 
@@ -114,6 +125,8 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
         replace(shared, max_jobs_per_gpu=2, shares_within_project=True),
         replace(closed, is_schedulable=False, gpus=(broken,)),
     ]  # fmt: skip
+    Node.objects.filter(name=shared.name).update(has_own_cache=True)
+    cached(one, shared.name, fetch_s=2.0)
     gone = str(new_id())
     found = take_snapshot(world.backend.inventory(), now=world.now, round_number=5, remembered=[gone])
     held = by_name(found, "one")
@@ -124,9 +137,10 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
         "Profile": [held.profile],
         "PairObservation": list(found.pairs),
         "NodeSnapshot": list(found.nodes),
+        "InputSet": list(found.input_sets),
     }
     untouched = set()
-    for kind in (ClusterSnapshot, JobSnapshot, SpeedObservation, Profile, PairObservation, NodeSnapshot):
+    for kind in (ClusterSnapshot, JobSnapshot, SpeedObservation, Profile, PairObservation, NodeSnapshot, InputSet):
         for each in fields(kind):
             values = [getattr(value, each.name) for value in seen[kind.__name__]]
             if all(value == each.default for value in values):
@@ -207,3 +221,21 @@ def test_the_noise_of_an_attempt_that_began_with_a_grown_batch_is_counted_in_dec
     one.refresh_from_db()
     ahead = by_name(snapshot(world), "one").noise_ahead
     assert ahead[-1][0] == 4000
+
+
+def test_jobs_of_one_project_with_the_same_data_and_code_read_one_set_of_inputs(world: World) -> None:
+    one, other = world.job(name="one"), world.job(name="other")
+    world.rounds(1)
+    before = snapshot(world)
+    assert (before.input_sets, by_name(before, "one").inputs, before.fetch_bps) == ((), "", FETCH_BPS)
+    Node.objects.update(has_own_cache=True)
+    first, second = (node.name for node in world.backend.nodes)
+    cached(one, first, fetch_s=2.0)
+    cached(one, second, sha256="9" * 64)  # the dataset is another file now
+    found = snapshot(world)
+    key = by_name(found, "one").inputs
+    assert key == by_name(found, "other").inputs != ""
+    assert found.input_sets == (InputSet(key, 10 * 2**20, ((second, 10 * 2**20),)),)
+    assert found.fetch_bps == 8 * 10 * 2**20 / 2.0
+    Job.objects.filter(pk=other.pk).update(project=world.cast.project_b)
+    assert by_name(snapshot(world), "other").inputs == ""  # whose cache is another one

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.launcher import inputs
 from mlhub.runtime.launcher.ingest_api import IngestApi
-from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
+from mlhub.runtime.launcher.inputs import BroughtInput, InputUnavailableError, bring, bring_cached
 from mlhub.wire.launch import Input
 
 CONTENT = bytes(range(256)) * 4000
@@ -87,3 +89,48 @@ def test_what_never_comes_whole_is_given_up(servers: Servers, tmp_path: Path) ->
     servers.breaks = 99
     with pytest.raises(InputUnavailableError, match="bytes are missing"):
         fetched(servers, tmp_path)
+
+
+def brought(servers: Servers, home: Path, pod: str) -> tuple[Path, list[BroughtInput]]:
+    """By a pod of a machine, whose cache is in its home."""
+    item = Input(ITEM.name, ITEM.sha256, ITEM.size_bytes, f"{servers.url}/api")
+    api, cache = IngestApi(servers.url, "attempt", "the-token"), NodeCache(home / "cache")
+    paths, found = bring_cached((item,), api=api, cache=cache, folder=home / pod)
+    cache.close()
+    return paths["data"], found
+
+
+def test_the_next_pod_of_the_machine_finds_what_one_fetched_and_both_say_so(servers: Servers, tmp_path: Path) -> None:
+    path, (first,) = brought(servers, tmp_path, "pod-1")
+    assert (first.sha256, first.is_found) == (ITEM.sha256, False)
+    again, (second,) = brought(servers, tmp_path, "pod-2")
+    assert (again, again.read_bytes(), second.is_found) == (path, CONTENT, True)
+    assert [path for path, *_ in servers.seen] == ["/api", "/bucket"]
+    assert path.stat().st_mode & 0o222 == 0  # no program of a job writes to it by mistake
+
+
+def test_what_is_damaged_or_gone_from_the_cache_is_fetched(servers: Servers, tmp_path: Path) -> None:
+    path, _ = brought(servers, tmp_path, "pod-1")
+    path.chmod(0o644)
+    path.write_bytes(CONTENT[:-1])
+    again, (found,) = brought(servers, tmp_path, "pod-2")
+    assert (again.read_bytes(), found.is_found) == (CONTENT, False)
+    shutil.rmtree(tmp_path / "cache")
+    again, (found,) = brought(servers, tmp_path, "pod-3")
+    assert (again.read_bytes(), found.is_found) == (CONTENT, False)
+
+
+def test_a_file_of_this_machine_is_used_where_it_is_and_nothing_is_said_of_it(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(CONTENT)
+    item = Input(ITEM.name, ITEM.sha256, ITEM.size_bytes, (tmp_path / "data").as_uri())
+    api, cache = IngestApi("http://127.0.0.1:1", "attempt", "the-token"), NodeCache(tmp_path / "cache")
+    assert bring_cached((item,), api=api, cache=cache, folder=tmp_path) == ({"data": tmp_path / "data"}, [])
+
+
+def test_what_never_comes_whole_is_not_cached(servers: Servers, tmp_path: Path) -> None:
+    servers.breaks = 99
+    with pytest.raises(InputUnavailableError, match="bytes are missing"):
+        brought(servers, tmp_path, "pod-1")
+    servers.breaks = 0
+    path, (found,) = brought(servers, tmp_path, "pod-2")
+    assert (path.read_bytes(), found.is_found) == (CONTENT, False)

@@ -15,6 +15,7 @@ import pytest
 
 from mlhub.embedded.ports import free_port
 from mlhub.runtime.launcher import pod_barrier, prepare
+from mlhub.runtime.launcher.inputs import brought_before
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
@@ -78,8 +79,9 @@ def test_inputs_are_fetched_with_the_attempts_token_once_for_all_pods_of_the_cac
     pod_folder: Path, store: str
 ) -> None:
     item = Input("train.npz", SHA256, len(CONTENT), f"{store}/{SHA256}")
-    assert run(pod_folder, item) == ExitCode.DONE
-    assert run(pod_folder, item) == ExitCode.DONE
+    for was_found in (False, True):
+        assert run(pod_folder, item) == ExitCode.DONE
+        assert [one.is_found for one in brought_before(pod_folder / "spec.json")] == [was_found]
     assert _Store.seen == [f"/{SHA256} Bearer attempt-token"]
     spec = PodSpec.from_json((pod_folder / "spec.json").read_text())
     assert spec.inputs[0].uri == (pod_folder / "inputs" / SHA256).as_uri()

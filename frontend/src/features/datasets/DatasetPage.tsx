@@ -29,6 +29,8 @@ const DifferencesSection = lazyComponent(
   async () => (await import("./differences/DifferencesSection")).DifferencesSection,
 );
 
+const Caches = lazyComponent(async () => (await import("./caches/Caches")).Caches);
+
 const UsedBy = lazyComponent(async () => (await import("./usedBy/UsedBy")).UsedBy);
 
 export function DatasetPage() {
@@ -121,6 +123,11 @@ export function DatasetPage() {
         </Suspense>
       )}
       {shown && <Uses key={shown} version={shown} />}
+      {shown && (
+        <Suspense fallback={null}>
+          <Caches version={shown} />
+        </Suspense>
+      )}
       <Section title={t`Versions`}>
         <Versions datasetId={id} shownId={shown} />
       </Section>

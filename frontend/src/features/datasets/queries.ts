@@ -54,6 +54,14 @@ export function versionQuery(id: string) {
   });
 }
 
+/** Which nodes have the version in their caches. */
+export function cachesQuery(version: string) {
+  return queryOptions({
+    queryKey: ["dataset", "version", version, "caches"],
+    queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}/caches", { params: { path: { id: version } } })),
+  });
+}
+
 const USES = 10; // a page of each kind
 
 export function jobsOfQuery(version: string, cursor: string | undefined) {

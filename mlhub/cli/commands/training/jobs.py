@@ -15,7 +15,7 @@ from mlhub.cli.commands.announcements import note_announcements
 from mlhub.cli.commands.completion import names_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
-from mlhub.cli.output import duration, is_past, predicted, until
+from mlhub.cli.output import duration, is_past, predicted, size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
 from mlhub.client import job_parts
@@ -154,6 +154,15 @@ def startup(
     }
     session.output.rows(answer["phases"], columns)
     session.output.line(f"{'All' if answer['is_complete'] else 'So far'}: {total_s:.2f} s.")
+    for one in answer["inputs"]:
+        session.output.line(f"Inputs on {one['node']}: {_how_brought(one)}.")
+
+
+def _how_brought(inputs: dict[str, Any]) -> str:
+    """ "80 MB found on the node, 1.2 GB fetched in 8.0 s"."""
+    fetched = f"{size(inputs['fetched_bytes'])} fetched in {inputs['fetch_s']:.1f} s"
+    parts = [f"{size(inputs['found_bytes'])} found on the node"] if inputs["found_bytes"] else []
+    return ", ".join([*parts, fetched] if inputs["fetched_bytes"] or not parts else parts)
 
 
 def metrics(

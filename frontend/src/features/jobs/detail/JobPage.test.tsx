@@ -289,10 +289,12 @@ it("shows how long the start took, phase by phase, and whose validation counts",
         { name: "validation", started_at: at, duration_s: 2 },
         { name: "import", started_at: at, duration_s: 6.1 },
       ],
+      inputs: [{ node: "lab-2", inputs_bytes: 2048, found_bytes: 2048, fetched_bytes: 0, fetch_s: 0 }],
     }),
   );
   renderPage(`${ADDRESS}/timeline`);
   expect(await screen.findByText("Start-up: 8.1 s, of which importing 6.1 s")).toBeInTheDocument();
+  expect(screen.getByText("Inputs on lab-2: found on the node (2 KiB)")).toBeInTheDocument();
   const phases = within(screen.getByRole("list", { name: "Phases of the start" }));
   expect(phases.getAllByRole("listitem").map((found) => found.textContent)).toEqual(["Validation 2 s", "Importing 6.1 s"]);
   expect(screen.getByRole("link", { name: /same content and settings/ })).toHaveAttribute("href", `/jobs/${earlier}`);

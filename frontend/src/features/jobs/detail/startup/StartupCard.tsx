@@ -13,7 +13,7 @@ import { startupQuery } from "@/features/jobs/queries";
 import { csvOf } from "@/lib/download";
 import { shortDuration } from "@/lib/time";
 
-import { startupParts, startupText } from "./startup";
+import { inputsTexts, startupParts, startupText } from "./startup";
 
 import classes from "./StartupCard.module.css";
 
@@ -44,6 +44,11 @@ export function StartupCard({ job }: { job: JobDetail }) {
             </Text>
           ))}
         </Group>
+        {inputsTexts(data).map((text) => (
+          <Text key={text} size="xs" c="dimmed">
+            {text}
+          </Text>
+        ))}
         {environment !== null && <EnvironmentStatus environment={environment} />}
         {job.validated_by !== null && (
           <Text size="xs" c="dimmed">

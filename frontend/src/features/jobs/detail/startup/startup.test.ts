@@ -2,7 +2,7 @@
 // The phases of a job's start.
 import { expect, it } from "vitest";
 
-import { startupParts, startupText } from "./startup";
+import { inputsTexts, startupParts, startupText } from "./startup";
 
 const AT = "2026-03-02T09:00:00Z";
 
@@ -23,4 +23,20 @@ it("says so while it is under way, and names no part of a single one", () => {
 it("gives shares that add up, without phases that took no time", () => {
   const parts = startupParts(startup([["request", 1], ["validation", 0], ["import", 3]]));
   expect(parts.map(({ name, share }) => [name, share])).toEqual([["request", 0.25], ["import", 0.75]]);
+});
+
+it("says of each node what was found there and what was fetched", () => {
+  const mib = 1024 ** 2;
+  const on = (node: string, found: number, fetched: number, fetch_s: number) => ({
+    node,
+    inputs_bytes: (found + fetched) * mib,
+    found_bytes: found * mib,
+    fetched_bytes: fetched * mib,
+    fetch_s,
+  });
+  expect(inputsTexts({ inputs: [on("a", 200, 0, 0), on("b", 0, 200, 4), on("c", 50, 150, 3)] })).toEqual([
+    "Inputs on a: found on the node (200 MiB)",
+    "Inputs on b: fetched 200 MiB in 4 s",
+    "Inputs on c: 50 MiB found on the node, 150 MiB fetched in 3 s",
+  ]);
 });

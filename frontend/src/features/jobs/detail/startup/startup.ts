@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Startup } from "@/api/types";
+import { bytes } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 type PhaseName = Startup["phases"][number]["name"];
@@ -48,4 +49,16 @@ export function startupText(startup: Pick<Startup, "phases" | "total_s" | "is_co
   if (parts.length < 2) return whole;
   const longest = parts.reduce((found, part) => (part.seconds > found.seconds ? part : found));
   return t`${whole}, of which ${longest.label.toLowerCase()} ${duration(longest.seconds)}`;
+}
+
+/** "Inputs on lab-1: 80 MiB found on the node, 1.2 GiB fetched in 8.0 s", one a node. */
+export function inputsTexts({ inputs }: Pick<Startup, "inputs">): string[] {
+  return inputs.map(({ node, found_bytes, fetched_bytes, fetch_s }) => {
+    const found = bytes(found_bytes);
+    const fetched = bytes(fetched_bytes);
+    const took = duration(fetch_s);
+    if (fetched_bytes === 0) return t`Inputs on ${node}: found on the node (${found})`;
+    if (found_bytes === 0) return t`Inputs on ${node}: fetched ${fetched} in ${took}`;
+    return t`Inputs on ${node}: ${found} found on the node, ${fetched} fetched in ${took}`;
+  });
 }

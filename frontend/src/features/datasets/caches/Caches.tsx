@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which nodes a version of a dataset is cached, and how much of what its jobs needed was found there.
+import { plural, t } from "@lingui/core/macro";
+import { Progress, Stack, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import type { DatasetCaches } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Section } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { cachesQuery } from "@/features/datasets/queries";
+import { bytes, percent } from "@/lib/quantities";
+
+export function Caches({ version }: { version: string }) {
+  return (
+    <Section title={t`Caches`}>
+      <QueryResult of={useQuery(cachesQuery(version))} label={t`Loading the caches`}>
+        {(found) => (
+          <Stack gap="xs">
+            <Text size="sm">{whereItIs(found)}</Text>
+            {found.n_starts > 0 && <Text size="sm">{hitRate(found)}</Text>}
+            {found.nodes.length > 0 && <Nodes of={found} />}
+          </Stack>
+        )}
+      </QueryResult>
+    </Section>
+  );
+}
+
+function Nodes({ of }: { of: DatasetCaches }) {
+  return (
+    <ScrollTable label={t`Nodes that hold this version`} head={[t`Node`, t`Held`, t`Last used`]} minWidth={360}>
+      {of.nodes.map(({ name, cached_bytes, used_at }) => {
+        const share = of.size_bytes > 0 ? Math.min(1, cached_bytes / of.size_bytes) : 1;
+        return (
+          <Table.Tr key={name}>
+            <Table.Td>{name}</Table.Td>
+            <Table.Td>
+              {bytes(cached_bytes)} ({percent(share)})
+              <Progress value={share * 100} size="xs" aria-hidden />
+            </Table.Td>
+            <Table.Td>
+              <RelativeTime at={used_at} />
+            </Table.Td>
+          </Table.Tr>
+        );
+      })}
+    </ScrollTable>
+  );
+}
+
+function whereItIs({ has_node_caches, nodes }: DatasetCaches): string {
+  if (!has_node_caches) return t`Nodes have no caches of their own: jobs find the data alike on every node.`;
+  if (nodes.length === 0) return t`No node is known to hold it: the next job fetches it.`;
+  return t`Jobs that read it start sooner on these nodes, and are placed there where nothing else speaks against it.`;
+}
+
+function hitRate({ n_starts, inputs_bytes, found_bytes }: DatasetCaches): string {
+  const rate = percent(inputs_bytes > 0 ? found_bytes / inputs_bytes : 1);
+  const needed = bytes(inputs_bytes);
+  return plural(n_starts, {
+    one: `Hit rate: ${rate} of the ${needed} that # start needed, code included, was in the cache of its node.`,
+    other: `Hit rate: ${rate} of the ${needed} that # starts needed, code included, was in the caches of their nodes.`,
+  });
+}
