@@ -19,7 +19,6 @@ from mlhub.backends.agents.messages import PROTOCOL, TOKEN_PREFIX, AgentReport, 
 from mlhub.clusters.models import Agent, AgentGang, AgentShare
 from mlhub.control.agents.orders import PYTHON
 from mlhub.control.agents.rows import topic_of
-from mlhub.control.observation.node_failures import readmit
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import EVENTS, wake_on_commit
@@ -79,7 +78,6 @@ def remove_agent(name: str, *, actor: User | None) -> None:
         if agent.is_own:
             raise _own_agent(name, remedy=f"Close it to jobs instead: `mlhub node cordon {name}`.")
         _record("agent.removed", agent, actor)
-        readmit(name, now=timezone.now())  # a machine that joins by this name later is another one
         wake_on_commit(topic_of(agent), EVENTS)
         agent.delete()
 

@@ -23,6 +23,7 @@ from mlhub.control.agents import actions
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
 from mlhub.control.agents.status import AgentState, agent_state
+from mlhub.control.observation.node_failures import readmit
 from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
@@ -171,7 +172,9 @@ class AgentView(APIView):
     def delete(self, request: Request, name: str) -> Response:
         """Removes an agent with its token and node; what runs there is ended, and counts as lost. Platform
         administrators only."""
-        actions.remove_agent(name, actor=caller(request))
+        with transaction.atomic():
+            actions.remove_agent(name, actor=caller(request))
+            readmit(name, now=timezone.now())  # a machine that joins by this name later is another one
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
