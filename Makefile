@@ -52,7 +52,7 @@ frontend/node_modules/.installed: frontend/package-lock.json | $(VENV)/.installe
 
 frontend/dist/index.html: frontend/node_modules/.installed $(FRONTEND_SOURCES)
 	@echo "dashboard: building"
-	@cd frontend && time npm run --silent build
+	@cd frontend && time npm run --silent build -- --logLevel warn
 	@touch $@
 
 browser:  ## Install Chromium for the browser test (Debian or Ubuntu, root or sudo)

@@ -100,7 +100,8 @@ class QuarantineRecord(models.Model):
 class NodeFailure(models.Model):
     """An attempt that ended by a cause that lies with a node, not with the job. Kept for some days.
 
-    gpu: the index of the GPU that failed, where it is known. began_at: when the attempt was launched.
+    gpu: the index of the GPU that failed, where it is known. began_at: when the attempt was launched. is_judged:
+    whether it was looked at if the node is to be excluded for it; a version without the column did so at once.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -110,9 +111,13 @@ class NodeFailure(models.Model):
     cause = models.CharField(max_length=30)
     began_at = models.DateTimeField()
     at = models.DateTimeField()
+    is_judged = models.BooleanField(default=False, db_default=True)
 
     class Meta:
-        indexes = [models.Index(fields=["node", "at"], name="node_failure_of_node")]
+        indexes = [
+            models.Index(fields=["node", "at"], name="node_failure_of_node"),
+            models.Index(fields=["at"], condition=models.Q(is_judged=False), name="node_failure_to_judge"),
+        ]
 
 
 class NodeExclusion(models.Model):

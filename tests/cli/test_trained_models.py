@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +28,7 @@ from tests.cast import Cast, make_cast
 from tests.registry import exported
 
 pytestmark = pytest.mark.django_db(transaction=True)
+NO_LENGTH = "The request does not say how long its body is."
 
 
 @pytest.fixture
@@ -46,6 +50,16 @@ def posted(address: str, body: bytes) -> tuple[int, dict[str, Any]]:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
+
+
+def answered(address: str, method: bytes, header: bytes) -> tuple[int, str]:
+    """To a request that clients do not send."""
+    where = urlsplit(address)
+    with socket.create_connection((where.hostname, where.port), timeout=60) as connection:
+        connection.sendall(method + b" /predict HTTP/1.1\r\nHost: here\r\n" + header + b"\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, json.load(answer)["detail"].partition(". ")[0]
 
 
 def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
@@ -130,7 +144,7 @@ def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
 
 @pytest.mark.slow
 def test_an_exported_model_is_unpacked_and_serves(
-    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, _ = exported.table_of_houses(tmp_path).registered(bob)
     to = tmp_path / "to"
@@ -175,7 +189,17 @@ def test_an_exported_model_is_unpacked_and_serves(
         assert (status, found["field"], found["detail"]) == (422, "area", "Row 0 has no column area.")
         status, found = posted(address, b'{"rows": [{"rooms": "many", "area": 1}]}')
         assert (status, found["field"]) == (422, "rooms")
-        assert posted(address, b"[]")[0] == 400
+        assert posted(address, b"[]")[0] == posted(address, b'{"rows": 5}')[0] == 400
+        status, found = posted(address, b'{"rows": [{"rooms": 1e300, "area": 1}]}')
+        assert (status, found["predictions"]) == (200, [{"prediction": None}]), "JSON has no number for what is none"
+        assert answered(address, b"PUT", b"Content-Length: 0") == (501, "Unsupported method ('PUT')")
+        assert answered(address, b"POST", b"Transfer-Encoding: chunked") == (411, NO_LENGTH)
+        assert answered(address, b"POST", b"Content-Length: -5") == (411, NO_LENGTH)
+        assert answered(address, b"POST", b"Content-Length: 99999999999")[0] == 413
+        with monkeypatch.context() as patched:
+            patched.setattr(ExportedModel, "__call__", lambda _self, _inputs: "no tensor")
+            status, found = posted(address, b'{"rows": [{"rooms": 3, "area": 50}]}')
+        assert (status, "The model gives no tensor" in found["detail"]) == (500, True)
         capsys.readouterr()
         assert serve(folder, ["--port", str(server.server_address[1])]) == 1, "the port is taken"
         assert "Give another one with --host or --port" in capsys.readouterr().err

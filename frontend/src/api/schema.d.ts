@@ -4696,6 +4696,11 @@ export interface components {
              * @description An agent that ends and starts again within so many seconds takes over what runs on its machine.
              */
             takeover_s: number;
+            /**
+             * Format: double
+             * @description What runs on a machine whose agent is removed ends within so many seconds; from the removal on, the platform takes nothing from it.
+             */
+            ends_within_s: number;
         };
         Ahead: {
             /** @description Waiting jobs that are served before it, of all organisations. */

@@ -98,8 +98,12 @@ def remove(context: typer.Context, name: AgentName, yes: Yes = False) -> None:
     """Remove a machine: its token is refused, and its jobs begin again elsewhere from their checkpoints."""
     session = session_of(context)
     require_yes(f"Remove {name} from the cluster, and end what runs there?", yes=yes)
+    within_s = session.api.get("/agents")["ends_within_s"]
     session.api.delete(f"/agents/{name}")
-    session.output.note(f"Removed: {name}.")
+    session.output.note(
+        f"Removed: {name}. What runs there ends within {within_s:.0f} s; its results are no longer taken, and its jobs "
+        "begin again elsewhere in the meantime."
+    )
 
 
 def _state(row: dict[str, Any], node: dict[str, Any] | None) -> str:

@@ -104,6 +104,7 @@ class Agents(ApiRecord):
     results: list[Agent]
     version: str
     takeover_s: float
+    ends_within_s: float
 
 
 class Ahead(ApiRecord):

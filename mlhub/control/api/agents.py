@@ -17,12 +17,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub._version import __version__
-from mlhub.backends.agents.messages import LEASE_PART, MAX_INSTANCE, REPORT_PART, AgentReport
+from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, MAX_INSTANCE, REPORT_PART, AgentReport
 from mlhub.clusters.models import Agent
 from mlhub.control.agents import actions
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
 from mlhub.control.agents.status import AgentState, agent_state
+from mlhub.control.observation.node_failures import readmit
 from mlhub.core.api.fields import TranslatedField
 from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
@@ -78,6 +79,10 @@ class AgentsSerializer(serializers.Serializer[Any]):
     version = serializers.CharField(help_text="The platform's version of MLHub, which agents must have.")
     takeover_s = serializers.FloatField(
         help_text="An agent that ends and starts again within so many seconds takes over what runs on its machine."
+    )
+    ends_within_s = serializers.FloatField(
+        help_text="What runs on a machine whose agent is removed ends within so many seconds; from the removal on, the "
+        "platform takes nothing from it."
     )
 
 
@@ -142,8 +147,13 @@ class AgentsView(APIView):
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """The machines with an agent, for platform administrators."""
         agents = Agent.objects.select_related("made_by").order_by("name")
-        takeover_s = (LEASE_PART - REPORT_PART) * settings.AGENT_LOST_S
-        return Response(AgentsSerializer({"results": agents, "version": __version__, "takeover_s": takeover_s}).data)
+        found = {
+            "results": agents,
+            "version": __version__,
+            "takeover_s": (LEASE_PART - REPORT_PART) * settings.AGENT_LOST_S,
+            "ends_within_s": (LEASE_PART + GRACE_PART) * settings.AGENT_LOST_S,
+        }
+        return Response(AgentsSerializer(found).data)
 
     @extend_schema(request=AgentWriteSerializer, responses={201: AgentTokenSerializer})
     def post(self, request: Request) -> Response:
@@ -162,7 +172,9 @@ class AgentView(APIView):
     def delete(self, request: Request, name: str) -> Response:
         """Removes an agent with its token and node; what runs there is ended, and counts as lost. Platform
         administrators only."""
-        actions.remove_agent(name, actor=caller(request))
+        with transaction.atomic():
+            actions.remove_agent(name, actor=caller(request))
+            readmit(name, now=timezone.now())  # a machine that joins by this name later is another one
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

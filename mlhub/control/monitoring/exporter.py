@@ -138,7 +138,7 @@ def _input_caches() -> Iterator[MetricFamily]:
 def _excluded_nodes() -> MetricFamily:
     text = "Nodes of which all or some GPUs take no new jobs, since attempts failed there."
     family = GaugeMetricFamily("mlhub_excluded_nodes", text)
-    excluded = NodeExclusion.objects.filter(until__gt=timezone.now())
+    excluded = NodeExclusion.objects.filter(until__gt=timezone.now(), node__in=Node.objects.values("name"))
     family.add_metric([], excluded.values("node").distinct().count())
     return family
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,8 +21,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Max, Q
 
-from mlhub.backends.protocol import GpuStatus, NodeStatus, PodStatus
+from mlhub.backends.protocol import GpuStatus, ItemKind, NodeStatus, PodStatus
 from mlhub.clusters.models import Node
+from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.models import NodeExclusion, NodeFailure
 from mlhub.events.actions import append
 from mlhub.jobs.models import Allocation, Attempt
@@ -61,26 +63,46 @@ class _Place:
 
 
 def record_node_failure(attempt: Attempt, *, pods: Sequence[PodStatus] = (), now: datetime) -> None:
-    """Call it when an attempt was closed as failed. Excludes what is to blame, if it was one failure too many."""
+    """Call it in the transaction in which an attempt was closed as failed: else a process that is killed in between
+    leaves a failure of which nothing is known. judge_node_failures() goes on from there.
+    """
     attempt.refresh_from_db(fields=["cause", "started_at", "created_at"])
     cause = Cause(attempt.cause) if attempt.cause else Cause.UNKNOWN
     if settings.NODE_EXCLUDE_AFTER == 0 or cause not in COUNTED_ONCE_FOR:
         return
     place = _to_blame(attempt, cause, pods)
-    if place is None:
-        return
-    with transaction.atomic():
-        began_at = attempt.started_at or attempt.created_at
+    if place is not None:
+        began_at = _began_at(attempt, now=now)
         values = {"node": place.node, "gpu": place.gpu, "cause": cause, "began_at": began_at, "at": now}
-        NodeFailure.objects.get_or_create(attempt=attempt, defaults=values)
+        NodeFailure.objects.get_or_create(attempt=attempt, defaults=values | {"is_judged": False})
+
+
+def judge_node_failures(*, now: datetime, isolation: FaultIsolation) -> None:
+    """Excludes what is to blame for the failures since it was called last, where it was one failure too many.
+
+    isolation: gets the failures that cannot be judged.
+    """
+    found = list(NodeFailure.objects.filter(is_judged=False).order_by("at", "id"))
+    if found:
         NodeFailure.objects.filter(at__lt=now - KEPT).delete()
+    for failure in found:
+        judge = partial(_judge_failure, failure, now=now)
+        isolation.attempt(judge, kind=ItemKind.ATTEMPT, name=str(failure.attempt_id), default=None)
+
+
+def _judge_failure(failure: NodeFailure, *, now: datetime) -> None:
+    place, cause = _Place(failure.node, failure.gpu), Cause(failure.cause)
+    with transaction.atomic():
         if place.gpu is None or not _judge(place, cause, now=now):
             _judge(_Place(place.node), cause, now=now)
+        NodeFailure.objects.filter(pk=failure.pk).update(is_judged=True)
 
 
 def without_excluded(nodes: Sequence[NodeStatus], *, now: datetime) -> list[NodeStatus]:
     """The inventory, with excluded nodes closed and excluded GPUs unusable."""
     rows = list(NodeExclusion.objects.filter(until__gt=now))
+    for row in rows:
+        _follow_clock(row, now=now)
     closed = {row.node for row in rows if row.gpu is None}
     gpus = {(row.node, row.gpu): row for row in rows}
 
@@ -89,6 +111,13 @@ def without_excluded(nodes: Sequence[NodeStatus], *, now: datetime) -> list[Node
         return replace(node, is_schedulable=node.is_schedulable and node.name not in closed, gpus=found)
 
     return [without(node) for node in nodes] if rows else list(nodes)
+
+
+def _follow_clock(row: NodeExclusion, *, now: datetime) -> None:
+    """An exclusion that began in the future was made before the clock was set back: it lasts no longer for that."""
+    if row.since is not None and row.until is not None and row.since > now:
+        row.since, row.until = now, now + (row.until - row.since)
+        row.save(update_fields=["since", "until"])
 
 
 def readmit(node: str, *, now: datetime) -> bool:
@@ -116,6 +145,13 @@ def _to_blame(attempt: Attempt, cause: Cause, pods: Sequence[PodStatus]) -> _Pla
     gpus = {workers[pod.index] for pod in to_blame if pod.role is PodRole.WORKER and pod.index < len(workers)}
     is_known = cause is Cause.GPU_UNAVAILABLE and len(gpus) == 1 and _n_gpus(node) > 1
     return _Place(*gpus.pop()) if is_known else _Place(node)
+
+
+def _began_at(attempt: Attempt, *, now: datetime) -> datetime:
+    """When it was launched. A start that lies outside its life is by a node's clock, which is wrong."""
+    started_at = attempt.started_at
+    is_sound = started_at is not None and attempt.created_at <= started_at <= now
+    return started_at if started_at is not None and is_sound else attempt.created_at
 
 
 def _n_gpus(node: str) -> int:
@@ -191,24 +227,43 @@ def _newest_good_attempt(place: _Place, *, now: datetime) -> datetime | None:
         held = held.filter(slots__contains=place.gpu)
     progressed = Q(last_step__gt=F("first_step")) | Q(outcome="succeeded")
     found = Attempt.objects.filter(progressed, id__in=held.values("attempt"), node_failure=None)
-    newest: datetime | None = found.aggregate(newest=Max("started_at"))["newest"]
+    began = found.filter(started_at__lte=now)  # later: by the clock of a node that is fast
+    newest: datetime | None = began.aggregate(newest=Max("started_at"))["newest"]
     return newest
 
 
 def _may_exclude_one_more(place: _Place, organisations: set[Any], *, now: datetime) -> bool:
-    """organisations: whose attempts failed there. One alone closes one place at a time: a script may end with the
-    status of any cause.
+    """organisations: whose attempts failed there. A script may end with the status of any cause, so that of what is
+    excluded each place needs an organisation that the others do not need: those that act together close one each.
     """
-    excluded = NodeExclusion.objects.filter(until__gt=now)
-    if len(organisations) == 1 and any(_organisations_of(row) == organisations for row in excluded):
+    excluded = NodeExclusion.objects.filter(until__gt=now, node__in=Node.objects.values("name"))
+    if not _is_one_for_each([organisations, *(_organisations_of(row) for row in excluded)]):
         return False
     if place.gpu is None:
+        open_elsewhere = Node.objects.filter(is_ready=True, is_schedulable=True).exclude(name=place.node)
+        if not open_elsewhere.exists():
+            return False
         n_all = Node.objects.count()
-        n_excluded = excluded.filter(gpu=None, node__in=Node.objects.values("name")).count()
+        n_excluded = excluded.filter(gpu=None).count()
     else:
         n_all = _n_gpus(place.node)
         n_excluded = excluded.filter(node=place.node).exclude(gpu=None).count()
     return n_all > 1 and n_excluded < max(1, n_all // LARGEST_SHARE)
+
+
+def _is_one_for_each(sets: Sequence[set[Any]]) -> bool:
+    """Whether a different member can be chosen from each set (a matching, by augmenting paths)."""
+    chosen_by: dict[Any, int] = {}
+
+    def choose(number: int, seen: set[Any]) -> bool:
+        for member in sets[number] - seen:
+            seen.add(member)
+            if member not in chosen_by or choose(chosen_by[member], seen):
+                chosen_by[member] = number
+                return True
+        return False
+
+    return all(choose(number, set()) for number in range(len(sets)))
 
 
 def _organisations_of(row: NodeExclusion) -> set[Any]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 
 from mlhub.backends.protocol import (
     AttemptStatus,
@@ -21,6 +21,7 @@ from mlhub.backends.protocol import (
     GangPhase,
     ItemKind,
     LaunchError,
+    PodStatus,
 )
 from mlhub.control.fault_isolation.isolation import FaultIsolation, reason_of
 from mlhub.control.observation.node_failures import record_node_failure
@@ -75,7 +76,7 @@ def reconcile(
             if status is None:
                 _missing(attempt, due, now=now)
             else:
-                _follow(backend, attempt, status, due, now=now)
+                _follow(backend, attempt, status, due, now=now, isolation=isolation)
 
     isolation.each(live.values(), follow, kind=ItemKind.ATTEMPT, name=lambda attempt: attempt.id)
     orphans = [attempt_id for attempt_id in by_id if attempt_id not in live]
@@ -189,9 +190,9 @@ def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolat
         return DELAYED  # the attempt stays STARTING; the next round launches it
     if isinstance(error, LaunchError):
         logger.warning("launch.failed", attempt=attempt.id, cause=error.cause, error=error)
-        attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
-        judge = partial(record_node_failure, attempt, now=now)
-        isolation.attempt(judge, kind=ItemKind.ATTEMPT, name=str(attempt.id), default=None)
+        with transaction.atomic():
+            attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
+            _record_of_node(attempt, (), now=now, isolation=isolation)
         return "failed"
     isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
     message = f"The launch failed by an error of the platform: {reason_of(error)}"
@@ -218,10 +219,18 @@ def _missing(attempt: Attempt, due: Due, *, now: datetime) -> None:
         attempts.close_failed(attempt, cause=Cause.NODE_LOST, message=message, now=now)
 
 
-def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, due: Due, *, now: datetime) -> None:
+def _follow(
+    backend: Backend,
+    attempt: Attempt,
+    status: AttemptStatus,
+    due: Due,
+    *,
+    now: datetime,
+    isolation: FaultIsolation,
+) -> None:
     state = JobState(attempt.job.state)
     if status.phase.is_ended:
-        _close(backend, attempt, status, now=now)
+        _close(backend, attempt, status, now=now, isolation=isolation)
         due.stops[status.attempt_id] = 0.0
         return
     if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
@@ -238,7 +247,9 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, due: Due,
             due.stops[status.attempt_id] = settings.STOP_GRACE_S
 
 
-def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
+def _close(
+    backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime, isolation: FaultIsolation
+) -> None:
     logger.info("gang.ended", attempt=attempt.id, phase=status.phase, cause=status.cause)
     if status.phase is GangPhase.SUCCEEDED:
         attempts.close_succeeded(attempt, now=now)
@@ -247,8 +258,15 @@ def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: da
     else:
         mask = SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
         cause, words = status.cause or Cause.UNKNOWN, mask(_last_words(backend, status))
-        attempts.close_failed(attempt, cause=cause, message=status.message, now=now, last_words=words)
-        record_node_failure(attempt, pods=status.pods, now=now)
+        with transaction.atomic():
+            attempts.close_failed(attempt, cause=cause, message=status.message, now=now, last_words=words)
+            _record_of_node(attempt, status.pods, now=now, isolation=isolation)
+
+
+def _record_of_node(attempt: Attempt, pods: Sequence[PodStatus], *, now: datetime, isolation: FaultIsolation) -> None:
+    """With the end of the attempt or not at all; what cannot be recorded does not keep the attempt from ending."""
+    record = partial(record_node_failure, attempt, pods=pods, now=now)
+    isolation.attempt(record, kind=ItemKind.ATTEMPT, name=str(attempt.id), default=None)
 
 
 def _last_words(backend: Backend, status: AttemptStatus) -> str:

@@ -27,7 +27,7 @@ from mlhub.control.models import Round, SchedulerSettings
 from mlhub.control.monitoring.round_health import record_attempt, record_finished, record_unfinished, save_state
 from mlhub.control.observation.inventory import record_backend_away, record_backend_back, record_inventory, sound_nodes
 from mlhub.control.observation.maintenance import evict, maintained
-from mlhub.control.observation.node_failures import without_excluded
+from mlhub.control.observation.node_failures import judge_node_failures, without_excluded
 from mlhub.control.observation.notebooks import watch_notebooks
 from mlhub.control.observation.reconcile import reconcile
 from mlhub.control.observation.sandbox_runs import tend_sandbox_runs
@@ -203,6 +203,7 @@ class Loop:
         """Follows what the backend shows. Raises BackendUnavailableError."""
         nodes = sound_nodes(self.backend.inventory(), self.isolation)
         self.is_leaving = reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
+        self._step("node failures", lambda: judge_node_failures(now=now, isolation=self.isolation))
         self._step("drains", lambda: evict(self.backend, now=now, isolation=self.isolation))
         self._step("stalls", lambda: watch_stalls(self.backend, now=now, isolation=self.isolation))
         self._step("notebooks", lambda: watch_notebooks(now=now, isolation=self.isolation))

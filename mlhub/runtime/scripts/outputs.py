@@ -67,9 +67,10 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
     root = output_folder(pod)
     found: dict[str, Path] = {}
     names: dict[Path, str] = {}  # by the place below the folder
+    numbers: dict[str, int] = {}
     for path in _files(root):
         within = path.relative_to(root)
-        names[within] = _unused(artifact_name(within), found)
+        names[within] = _unused(artifact_name(within), found, numbers)
         found[names[within]] = path
     left = MAX_STRAY_BYTES
     for path in _files(pod.code, without=NOT_RESULTS):
@@ -85,7 +86,7 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
         if left < 0:
             print(f"mlhub: files of the working folder beyond {MAX_STRAY_BYTES:,} bytes are no artifacts, from {path}")
             break
-        names[within] = _unused(artifact_name(within), found)
+        names[within] = _unused(artifact_name(within), found, numbers)
         found[names[within]] = path
     return _within_limits(found)
 
@@ -128,12 +129,16 @@ def artifact_name(path: Path) -> str:
     return f"{ARTIFACT_FOLDER}/{''.join(named)}"
 
 
-def _unused(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number where another file has it: "a?.csv" and "a#.csv" are both named a_.csv."""
-    path, number, found = Path(name), 2, name
+def _unused(name: str, taken: Collection[str], numbers: dict[str, int]) -> str:
+    """The name, or with a number where another file has it: "a?.csv" and "a#.csv" are both named a_.csv.
+
+    numbers: by name the next one to try, so that thousands of files with one name are not counted from 2 each.
+    """
+    path, number, found = Path(name), numbers.get(name, 2), name
     while found in taken:
         found = path.with_name(f"{path.stem}-{number}{path.suffix}").as_posix()
         number += 1
+    numbers[name] = number
     return found
 
 

@@ -15,11 +15,12 @@ from rest_framework.test import APIClient
 
 from mlhub._version import __version__
 from mlhub.backends.agents.backend import AgentsBackend
-from mlhub.backends.agents.messages import AgentReport, GangReport, PodEnd, PodReport
+from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, AgentReport, GangReport, PodEnd, PodReport
 from mlhub.backends.protocol import BackendUnavailableError, GangPhase, GpuStatus, LaunchError, NodeStatus
 from mlhub.clusters.models import Agent, AgentGang
 from mlhub.control.agents.orders import PYTHON
 from mlhub.control.agents.rows import AgentRows
+from mlhub.control.models import NodeExclusion
 from mlhub.events.models import Event
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec, PodRole
@@ -153,6 +154,21 @@ def test_the_platforms_own_agent_is_not_removed_and_keeps_its_token(cast: Cast) 
     assert "mlhub node cordon lab-1" in answer.content.decode()
     assert cast.client(cast.root).post(AGENTS, {"name": "lab-1"}).json()["code"] == "own_agent"
     assert own.sync().status_code == 200
+
+
+def test_a_machine_that_was_removed_joins_again_without_its_exclusion(cast: Cast) -> None:
+    until = timezone.now() + timedelta(minutes=10)
+    for name in ("lab-1", "lab-2"):
+        Machine(cast, name)
+        NodeExclusion.objects.create(node=name, since=timezone.now(), until=until, n_times=2)
+    assert cast.client(cast.root).delete(f"{AGENTS}/lab-1").status_code == 204
+    kept = NodeExclusion.objects.filter(until__gt=timezone.now()).values_list("node", "n_times")
+    assert list(kept) == [("lab-2", 2)]
+
+
+def test_who_removes_a_machine_can_read_until_when_its_pods_run_on(cast: Cast, settings: Any) -> None:
+    settings.AGENT_LOST_S = 90.0
+    assert cast.client(cast.root).get(AGENTS).json()["ends_within_s"] == pytest.approx((LEASE_PART + GRACE_PART) * 90)
 
 
 def test_a_machine_that_is_added_takes_the_token_of_no_other_one(cast: Cast) -> None:

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.backends.protocol import GpuStatus
 from mlhub.clusters.models import Node
 from mlhub.control.models import NodeExclusion, NodeFailure
-from mlhub.control.observation import maintenance
+from mlhub.control.observation import maintenance, node_failures
 from mlhub.events.models import Event
 from mlhub.jobs.models import Attempt, Job
 from mlhub.wire.exits import Cause
@@ -128,7 +129,8 @@ def test_what_may_be_the_code_s_own_doing_counts_once_for_an_organisation(
 ) -> None:
     settings.NODE_EXCLUDE_AFTER = 2
     world = world_of("n0", "n1")
-    maintenance.cordon("n1", actor=None, now=world.now)
+    world.job(name="holds the other", max_workers=1)
+    world.rounds(3)
     projects = [world.cast.project_a, world.cast.project_b][:n_organisations]
     for number in range(4):
         found = job(projects[number % len(projects)], world.cast.root, name=f"j{number}", max_workers=1)
@@ -144,13 +146,13 @@ def test_what_fails_together_is_one_failure() -> None:
     world = World(make_cast(), FakeBackend([node("n0", n_slots=4), node("n1", n_slots=1)]), now=timezone.now())
     world.settle(policy="fifo")
     world.round()
-    maintenance.cordon("n1", actor=None, now=world.now)
-    jobs = [world.job(name=f"j{number}", max_workers=1) for number in range(4)]
+    jobs = [world.job(name=f"j{number}", max_workers=1) for number in range(5)]
     world.rounds(3)
-    for found in jobs:
+    on_it = [found for found in jobs if live_attempt(found).allocations.get().node == "n0"]
+    for found in on_it:
         world.backend.fail(str(live_attempt(found).id), Cause.IO_ERROR)
     world.round()
-    assert NodeFailure.objects.count() == 4
+    assert len(on_it) == NodeFailure.objects.count() == 4
     assert excluded(world) == {}
 
 
@@ -184,6 +186,94 @@ def test_one_organisation_alone_closes_one_node_at_a_time() -> None:
     world.round()
     assert fail(world, other, after_s=2.0) == second
     assert set(excluded(world)) == {first, second}
+
+
+def test_organisations_that_act_together_close_as_many_nodes_as_they_are() -> None:
+    world = world_of(*(f"n{i}" for i in range(16)))  # of which five may be closed
+    forgers = [
+        job(world.cast.project_a, world.cast.bob, name="of one", max_workers=1),
+        job(world.cast.project_b, world.cast.charlie, name="of the other", max_workers=1),
+    ]
+    for number in range(12 * len(forgers)):
+        forger = forgers[number % len(forgers)]
+        other = forgers[(number + 1) % len(forgers)]
+        Job.objects.filter(pk=other.pk).update(not_before=world.now + timedelta(days=1))  # both fail on the same nodes
+        Job.objects.filter(pk=forger.pk).update(n_platform_failures=0, not_before=None)
+        fail(world, forger, after_s=2.0)
+    assert len(excluded(world)) == len(forgers)
+
+
+def test_the_last_node_that_takes_jobs_stays_open() -> None:
+    world = world_of("n0", "n1")
+    maintenance.cordon("n1", actor=None, now=world.now)
+    unlucky = world.job(max_workers=1)
+    for _ in range(3):
+        assert fail(world, unlucky) == "n0"
+    assert excluded(world) == {}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("at", ["_to_blame", "_judge"])
+def test_a_loop_that_is_killed_before_a_failure_is_judged_judges_it_once_it_runs_again(
+    at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    places = [fail(world, unlucky) for _ in range(2)]
+    while state(unlucky) != "running":
+        world.round(after_s=LONG_ENOUGH_S)
+    world.backend.fail(str(live_attempt(unlucky).id), Cause.GPU_UNAVAILABLE)
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node_failures, at, killed)
+        with pytest.raises(KeyboardInterrupt):
+            world.round()
+    assert excluded(world) == {}
+    world.round()
+    assert set(excluded(world)) == set(places)
+    until = excluded(world)
+    world.rounds(3)
+    assert (excluded(world), NodeFailure.objects.count()) == (until, 3)
+    assert Event.objects.filter(kind="node.excluded").count() == 1
+
+
+def test_a_clock_that_is_set_back_makes_no_exclusion_longer() -> None:
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    for _ in range(3):
+        fail(world, unlucky)
+    world.round(after_s=-7200)
+    [until] = excluded(world).values()
+    assert until <= world.now + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize("wrong_by", [timedelta(hours=-1), timedelta(hours=1)])
+def test_the_clock_of_a_node_says_nothing_of_the_order_of_failures(wrong_by: timedelta) -> None:
+    """A kubelet says when a pod started by the clock of its machine."""
+    world = world_of("n0", "n1")
+    unlucky = world.job(max_workers=1)
+    for _ in range(3):
+        while state(unlucky) != "running":
+            world.round(after_s=LONG_ENOUGH_S)
+        attempt = Attempt.objects.filter(pk=live_attempt(unlucky).pk)
+        assert attempt.update(created_at=world.now, started_at=world.now + wrong_by) == 1
+        fail(world, unlucky)
+    assert len(excluded(world)) == 1
+
+
+def test_a_node_that_went_away_is_not_counted_among_the_excluded() -> None:
+    world = world_of("n0", "n1", "n2")
+    unlucky = world.job(max_workers=1)
+    [*_, place] = [fail(world, unlucky) for _ in range(3)]
+    world.backend.nodes = [found for found in world.backend.nodes if found.name != place]
+    world.round()
+    assert b"mlhub_excluded_nodes 0.0" in Client().get("/metrics").content
+    Job.objects.filter(pk=unlucky.pk).update(n_platform_failures=0, not_before=None)
+    [*_, second] = [fail(world, unlucky) for _ in range(3)]
+    assert second in excluded(world)
 
 
 def workstation() -> World:

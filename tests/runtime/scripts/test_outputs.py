@@ -59,6 +59,23 @@ def test_files_whose_names_become_the_same_are_all_kept(pod: Pod) -> None:
     }
 
 
+def test_many_files_with_one_name_are_each_tried_with_few_numbers(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    with_name = Path.with_name
+
+    def counted(self: Path, name: str) -> Path:
+        tried.append(name)
+        return with_name(self, name)
+
+    monkeypatch.setattr(Path, "with_name", counted)
+    n_files = 200
+    different = [chr(ord("a") + bit) for bit in range(2)]  # so that a name's files are not all in a row
+    names = [f"{first}{''.join('?#%'[number // 3**place % 3] for place in range(5))}.txt"
+             for number in range(n_files // 2) for first in different]  # fmt: skip
+    assert len(left(pod, names)) == n_files
+    assert len(tried) <= 2 * n_files
+
+
 def test_of_a_file_that_was_copied_to_the_output_folder_the_newer_one_is_kept_once(pod: Pod) -> None:
     copied = "results/ckpt?.pt"
     assert left(pod, [copied], [copied]) == {"output/results/ckpt_.pt": f"working {copied}"}

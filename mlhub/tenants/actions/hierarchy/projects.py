@@ -89,6 +89,7 @@ def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: Use
     _require_right(owner, actor)
     archived_at = timezone.now() if is_archived else None
     with transaction.atomic():
+        type(owner)._default_manager.select_for_update().get(pk=owner.pk)  # a deletion that begins now is seen below
         for check in () if is_archived else OPENING_CHECKS:
             check(owner)
         others = type(owner)._default_manager.filter(pk=owner.pk, archived_at__isnull=is_archived)

@@ -24,7 +24,7 @@ function platform(agents: Agent[], over: Partial<Cluster> = {}) {
   server.use(
     answers("/api/v1/auth/me", me({ is_staff: true })),
     answers("/api/v1/cluster", { ...cluster({ backend }), ...over }),
-    answers("/api/v1/agents", { results: agents, version: "0.2.0", takeover_s: 37 }),
+    answers("/api/v1/agents", { results: agents, version: "0.2.0", takeover_s: 37, ends_within_s: 51 }),
     http.post("/api/v1/agents", async ({ request }) => {
       const body = (await request.json()) as { name: string };
       asked.push(body);
@@ -94,6 +94,7 @@ describe("Machines with an agent", () => {
     await user.click(await screen.findByRole("button", { name: "Remove node-a" }));
     const dialog = within(await screen.findByRole("dialog"));
     expect(dialog.getByRole("link", { name: "digits-cnn" })).toBeVisible();
+    expect(dialog.getByText(/for up to 51 s/)).toBeVisible();
     expect(asked).toEqual([]);
     await user.click(dialog.getByRole("button", { name: "Remove" }));
     await waitFor(() => expect(asked).toEqual([{ removed: "node-a" }]));

@@ -29,11 +29,11 @@ export function MachineSection({ cluster }: { cluster: Cluster }) {
         <AddMachine />
       </Group>
       <QueryResult of={agents}>
-        {({ results, takeover_s }) =>
+        {({ results, takeover_s, ends_within_s }) =>
           results.length > 0 && (
             <ScrollTable label={t`Machines`} head={[t`Machine`, t`State`, t`Last report`, t`Address`, t`Version`, ""]} minWidth={800}>
               {results.map((agent) => (
-                <Row key={agent.name} agent={agent} node={nodes.get(agent.name)} takeoverS={takeover_s} />
+                <Row key={agent.name} agent={agent} node={nodes.get(agent.name)} takeoverS={takeover_s} endsWithinS={ends_within_s} />
               ))}
             </ScrollTable>
           )
@@ -43,7 +43,14 @@ export function MachineSection({ cluster }: { cluster: Cluster }) {
   );
 }
 
-function Row({ agent, node, takeoverS }: { agent: Agent; node: Node | undefined; takeoverS: number }) {
+interface RowProps {
+  agent: Agent;
+  node: Node | undefined;
+  takeoverS: number;
+  endsWithinS: number;
+}
+
+function Row({ agent, node, takeoverS, endsWithinS }: RowProps) {
   const { name, state, problem, seen_at, is_own } = agent;
   const { meaning, ...badge } = AGENT_STATES[state];
   return (
@@ -67,7 +74,7 @@ function Row({ agent, node, takeoverS }: { agent: Agent; node: Node | undefined;
         {!is_own && (
           <Group gap="xs" justify="flex-end">
             <NewAgentToken name={name} takeoverS={takeoverS} />
-            <RemoveMachine name={name} node={node} />
+            <RemoveMachine name={name} node={node} endsWithinS={endsWithinS} />
           </Group>
         )}
       </Table.Td>
@@ -75,7 +82,8 @@ function Row({ agent, node, takeoverS }: { agent: Agent; node: Node | undefined;
   );
 }
 
-function RemoveMachine({ name, node }: { name: string; node: Node | undefined }) {
+function RemoveMachine({ name, node, endsWithinS }: { name: string; node: Node | undefined; endsWithinS: number }) {
+  const seconds = Math.round(endsWithinS);
   const reread = useReread();
   return (
     <ConfirmButton
@@ -86,6 +94,9 @@ function RemoveMachine({ name, node }: { name: string; node: Node | undefined })
         <Stack gap="xs">
           <Text size="sm">
             {t`Its token is refused and its node leaves the cluster. What runs there counts as lost, and begins again elsewhere from its last checkpoint; drain the node first to have jobs save one.`}
+          </Text>
+          <Text size="sm">
+            {t`On the machine itself it runs on for up to ${seconds} s; the platform takes nothing from it any more.`}
           </Text>
           {node !== undefined && <JobsOnNode node={node} />}
         </Stack>
