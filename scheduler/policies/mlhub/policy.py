@@ -42,8 +42,8 @@ class Mlhub:
 
     Measured on the testbed's twin (benchmarks/testbed_twin.py, 20 jobs of one to three minutes): mean completion times
     of 211 s without least_training, 181 with 1, 176 with 2, and no better with 3 or 5 (8 draws, last_stretch 2). 188 s
-    with a last_stretch of 2, 185 with 3, 181 with 4 and 182 with 6 (16 draws). Neither changes the mean of workload 1
-    of Pollux at load 1.
+    with a last_stretch of 2, 185 with 3, 181 with 4 and 182 with 6 (16 draws). The latter changes
+    nothing in workloads 1 and 2 of Pollux at loads 0.5 and 1, the former nothing at load 1.
     """
 
     margin: float = 1.0
