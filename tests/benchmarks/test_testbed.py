@@ -4,10 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from benchmarks.testbed import cells
+from benchmarks.testbed_bound import (
+    GangOption,
+    SearchedJob,
+    TypeTimeline,
+    capacity_of_nodes,
+    least_found_s,
+    mean_jct_s,
+    searched_jobs,
+)
 from benchmarks.testbed_calibration import MeasuredGang, NodeCalibration
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_runs import OF_ATTEMPT, RunStore, TestbedRun
@@ -124,3 +134,26 @@ def test_the_twin_ends_all_jobs_under_every_policy_and_knows_its_nodes(policy: s
     least = [20.0 + job.epochs * 30 * 0.2 / 8 for job in jobs]  # a start, and steps that eight nodes share at best
     assert len(simulated) == 6
     assert all(jct_s > at_least for jct_s, at_least in zip(simulated, least, strict=True))
+
+
+def test_the_search_for_the_least_mean_finds_the_order_and_sizes_that_are_best() -> None:
+    """On two GPUs of one type, two jobs: one after the other on both GPUs, the shorter first, is best."""
+    short = SearchedJob(0.0, (GangOption("fast", 1, 20.0), GangOption("fast", 2, 10.0)))
+    long = SearchedJob(0.0, (GangOption("fast", 1, 100.0), GangOption("fast", 2, 50.0)))
+    assert mean_jct_s([long, short], [0, 1], [1, 1], {"fast": 2}) == pytest.approx((50.0 + 60.0) / 2)
+    assert least_found_s([long, short], {"fast": 2}, n_steps=200) == pytest.approx((10.0 + 60.0) / 2)
+
+
+def test_a_searched_job_starts_when_enough_gpus_are_free_for_all_of_its_time() -> None:
+    timeline = TypeTimeline(2)
+    assert timeline.reserve(10.0, 10.0, 1) == 10.0
+    assert timeline.reserve(0.0, 10.0, 2) == 0.0  # before it
+    assert timeline.reserve(0.0, 5.0, 2) == 20.0
+    assert timeline.reserve(0.0, 10.0, 1) == 10.0  # next to the first
+    assert timeline.reserve(0.0, 1.0, 1) == 25.0
+
+
+def test_the_bound_is_below_what_every_policy_reaches_on_the_twin() -> None:
+    jobs = jobs_of(1, 6)
+    found_s = least_found_s(searched_jobs(jobs, CALIBRATION), capacity_of_nodes(), n_steps=2000)
+    assert found_s <= fmean(simulated_jct_s(jobs, CALIBRATION, "mlhub", is_elastic=True))

@@ -32,7 +32,7 @@ class Mlhub:
 
     margin: a change is charged (1 + margin) times its restart, since it disturbs other jobs, too. horizon_s: the time
     in which a change has to pay; about that until the next one. cooldown_s: the least time between two changes of a
-    job. last_stretch: a job whose end is nearer than so many restarts is not made smaller. least_training: a job is
+    job. last_stretch: a job whose end is nearer than so many restarts is left alone. least_training: a job is
     started on more GPUs than its least size if it trains there for so many times its start. patience_s: a job that
     waited longer, and more than patience times as long as it still has to train, gets its least size before all others.
     min_gain: the least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
@@ -40,16 +40,16 @@ class Mlhub:
     are compared by what their links give, and take from others, where there are several racks. shares: jobs may be put
     on the same GPUs, where nodes allow it.
 
-    Measured on the testbed's twin (benchmarks/testbed_twin.py, 8 draws of 20 jobs of one to three minutes): mean
-    completion times of 211 s without least_training, 181 with 1, 176 with 2, and no better with 3 or 5. last_stretch 10
-    gave 198, 5 198, 3 196, 2 188 and 1 189 s, with starts charged in another way then. Neither changes anything in
-    workloads 1 and 2 of Pollux at load 1.
+    Measured on the testbed's twin (benchmarks/testbed_twin.py, 20 jobs of one to three minutes): mean completion times
+    of 211 s without least_training, 181 with 1, 176 with 2, and no better with 3 or 5 (8 draws, last_stretch 2). 188 s
+    with a last_stretch of 2, 185 with 3, 181 with 4 and 182 with 6 (16 draws). The latter changes
+    nothing in workloads 1 and 2 of Pollux at loads 0.5 and 1, the former nothing at load 1.
     """
 
     margin: float = 1.0
     horizon_s: float = 1200.0
     cooldown_s: float = 30.0
-    last_stretch: float = 2.0
+    last_stretch: float = 4.0
     least_training: float = 2.0
     patience_s: float = 3600.0
     patience: float = 10.0

@@ -70,6 +70,13 @@ def test_a_running_job_near_its_end_is_left_alone() -> None:
     assert plan.of("a").explanations[0].sentence == "Another size would save 15 s, but a restart costs 20 s."
 
 
+@pytest.mark.parametrize(("restarts_left", "kind"), [(3.5, "Keep"), (4.5, "Resize")])
+def test_a_job_makes_no_room_within_four_restarts_of_its_end(restarts_left: float, kind: str) -> None:
+    case = cluster(gpus=4).running(job("a", length_s=restarts_left * 20.0 * 4, start_s=20.0), n=4)
+    plan = case.waiting(job("b", length_s=10, start_s=20.0), job("c", length_s=10, start_s=20.0)).decide("mlhub")
+    assert kinds(plan)["a"] == kind
+
+
 def test_a_job_is_not_resized_again_within_the_cooldown() -> None:
     case = cluster(gpus=4).running(job("a", length_s=1000, start_s=1.0), n=1, since=990.0)
     assert kinds(case.decide("mlhub")) == {"a": "Keep"}
