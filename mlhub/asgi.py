@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ASGI entry point: REST, dashboard, server-sent events and the way to notebooks from one process."""
 
+import gc
 import os
 import sys
 
@@ -33,3 +34,8 @@ with without_garbage_collection():
     django_application = OneThreadHandler()
     application = NotebookHosts(SplitUploads(django_application))
     get_resolver().url_patterns  # noqa: B018 (imports the views)
+
+# A request leaves some hundreds of objects in cycles. To look for them after each 700 objects that are left takes a
+# twentieth of its processor time (benchmarks/request_cost.py).
+YOUNG = 20_000
+gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
