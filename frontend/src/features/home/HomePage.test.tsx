@@ -44,7 +44,7 @@ it("shows one's own jobs: running with curve and finish, waiting with the reason
   expect(running.getByText(/^finish/)).toHaveTextContent("in 2 h");
   expect(await within(screen.getByRole("region", { name: "Waiting" })).findByText("All 4 GPUs are in use.")).toBeVisible();
   expect(await within(screen.getByRole("region", { name: "Ended" })).findByText(/Out of memory\./)).toBeVisible();
-  expect(screen.getByRole("link", { name: "Run words again" })).toHaveAttribute("href", "/jobs/new?clone=f");
+  expect(screen.getByRole("link", { name: "Run again: words" })).toHaveAttribute("href", "/jobs/new?clone=f");
   expect(new Set(owners)).toEqual(new Set(["ada"]));
   expect(screen.queryByRole("region", { name: "First steps" })).not.toBeInTheDocument();
 });

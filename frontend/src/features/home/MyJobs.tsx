@@ -75,8 +75,8 @@ function Ended({ job }: { job: HomeJob }) {
         {job.failure !== null && ` · ${job.failure.message}`}
       </Text>
       {job.kind === "train" && (
-        <Button size="compact-xs" variant="default" component={Link} to={`/jobs/new?clone=${job.id}`} aria-label={t`Run ${job.name} again`}>
-          {t`Run again`}
+        <Button size="compact-xs" variant="default" component={Link} to={`/jobs/new?clone=${job.id}`} aria-label={t`Run again: ${job.name}`}>
+          {t({ context: "a job", message: "Run again" })}
         </Button>
       )}
     </div>
