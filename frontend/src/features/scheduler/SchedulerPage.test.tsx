@@ -21,7 +21,7 @@ const SETTINGS: SchedulerSettings = {
   policies: ["las", "mlhub"],
   known: [
     { name: "las", parameters: { limits: [3250, 7200] } },
-    { name: "mlhub", parameters: { power: 0.75, stickiness: 0.05, shares: true } },
+    { name: "mlhub", parameters: { power: 0.75, last_stretch: 4, stickiness: 0.05, shares: true } },
   ],
 };
 const STARTED = { n_waited: 8, started_within_p90: 0.875 };
@@ -119,6 +119,8 @@ describe("The scheduler's page", () => {
     expect(await screen.findByLabelText("Policy")).toHaveAccessibleDescription(/GPUs go where they shorten the average completion time most/);
     const stay = screen.getByLabelText("Policy: Preference for the present size (stickiness)");
     expect(stay).toHaveAccessibleDescription(/What keeping a size is worth by itself.* 0 or more\./);
+    const end = screen.getByLabelText("Policy: Protected end (restarts) (last_stretch)");
+    expect(end).toHaveAccessibleDescription(/sooner than so many restarts take is neither resized nor preempted\./);
     const shares = screen.getByLabelText("Policy: Jobs share GPUs (shares)");
     expect(shares).toHaveDisplayValue("Default: Yes");
     await user.selectOptions(shares, "No");
