@@ -7267,6 +7267,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *
@@ -7551,6 +7553,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *
@@ -11300,6 +11304,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *

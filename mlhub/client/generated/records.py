@@ -1038,6 +1038,7 @@ class Job(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
@@ -1101,6 +1102,7 @@ class JobDetail(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
@@ -2088,6 +2090,7 @@ class QueuedJob(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
