@@ -81,6 +81,11 @@ def _rights(http: httpx.Client, *, token: str) -> Iterator[CheckResult]:
     yield CheckResult("token", True, f"It is valid; you are {me['username']}.")
     places = ", ".join(membership["organisation"]["name"] for membership in me["memberships"])
     n_projects = len(me["project_roles"])
+    if me["is_staff"] and not me["needs_second_factor"]:
+        yield CheckResult(
+            "rights", True, "You are a platform administrator; what only they may do takes `mlhub login --admin`."
+        )
+        return
     if places or n_projects:
         named = f"You are in {places}." if places else "You are in no organisation."
         yield CheckResult("rights", True, f"{named} Projects in which you have a role of your own: {n_projects}.")
