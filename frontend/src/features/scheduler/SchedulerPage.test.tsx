@@ -40,6 +40,7 @@ const INSIGHT: Insight = {
   ],
   ends: [],
   costs: [{ job: { id: "00000000-0000-4000-8000-000000000001", name: "digits" }, ...costs() }],
+  rounds: { n_rounds: 400, round_p50_ms: 41.6, round_p99_ms: 380, n_decisions: 720, oldest_pending_s: 5400 },
   shadow: {
     policy: "las",
     n_rounds: 20,
@@ -89,6 +90,13 @@ describe("The scheduler's page", () => {
       half_life_s: 86_400,
       version: 4,
     });
+  });
+
+  it("says how fast the last hour's rounds were, and how old the queue is", async () => {
+    renderPage("/scheduler");
+    const region = within(await screen.findByRole("region", { name: "Scheduling rounds of the last hour" }));
+    const shown = region.getAllByRole("definition").map((value) => value.textContent);
+    expect(shown).toEqual(["42 ms", "380 ms", "720", "0.2", "1 h 30 min"]);
   });
 
   it("says what a restart of each family costs, how sure that is and on how much it rests", async () => {
