@@ -19,6 +19,7 @@ from rich.markup import escape
 from mlhub.backends.local import ClusterFileError
 from mlhub.backends.local.gpu_driver import nvml_driver
 from mlhub.embedded.checks.doctor import CheckResult, check_gpus, examine
+from mlhub.embedded.checks.examiner import lines_of
 from mlhub.embedded.home import PROJECT, Home, Platform
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.recovery import backup, restore
@@ -176,10 +177,8 @@ def _doctor(home: Home, console: Console) -> int:
 
 
 def _print(console: Console, result: CheckResult) -> None:
-    mark = "ok  " if result.is_ok else "FAIL"
-    console.print(f"{mark}  {result.name:<9} {result.detail}", markup=False, soft_wrap=True)
-    if not result.is_ok:
-        console.print(f"      {'':<9} Remedy: {result.remedy}", markup=False, soft_wrap=True)
+    for line in lines_of(result):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from django.apps import apps
 from django.db import models
 
 from mlhub.jobs.states import ENDED, JobState
@@ -41,6 +42,7 @@ class JobQuerySet(ProjectOwnedQuerySet):
         """With everything that a job's JSON names, in a fixed number of queries.
 
         validation_problem: why the platform could not make the dry run the last time, while it is tried again.
+        reclaimed_after: for how long nothing had been done in a paused notebook that the platform reclaimed; else None.
         """
         waiting = WorkItem.objects.open().filter(subject_id=models.OuterRef("pk")).values("problem")
         return (
@@ -49,8 +51,15 @@ class JobQuerySet(ProjectOwnedQuerySet):
             )
             .defer(*NOT_SHOWN)
             .prefetch_related("attempts__allocations")
-            .annotate(validation_problem=models.Subquery(waiting[:1]))
+            .annotate(validation_problem=models.Subquery(waiting[:1]), reclaimed_after=self._reclaimed_after())
         )
+
+    def _reclaimed_after(self) -> models.Case:
+        attempts = apps.get_model("jobs", "Attempt").objects  # whose module imports this one
+        newest = attempts.filter(job=models.OuterRef("pk")).order_by("-number")
+        idle = newest.values(idle=models.F("notebook__reclaimed_at") - models.F("notebook__active_at"))
+        is_paused_notebook = models.Q(kind="notebook", state=JobState.PAUSED)
+        return models.Case(models.When(is_paused_notebook, then=models.Subquery(idle[:1])))
 
     def queued(self) -> Self:
         return self.filter(state=JobState.QUEUED)

@@ -34,7 +34,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "KindEnum": "mlhub.registry.models.Kind",
         "UploadedKind": "mlhub.registry.api.serializers.UPLOADED_KINDS",
         "JobState": "mlhub.jobs.api.serializers.STATES",
-        "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
+        "FailureCause": "mlhub.jobs.api.attempt_serializers.CAUSES",
         "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
         "StopCause": "mlhub.control.monitoring.round_health.STOP_CAUSES",

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from mlhub.cli.app import app
+from mlhub.cli.app import app, program
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job, ready_dataset
@@ -47,6 +48,29 @@ def test_names_of_what_one_sees_are_completed_by_their_beginning(cast: Cast) -> 
     assert completed(f"mlhub run --dataset {name[:2]}") == [name]
     assert "mlp" in completed("mlhub run --model m")
     assert completed(f"mlhub -p {cast.project_a.name[:3]}") == [cast.project_a.name]
+
+
+def test_texts_of_help_need_no_quotes_that_a_shell_would_take_away() -> None:
+    """zsh evaluates the list of completions, in which the texts stand in quotes: it takes those of a text away."""
+
+    def texts(command: Any) -> Iterator[str]:
+        yield command.get_short_help_str(limit=1000)
+        yield from (option.help or "" for option in command.params if option.param_type_name == "option")
+        for each in getattr(command, "commands", {}).values():
+            yield from texts(each)
+
+    found = list(texts(program()))
+    assert len(found) > 200
+    assert [text for text in found if set(text) & set("'\"")] == []
+
+
+def test_fish_offers_no_files_behind_commands_that_take_none() -> None:
+    printed = CliRunner().invoke(app, ["completion", "fish"], prog_name="mlhub").output
+    (line,) = (line for line in printed.splitlines() if "__fish_seen_subcommand_from" in line)
+    without, others = (part.split() for part in line.split("; and not "))
+    assert "--no-files" in line
+    assert {"why", "queue", "notebook"} <= set(without)
+    assert {"run", "dataset", "backup", "predict"} <= set(others)  # of which all or some take files
 
 
 def test_nothing_is_completed_where_the_platform_cannot_be_asked(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,11 @@ def test_a_notebook_is_started_listed_and_stopped(
     assert made.state == "paused"
 
 
-def test_the_list_says_of_a_paused_notebook_why_it_was_paused(
+@pytest.mark.parametrize("listing", [["notebook", "ls"], ["ps"]])
+def test_the_lists_say_of_a_paused_notebook_why_it_was_paused(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
+    listing: list[str],
 ) -> None:
     idle, _ = (job(bob.project_a, bob.bob, name=name, kind="notebook", state="paused") for name in ("idle", "stopped"))
     now = timezone.now()
@@ -48,10 +50,15 @@ def test_the_list_says_of_a_paused_notebook_why_it_was_paused(
         reported_at=now,
         reclaimed_at=now - timedelta(minutes=1),
     )
-    assert main(["notebook", "ls"]) == CommandStatus.OK
+    assert main(listing) == CommandStatus.OK
     lines = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()[1:]}
     assert "since nothing was done in it for 119 min" in lines["idle"]
     assert "The job is paused." in lines["stopped"]
+    assert main(["why", "idle"]) == CommandStatus.OK
+    assert capsys.readouterr().out.splitlines()[0] in lines["idle"]
+    Attempt.objects.create(job=idle, number=2, mode="all_reduce", n_workers=1)  # it was resumed, and paused by a person
+    assert main(listing) == CommandStatus.OK
+    assert "nothing was done" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.clusters.models import Node, Rack
-from mlhub.control.models import SchedulerSettings, SchedulerState
+from mlhub.control.models import Round, SchedulerSettings, SchedulerState
 from mlhub.control.rounds.loop import Loop
 from mlhub.events.models import Event
+from mlhub.jobs.models import Job
 from tests.cast import Cast, make_cast
 from tests.control.worlds import node
 from tests.jobs.builders import LONG, job
@@ -254,5 +255,20 @@ def test_insight_shows_calibration_and_shadow_to_administrators_only(cast: Cast)
     assert [m["moment"] for m in shown["calibration"]] == ["submission", "launch"]
     assert (shown["shadow"]["policy"], shown["shadow"]["n_rounds"]) == ("srtf", 1)
     assert shown["costs"] == []
+    Round.objects.update(at=timezone.now())  # it was made at a time of its own
+    rounds = cast.client(cast.root).get(path).json()["rounds"]
+    assert (rounds["n_rounds"], rounds["n_decisions"]) == (1, len(Round.objects.get().applied))
+    assert rounds["n_decisions"] > 0
+    assert rounds["round_p50_ms"] == pytest.approx(Round.objects.get().round_ms)
+    newest = Round.objects.get()
+    for times in (2, 3):  # later rounds of twice and three times as long, and one that is too old to count
+        Round.objects.create(at=newest.at, policy="fifo", snapshot={}, round_ms=times * newest.round_ms)
+    Round.objects.create(at=newest.at - timedelta(hours=2), policy="fifo", snapshot={}, round_ms=10**9)
+    rounds = cast.client(cast.root).get(path).json()["rounds"]
+    assert rounds["n_rounds"] == 3
+    assert rounds["round_p50_ms"] == pytest.approx(2 * newest.round_ms)
+    assert rounds["round_p99_ms"] == pytest.approx(2.98 * newest.round_ms)
+    pending = Job.objects.filter(state="queued").order_by("submitted_at").first()
+    assert (rounds["oldest_pending_s"] is None) == (pending is None)
     for user, status in ((cast.alice, 403), (None, 401)):
         assert cast.client(user).get(path).status_code == status

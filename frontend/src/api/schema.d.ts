@@ -7006,6 +7006,8 @@ export interface components {
             ends: components["schemas"]["End"][];
             /** @description What restarts cost, by family of jobs. */
             costs: components["schemas"]["FamilyCosts"][];
+            /** @description How fast the last hour's rounds were, and how old the queue is. */
+            rounds: components["schemas"]["RecentRounds"];
             /** @description A summary of the shadow policy; null without one. */
             shadow: components["schemas"]["ShadowSummary"] | null;
         };
@@ -7267,6 +7269,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *
@@ -7551,6 +7555,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *
@@ -11300,6 +11306,8 @@ export interface components {
             readonly reason: string;
             /** @description Why the scheduler decided as it did. */
             readonly explanations: components["schemas"]["Explanation"][];
+            /** @description Why the platform paused it; empty where a person did, or it is not paused. */
+            readonly pause_reason: string;
             /**
              * @description Whether the dry run before scheduling has passed.
              *
@@ -11840,6 +11848,28 @@ export interface components {
             uplink_bps: number;
             /** @description Its nodes. */
             nodes: components["schemas"]["Node"][];
+        };
+        /** @description Of the last hour: the rounds that are stored, which are all that change something, and the age of the queue. */
+        RecentRounds: {
+            /** @description The number of stored rounds in the last hour. */
+            n_rounds: number;
+            /**
+             * Format: double
+             * @description The median time of such a round, in milliseconds; null without rounds.
+             */
+            round_p50_ms: number | null;
+            /**
+             * Format: double
+             * @description The 99th percentile of their times, in milliseconds; null without rounds.
+             */
+            round_p99_ms: number | null;
+            /** @description The decisions that they carried out: starts, resizes, stops. */
+            n_decisions: number;
+            /**
+             * Format: double
+             * @description Seconds since the submission of the oldest pending job; null: none is pending.
+             */
+            oldest_pending_s: number | null;
         };
         /**
          * @description * `never` - never

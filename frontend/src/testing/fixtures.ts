@@ -209,6 +209,7 @@ export function job(over: Partial<Job> = {}): Job {
     reason: "",
     explanations: [],
     preflight: "passed",
+    pause_reason: "",
     validation_problem: "",
     profile: {},
     failure: null,

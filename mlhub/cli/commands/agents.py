@@ -23,9 +23,9 @@ AgentName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the mach
 
 @agent.command()
 def run(
-    server: Annotated[str, typer.Option(help="The platform's address, as seen from here.")],
+    server: Annotated[str, typer.Option(help="Address of the platform, as seen from here.")],
     token: Annotated[
-        str, typer.Option(envvar="MLHUB_AGENT_TOKEN", help="The agent's token; other users see it in `ps`.")
+        str, typer.Option(envvar="MLHUB_AGENT_TOKEN", help="Token of the agent; other users see it in `ps`.")
     ] = "",
     token_file: Annotated[str, typer.Option(help="A file with the token instead.")] = "",
     home: Annotated[
@@ -83,7 +83,7 @@ def list_agents(context: typer.Context) -> None:
 
 @agent.command("token")
 def make_token(context: typer.Context, name: AgentName) -> None:
-    """Make the token of a machine's agent, which is shown once; an earlier one is refused from then on."""
+    """Make the token of the agent of a machine, which is shown once; an earlier one is refused from then on."""
     session = session_of(context)
     made = session.api.post("/agents", name=name)
     if session.output.form is not Format.TABLE:

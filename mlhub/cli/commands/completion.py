@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
@@ -25,10 +25,30 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell that completes.")] = Shell.BASH) -> None:
+def completion(
+    context: typer.Context,
+    shell: Annotated[Shell, typer.Argument(help="The shell that completes.")] = Shell.BASH,
+) -> None:
     """Print the script that completes commands; in bash: `source <(mlhub completion bash)`."""
     names = {"prog_name": "mlhub", "complete_var": "_MLHUB_COMPLETE", "shell": shell.value}
     print(get_completion_script(**names))
+    if shell is Shell.FISH:
+        print(_no_files(context.find_root().command))
+
+
+def _no_files(program: Any) -> str:
+    """The line by which fish offers no files behind commands that take none, where there is no name to offer."""
+    takes_files = {name: _takes_files(command) for name, command in program.commands.items()}
+    without = " ".join(name for name, takes in takes_files.items() if not takes)
+    others = " ".join(name for name, takes in takes_files.items() if takes)
+    condition = f"__fish_seen_subcommand_from {without}; and not __fish_seen_subcommand_from {others}"
+    return f"complete --command mlhub --no-files --condition '{condition}'"
+
+
+def _takes_files(command: Any) -> bool:
+    """Whether the command, or one of its group, has a parameter that is a path."""
+    is_path = any(param.type.name == "path" for param in command.params)
+    return is_path or any(_takes_files(each) for each in getattr(command, "commands", {}).values())
 
 
 def names_of(collection: str) -> Callable[[typer.Context, str], list[str]]:

@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
+from mlhub.cli import credentials
+from mlhub.cli.commands.access_checks import check_access
 from mlhub.cli.failures import CommandError
 from mlhub.cli.output import Format
-from mlhub.cli.session import session_of
+from mlhub.cli.session import Session, session_of
+from mlhub.embedded.checks.examiner import CheckResult, lines_of
+from mlhub.embedded.home import Home
 
 EXTRA = ".[embedded]"  # of the checkout: the package of this name on PyPI is another project's
+OWN_PLATFORM = ("DATABASE_URL", "DATABASE_URL_FILE", "MLHUB_PUBLIC_URL")  # name one where no supervisor runs
 
 
 def up() -> None:
@@ -38,7 +45,6 @@ def status(context: typer.Context) -> None:
         _embedded("status")
     _require_platform()
     from mlhub.embedded.__main__ import NOT_RUNNING, running  # its packages are there only with the extra
-    from mlhub.embedded.home import Home
 
     home = Home.of_environment()
     platform = running(home)
@@ -48,18 +54,39 @@ def status(context: typer.Context) -> None:
 
 
 def doctor(context: typer.Context) -> None:
-    """Check database, Valkey, web, rounds, nodes, sandbox, GPUs, disk and folders; each failure has its remedy."""
-    output = session_of(context).output
-    if output.form is Format.TABLE:
-        _embedded("doctor")
-    _require_platform()
-    from mlhub.embedded.checks.doctor import examine  # its packages are there only with the extra
-    from mlhub.embedded.home import Home
+    """Check the platform that you are signed in to, and that of this machine; each failure has its remedy.
 
-    results = list(examine(Home.of_environment()))
-    shown = ("name", "state", "detail", "remedy")
-    output.data([{name: getattr(result, name) for name in shown} for result in results])
+    Signed in: address, version, rounds, token, rights and ingest. Of this machine: database, Valkey, web, rounds,
+    nodes, sandbox, GPUs, disk and folders.
+    """
+    session = session_of(context)
+    signed_in, home = credentials.find(session.url, session.token), Home.of_environment()
+    is_here = home.platform() is not None or any(os.environ.get(name) for name in OWN_PLATFORM)
+    results: list[CheckResult] = []
+    if signed_in.token:
+        results += _shown_while_found(session, check_access(signed_in))
+    if is_here or not signed_in.token:
+        _require_platform()
+        from mlhub.embedded.checks import doctor as own  # its packages are there only with the extra
+
+        results += _shown_while_found(session, own.examine(home))
+    else:
+        session.output.note(f"There is no platform in {home.path}: that of this machine is not checked.")
+    if session.output.form is not Format.TABLE:
+        shown = ("name", "state", "detail", "remedy")
+        session.output.data([{name: getattr(result, name) for name in shown} for result in results])
     raise typer.Exit(0 if all(result.is_ok for result in results) else 1)
+
+
+def _shown_while_found(session: Session, results: Iterable[CheckResult]) -> list[CheckResult]:
+    """Prints each result as soon as it is there, where people read."""
+    found = []
+    for result in results:
+        found.append(result)
+        if session.output.form is Format.TABLE:
+            for line in lines_of(result):
+                session.output.line(line)
+    return found
 
 
 def env(context: typer.Context) -> None:
@@ -69,7 +96,6 @@ def env(context: typer.Context) -> None:
         _embedded("env")
     _require_platform()
     from mlhub.embedded.__main__ import variables_of  # its packages are there only with the extra
-    from mlhub.embedded.home import Home
 
     home = Home.of_environment()
     platform = home.platform()

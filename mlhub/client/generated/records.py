@@ -963,6 +963,7 @@ class Insight(ApiRecord):
     calibration_by_cause: list[CalibrationCause]
     ends: list[End]
     costs: list[FamilyCosts]
+    rounds: RecentRounds
     shadow: ShadowSummary | None
 
 
@@ -1038,6 +1039,7 @@ class Job(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
@@ -1101,6 +1103,7 @@ class JobDetail(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
@@ -2088,6 +2091,7 @@ class QueuedJob(ApiRecord):
     intent: v.IntentEnum
     reason: str
     explanations: list[Explanation]
+    pause_reason: str
     preflight: v.PreflightEnum
     validation_problem: str
     profile: dict[str, Any]
@@ -2279,6 +2283,16 @@ class Rack(ApiRecord):
     name: str
     uplink_bps: float
     nodes: list[Node]
+
+
+class RecentRounds(ApiRecord):
+    """Of the last hour: the rounds that are stored, which are all that change something, and the age of the queue."""
+
+    n_rounds: int
+    round_p50_ms: float | None
+    round_p99_ms: float | None
+    n_decisions: int
+    oldest_pending_s: float | None
 
 
 class Reclaimable(ApiRecord):

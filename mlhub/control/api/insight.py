@@ -98,6 +98,22 @@ class FamilyCostsSerializer(CostsSerializer):
     job = JobNameSerializer(help_text="The newest job of the family.")
 
 
+class RecentRoundsSerializer(serializers.Serializer[Any]):
+    """Of the last hour: the rounds that are stored, which are all that change something, and the age of the queue."""
+
+    n_rounds = serializers.IntegerField(help_text="The number of stored rounds in the last hour.")
+    round_p50_ms = serializers.FloatField(
+        allow_null=True, help_text="The median time of such a round, in milliseconds; null without rounds."
+    )
+    round_p99_ms = serializers.FloatField(
+        allow_null=True, help_text="The 99th percentile of their times, in milliseconds; null without rounds."
+    )
+    n_decisions = serializers.IntegerField(help_text="The decisions that they carried out: starts, resizes, stops.")
+    oldest_pending_s = serializers.FloatField(
+        allow_null=True, help_text="Seconds since the submission of the oldest pending job; null: none is pending."
+    )
+
+
 class InsightSerializer(serializers.Serializer[Any]):
     """How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do."""
 
@@ -112,4 +128,5 @@ class InsightSerializer(serializers.Serializer[Any]):
     )
     ends = EndSerializer(many=True, help_text="The newest forecasts whose jobs have ended.")
     costs = FamilyCostsSerializer(many=True, help_text="What restarts cost, by family of jobs.")
+    rounds = RecentRoundsSerializer(help_text="How fast the last hour's rounds were, and how old the queue is.")
     shadow = ShadowSummarySerializer(allow_null=True, help_text="A summary of the shadow policy; null without one.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.db.models import Case, IntegerField, Value, When
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics
 from rest_framework.response import Response
@@ -26,6 +27,7 @@ from mlhub.control.monitoring.calibration import (
     calibration_by_organisation,
     newest_ends,
 )
+from mlhub.control.monitoring.recent_rounds import recent_rounds
 from mlhub.core.api.fields import FIELDS, named_fields, only_fields
 from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job
@@ -145,6 +147,7 @@ class InsightView(APIView):
             "calibration_by_cause": calibration_by_cause(),
             "ends": newest_ends(N_ENDS),
             "costs": costs_of_newest(N_FAMILIES),
+            "rounds": recent_rounds(now=timezone.now()),
             "shadow": status.shadow_summary(),
         }
         return Response(InsightSerializer(found).data)

@@ -20,11 +20,11 @@ from mlhub.core.errors import InvalidQueryError
 from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.core.languages.reasons import sentence_of
 from mlhub.jobs.limits.capacity import usable_types
-from mlhub.jobs.models import Job, JobKind
+from mlhub.jobs.models import Job
 from mlhub.jobs.querysets import JobQuerySet
 from mlhub.jobs.states import JobState, predicate
 from mlhub.jobs.submission import notebooks
-from mlhub.jobs.submission.notebooks import reclaimed_after_s
+from mlhub.jobs.submission.notebooks import pause_reason
 from mlhub.tenants.models import User
 
 N_HISTORY = 100
@@ -120,9 +120,7 @@ def _headline(job: Job) -> str:
         return sentence_of(job.explanations[0])
     if job.state == JobState.QUEUED:
         return _unseen(job)
-    if job.state == JobState.PAUSED and job.kind == JobKind.NOTEBOOK and (idle_s := reclaimed_after_s(job)) is not None:
-        return f"It was paused, since nothing was done in it for {idle_s / 60:.0f} min. Its folder is kept: resume it."
-    return f"The job {predicate(job.state)}."
+    return pause_reason(job) or f"The job {predicate(job.state)}."
 
 
 def _unseen(job: Job) -> str:

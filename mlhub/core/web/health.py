@@ -13,12 +13,14 @@ from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 
+from mlhub._version import __version__
+
 REDIS_TIMEOUT_S = 1.0
 
 
 def alive(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 (Django's signature)
-    """GET /healthz: the process answers."""
-    return JsonResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
+    """GET /healthz: the process answers, and of which version it is, as the API's schema says, too."""
+    return JsonResponse({"status": "alive", "version": __version__}, headers={"Cache-Control": "no-store"})
 
 
 def ready(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 (Django's signature)

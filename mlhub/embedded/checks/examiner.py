@@ -30,6 +30,12 @@ class CheckResult:
         return "ok" if self.is_ok else "problem" if self.has_ended else "unknown"
 
 
+def lines_of(result: CheckResult) -> list[str]:
+    """The result as a terminal shows it."""
+    first = f"{'ok  ' if result.is_ok else 'FAIL'}  {result.name:<9} {result.detail}"
+    return [first] if result.is_ok else [first, f"      {'':<9} Remedy: {result.remedy}"]
+
+
 @dataclass(frozen=True)
 class Check:
     """meaning: what does not work where it fails. find: looks, and may find several things."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of attempts."""
+"""The JSON of attempts and of failures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
+from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.jobs.models import Attempt
-from mlhub.wire.exits import Cause
+from mlhub.wire.exits import Cause, Fault
 
 CAUSES = [(cause.value, cause.message) for cause in Cause]
 
@@ -20,6 +21,22 @@ class PlacementSerializer(serializers.Serializer[Any]):
     node = serializers.CharField(help_text="The node's name.")
     slots = serializers.ListField(child=serializers.IntegerField(), help_text="The indices of the GPUs.")
     n_servers = serializers.IntegerField(help_text="Parameter servers on the node.")
+
+
+class FailureSerializer(serializers.Serializer[Any]):
+    cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
+    fault = serializers.ChoiceField(
+        choices=[fault.value for fault in Fault],
+        help_text="Whose fault it is: of the user's code or data, or of the platform.",
+    )
+    message = serializers.CharField(help_text="What happened, for people.")
+    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
+    field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
+    traceback = serializers.CharField(allow_null=True, help_text="The traceback of the user's code; null without one.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return {**shown, **{name: in_readers_language(shown[name]) for name in ("message", "remedy") if name in shown}}
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

@@ -20,7 +20,7 @@ from mlhub.core.languages.reasons import sentence_of
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
-from mlhub.jobs.api.attempt_serializers import CAUSES, AttemptSerializer, attempt_json
+from mlhub.jobs.api.attempt_serializers import AttemptSerializer, FailureSerializer, attempt_json
 from mlhub.jobs.api.further_datasets import FurtherDatasetSerializer
 from mlhub.jobs.api.live_members import ON_REQUEST, LiveMembersSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
@@ -30,11 +30,11 @@ from mlhub.jobs.models import Artifact, Job, JobKind, ModeChoice, Preflight, Rem
 from mlhub.jobs.progress import StepUnit, step_unit, steps_made
 from mlhub.jobs.retention.deletion import Deletion
 from mlhub.jobs.states import Intent, JobState
+from mlhub.jobs.submission.notebooks import pause_reason
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
-from mlhub.wire.exits import Fault
 
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
@@ -49,22 +49,6 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         return {**super().to_representation(instance), "sentence": sentence_of(instance)}
-
-
-class FailureSerializer(serializers.Serializer[Any]):
-    cause = serializers.ChoiceField(choices=CAUSES, help_text="What went wrong, as a code.")
-    fault = serializers.ChoiceField(
-        choices=[fault.value for fault in Fault],
-        help_text="Whose fault it is: of the user's code or data, or of the platform.",
-    )
-    message = serializers.CharField(help_text="What happened, for people.")
-    remedy = serializers.CharField(allow_blank=True, help_text="What to do about it; empty where nothing is known.")
-    field = serializers.CharField(allow_null=True, help_text="What of the job or its code it is about, where known.")
-    traceback = serializers.CharField(allow_null=True, help_text="The traceback of the user's code; null without one.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        shown = super().to_representation(instance)
-        return {**shown, **{name: in_readers_language(shown[name]) for name in ("message", "remedy") if name in shown}}
 
 
 class DeletionSerializer(serializers.Serializer[Deletion]):
@@ -153,6 +137,9 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
         child=serializers.CharField(), read_only=True, help_text="Names of the secrets that its pods get."
     )
     explanations = ExplanationSerializer(many=True, read_only=True, help_text="Why the scheduler decided as it did.")
+    pause_reason = serializers.SerializerMethodField(
+        help_text="Why the platform paused it; empty where a person did, or it is not paused."
+    )
     profile = serializers.DictField(read_only=True, help_text="What the dry run measured.")
     failure = FailureSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
     result_metrics = serializers.DictField(
@@ -182,7 +169,7 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
             "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets", "image",
             "target_metric", "target_value", "state",
             "intent", "reason",
-            "explanations", "preflight", "validation_problem", "profile", "failure",
+            "explanations", "pause_reason", "preflight", "validation_problem", "profile", "failure",
             "steps_done", "steps_total", "step_unit", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
@@ -221,6 +208,9 @@ class JobSerializer(LiveMembersSerializer, serializers.ModelSerializer[Job]):
 
     def get_hints(self, job: Job) -> list[str]:
         return [in_readers_language(hint) for hint in moved_hints(job.hyperparameters)]
+
+    def get_pause_reason(self, job: Job) -> str:
+        return in_readers_language(pause_reason(job))
 
     def get_validation_problem(self, job: Job) -> str:
         return getattr(job, "validation_problem", None) or ""

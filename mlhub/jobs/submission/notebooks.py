@@ -100,14 +100,18 @@ def warns_at(activity: NotebookActivity, job: Job) -> datetime:
     return stops_at(activity, job) - timedelta(seconds=min(WARNING_S, idle_limit_s(job) / 2))
 
 
-def reclaimed_after_s(job: Job) -> float | None:
-    """For how long nothing had been done in the notebook when it was reclaimed; None where it was paused otherwise, or
-    since JupyterLab hung."""
-    newest = NotebookActivity.objects.filter(attempt__job=job).order_by("-attempt__number").first()
-    if newest is None or newest.reclaimed_at is None:
-        return None
-    idle_s = (newest.reclaimed_at - newest.active_at).total_seconds()
-    return idle_s if newest.reclaimed_at >= stops_at(newest, job) else None
+def pause_reason(job: Job) -> str:
+    """Why the platform paused the notebook, in a sentence; empty where a person did, or it is not paused."""
+    if job.kind != JobKind.NOTEBOOK or job.state != JobState.PAUSED or job.reason == "pause_by_user":
+        return ""
+    known: Any = job if hasattr(job, "reclaimed_after") else Job.objects.with_what_is_shown().get(pk=job.pk)
+    if known.reclaimed_after is None:
+        return ""
+    idle_s = known.reclaimed_after.total_seconds()
+    if idle_s < idle_limit_s(job):
+        return "It was paused, since JupyterLab did not answer. Its folder is kept: resume it."
+    idle = f"{idle_s / 60:.0f}"
+    return f"It was paused, since nothing was done in it for {idle} min. Its folder is kept: resume it."
 
 
 def record_activity(attempt: Attempt, report: PhaseReport) -> None:

@@ -228,6 +228,13 @@ def test_a_notebook_that_does_not_answer_is_paused_and_says_since_when(cast: Cas
     found = client.get(path).json()
     assert found["reclaimed_at"] is not None
     assert found["silent_since"] is not None
+    world.rounds(3)
+    assert state(job) == "paused"
+    for sentence in (
+        client.get(f"/api/v1/jobs/{job.pk}").json()["pause_reason"],
+        client.get(f"/api/v1/jobs/{job.pk}/why").json()["headline"],
+    ):
+        assert sentence == "It was paused, since JupyterLab did not answer. Its folder is kept: resume it."
 
 
 @pytest.mark.slow

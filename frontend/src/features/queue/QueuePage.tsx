@@ -24,10 +24,10 @@ import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
 import { Rounds } from "./Rounds";
-import { HeldBar } from "./moves/HeldBar";
+import { PausedBar } from "./moves/PausedBar";
 import { type Moved, MovedBar } from "./moves/MovedBar";
 import type { Move } from "./moves/move";
-import { hold, queueQuery } from "./queries";
+import { pause, queueQuery } from "./queries";
 
 const GpuTypeFilter = lazyComponent(async () => (await import("./GpuTypeFilter")).GpuTypeFilter);
 
@@ -79,9 +79,9 @@ function PendingJobs() {
   const queue = useQuery(queueQuery(after, owner, gpuType));
   const [move, setMove] = useState<Move | null>(null);
   const [moved, setMoved] = useState<Moved | null>(null);
-  const [held, setHeld] = useState<QueuedJob | null>(null);
+  const [paused, setPaused] = useState<QueuedJob | null>(null);
   const queries = useQueryClient();
-  const holding = useMutation({ mutationFn: (job: QueuedJob) => hold(queries, job.id), onSuccess: (_, job) => setHeld(job) });
+  const pausing = useMutation({ mutationFn: (job: QueuedJob) => pause(queries, job.id), onSuccess: (_, job) => setPaused(job) });
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
       <Group gap="xs">
@@ -101,8 +101,8 @@ function PendingJobs() {
         </Suspense>
       </Group>
       {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
-      {held !== null && <HeldBar key={held.id} job={held} onClose={() => setHeld(null)} />}
-      <ProblemAlert error={holding.error} />
+      {paused !== null && <PausedBar key={paused.id} job={paused} onClose={() => setPaused(null)} />}
+      <ProblemAlert error={pausing.error} />
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
         {move !== null && (
           <MoveForm
@@ -129,7 +129,7 @@ function PendingJobs() {
             />
           ) : (
             <>
-              <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} onHold={(job) => holding.mutate(job)} />
+              <QueueTable jobs={results} isMovable={(job) => canChangeJob(me, job.project, job.created_by)} onMove={setMove} onPause={(job) => pausing.mutate(job)} />
               <Group justify="space-between" gap="xs">
                 <Text size="xs" c="dimmed">
                   {t`Places count the jobs of all organisations; you see those of yours.`}

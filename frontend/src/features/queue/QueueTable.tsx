@@ -22,10 +22,10 @@ interface Props {
   jobs: QueuedJob[];
   isMovable: (job: QueuedJob) => boolean;
   onMove: (move: Move) => void;
-  onHold: (job: QueuedJob) => void;
+  onPause: (job: QueuedJob) => void;
 }
 
-export function QueueTable({ jobs, isMovable, onMove, onHold }: Props) {
+export function QueueTable({ jobs, isMovable, onMove, onPause }: Props) {
   const { drag, rowProps } = useDrag(jobs, onMove);
   return (
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
@@ -33,7 +33,7 @@ export function QueueTable({ jobs, isMovable, onMove, onHold }: Props) {
         <Table.Tr key={job.id} className={moveClasses.row} {...rowProps(job, index)}>
           <Table.Td>
             <Group gap={4} wrap="nowrap" component="span">
-              {isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} onHold={onHold} />}
+              {isMovable(job) && <MoveHandle jobs={jobs} job={job} onMove={onMove} onDrag={drag} onPause={onPause} />}
               {job.place ?? "–"}
             </Group>
           </Table.Td>

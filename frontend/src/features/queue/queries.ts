@@ -37,12 +37,12 @@ export const moveQuery = (move: Move) =>
   });
 
 /** Takes it out of the queue; what it asked for stays as it is. */
-export async function hold(queries: QueryClient, id: string): Promise<void> {
+export async function pause(queries: QueryClient, id: string): Promise<void> {
   await unwrap(api.POST("/api/v1/jobs/{id}/pause", { params: { path: { id } } }));
   await refresh(queries, id);
 }
 
-export async function release(queries: QueryClient, id: string): Promise<void> {
+export async function resume(queries: QueryClient, id: string): Promise<void> {
   await unwrap(api.POST("/api/v1/jobs/{id}/resume", { params: { path: { id } } }));
   await refresh(queries, id);
 }

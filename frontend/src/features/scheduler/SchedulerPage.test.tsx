@@ -21,7 +21,7 @@ const SETTINGS: SchedulerSettings = {
   policies: ["las", "mlhub"],
   known: [
     { name: "las", parameters: { limits: [3250, 7200] } },
-    { name: "mlhub", parameters: { power: 0.75, stickiness: 0.05, shares: true } },
+    { name: "mlhub", parameters: { power: 0.75, last_stretch: 4, stickiness: 0.05, shares: true } },
   ],
 };
 const STARTED = { n_waited: 8, started_within_p90: 0.875 };
@@ -40,6 +40,7 @@ const INSIGHT: Insight = {
   ],
   ends: [],
   costs: [{ job: { id: "00000000-0000-4000-8000-000000000001", name: "digits" }, ...costs() }],
+  rounds: { n_rounds: 400, round_p50_ms: 41.6, round_p99_ms: 380, n_decisions: 720, oldest_pending_s: 5400 },
   shadow: {
     policy: "las",
     n_rounds: 20,
@@ -91,6 +92,13 @@ describe("The scheduler's page", () => {
     });
   });
 
+  it("says how fast the last hour's rounds were, and how old the queue is", async () => {
+    renderPage("/scheduler");
+    const region = within(await screen.findByRole("region", { name: "Scheduling rounds of the last hour" }));
+    const shown = region.getAllByRole("definition").map((value) => value.textContent);
+    expect(shown).toEqual(["42 ms", "380 ms", "720", "0.2", "1 h 30 min"]);
+  });
+
   it("says what a restart of each family costs, how sure that is and on how much it rests", async () => {
     renderPage("/scheduler");
     const table = within(await screen.findByRole("table", { name: "Costs of a restart" }));
@@ -119,6 +127,8 @@ describe("The scheduler's page", () => {
     expect(await screen.findByLabelText("Policy")).toHaveAccessibleDescription(/GPUs go where they shorten the average completion time most/);
     const stay = screen.getByLabelText("Policy: Preference for the present size (stickiness)");
     expect(stay).toHaveAccessibleDescription(/What keeping a size is worth by itself.* 0 or more\./);
+    const end = screen.getByLabelText("Policy: Protected end (restarts) (last_stretch)");
+    expect(end).toHaveAccessibleDescription(/sooner than so many restarts take is neither resized nor preempted\./);
     const shares = screen.getByLabelText("Policy: Jobs share GPUs (shares)");
     expect(shares).toHaveDisplayValue("Default: Yes");
     await user.selectOptions(shares, "No");

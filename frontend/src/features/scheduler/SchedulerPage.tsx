@@ -14,6 +14,7 @@ import { SectionCard } from "@/components/layout/Section";
 
 import { AdmissionCard } from "./AdmissionCard";
 import { Calibration } from "./Calibration";
+import { RecentRounds } from "./RecentRounds";
 import { RestartCosts } from "./RestartCosts";
 import { SettingsForm } from "./SettingsForm";
 import { ShadowSummary } from "./ShadowSummary";
@@ -53,6 +54,9 @@ function Administration() {
       <QueryResult of={insight}>
         {(found) => (
           <>
+            <SectionCard title={t`Scheduling rounds of the last hour`}>
+              <RecentRounds rounds={found.rounds} />
+            </SectionCard>
             {found.shadow !== null && (
               <SectionCard title={t`Shadow policy ${found.shadow.policy}`}>
                 <ShadowSummary shadow={found.shadow} />

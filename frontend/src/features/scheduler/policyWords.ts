@@ -101,7 +101,7 @@ export const PARAMETERS: Readonly<Record<string, Readonly<Record<string, Paramet
     margin: { label: t`Charge of a restart`, about: t`A change is charged one plus so many times its restart. Larger: fewer restarts, slower reactions.` },
     horizon_s: { label: t`Horizon (seconds)`, about: t`The time in which a change has to pay. Larger: changes pay sooner.` },
     cooldown_s: { label: t`Cool-down (seconds)`, about: t`The least time between two changes of a job.` },
-    last_stretch: { label: t`Protected end (restarts)`, about: t`A job that ends sooner than so many restarts take is not made smaller.` },
+    last_stretch: { label: t`Protected end (restarts)`, about: t`A job that ends sooner than so many restarts take is neither resized nor preempted.` },
     least_training: { label: t`Least training (starts)`, about: t`More than the least GPUs only for jobs that then train at least so many times their start.` },
     patience_s: { label: t`Patience (seconds)`, about: t`A job that waited longer gets its least size before all others, if the next condition holds, too.` },
     patience: { label: t`Patience (remaining times)`, about: t`It also waited so many times as long as it still has to train.` },

@@ -144,7 +144,7 @@ def pull_dataset(
     to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
     number: Annotated[int, typer.Option("--version", help="By default the newest version.")] = 0,
 ) -> None:
-    """Download a dataset's files as they were uploaded."""
+    """Download the files of a dataset as they were uploaded."""
     session = session_of(context)
     row = _of(session, "datasets", name)
     version = row["latest_version"]
@@ -169,7 +169,7 @@ def push_model(
     name: New = "",
     entry: Annotated[str, typer.Option(help="The script of a folder, such as src/train.py.")] = "",
 ) -> None:
-    """Upload a model's code, or a new version of one of that name, unless it has not changed."""
+    """Upload the code of a model, or a new version of one of that name, unless it has not changed."""
     session = session_of(context)
     project_of = project_id(session.api, session.project)
     if path.is_file() and path.suffix != ".py":

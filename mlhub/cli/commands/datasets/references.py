@@ -67,7 +67,7 @@ def refer(
 def refresh(
     context: typer.Context, name: Annotated[str, typer.Argument(help="Name or id of a dataset from an address.")]
 ) -> None:
-    """Look at a dataset's address again: a new version of what is there now."""
+    """Look at the address of a dataset again: a new version of what is there now."""
     session = session_of(context)
     query = {"project": project_id(session.api, session.project)} if session.project else {}
     dataset = session.api.get(f"/datasets/{found(session.api, 'datasets', name, **query)['id']}")

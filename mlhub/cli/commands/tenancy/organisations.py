@@ -109,7 +109,7 @@ def show_deletion(context: typer.Context, name: OrganisationName) -> None:
 
 @retention.command("show")
 def show(context: typer.Context, name: OrganisationName) -> None:
-    """Show the bounds, and the projects' rules that they change."""
+    """Show the bounds, and the rules of projects that they change."""
     session = session_of(context)
     found = session.api.get(_address(session, name))
     if session.output.form is not Format.TABLE:

@@ -84,7 +84,7 @@ def set_rules(
     ] = None,
     weight: Annotated[float | None, typer.Option(min=0, help="Its part where the place above shares fairly.")] = None,
     max_priority: Annotated[
-        str | None, typer.Option(metavar="NUMBER|none", help="The highest priority of its members' jobs.")
+        str | None, typer.Option(metavar="NUMBER|none", help="The highest priority of the jobs of its members.")
     ] = None,
     storage_gib: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="GiB stored by it and by all below it.")

@@ -89,7 +89,7 @@ def set_limits(
 
 @users.command("rm")
 def remove_limits(context: typer.Context, name: OwnerName, person: PersonName, yes: Yes = False) -> None:
-    """Remove a person's own limits, after which those of everyone hold; or those of everyone."""
+    """Remove the limits of a person, after which those of everyone hold; or those of everyone."""
     session = session_of(context)
     owner = owner_of(session, name)
     limits = session.api.get(f"/{owner['kind']}s/{owner['id']}/quota/users")["limits"]

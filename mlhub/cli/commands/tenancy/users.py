@@ -69,7 +69,7 @@ def change_email(
 
 @user.command("deactivate")
 def deactivate_user(context: typer.Context, username: AccountName) -> None:
-    """End an account's sessions and refuse its tokens, until it is activated again; what it made stays."""
+    """End the sessions of an account and refuse its tokens, until it is activated again; what it made stays."""
     _change(context, username, "Deactivated", is_active=False)
 
 

@@ -37,7 +37,7 @@ def why_of(job: Mapping[str, Any]) -> str:
         return str(job["failure"]["message"]).partition("\n")[0]
     if job["explanations"]:
         return str(job["explanations"][0]["sentence"])
-    return STATES.get(job["state"], "")
+    return str(job.get("pause_reason") or STATES.get(job["state"], ""))
 
 
 COLUMNS = {
@@ -139,7 +139,7 @@ def startup(
     job: JobArgument,
     attempt: Annotated[int | None, typer.Option(min=1, help="The number of an attempt; by default the newest.")] = None,
 ) -> None:
-    """How long each phase of a job's start took, from the request to the first step."""
+    """How long each phase of the start of a job took, from the request to the first step."""
     session = session_of(context)
     query = {} if attempt is None else {"attempt": attempt}
     answer = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/startup", **query)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.training.jobs import ACTIVE, COLUMNS, JobArgument, why_of
+from mlhub.cli.commands.training.jobs import ACTIVE, COLUMNS, JobArgument
 from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.session import Session, session_of
@@ -72,9 +71,7 @@ def list_notebooks(
     if session.project:
         query["project"] = project_id(session.api, session.project)
     found_rows = list(session.api.all("/jobs", **query))
-    columns = {name: column for name, column in COLUMNS.items() if name not in ("PROGRESS", "FINISHES", "WHY")}
-    reasons = {job["id"]: _why_paused(session, job) for job in found_rows if job["state"] == "paused"}
-    columns["WHY"] = lambda job: reasons.get(job["id"]) or why_of(job)
+    columns = {name: column for name, column in COLUMNS.items() if name not in ("PROGRESS", "FINISHES")}
     session.output.rows(found_rows, columns)
 
 
@@ -85,13 +82,6 @@ def stop_notebook(context: typer.Context, job: JobArgument) -> None:
     row = found(session.api, "jobs", job)
     session.api.post(f"/jobs/{row['id']}/pause")
     session.output.note(f"Stopping: {row['name']}. `mlhub resume {short_id(row)}` starts it again.")
-
-
-def _why_paused(session: Session, job: Mapping[str, Any]) -> str:
-    """What `mlhub why` says first: somebody paused it, or it was reclaimed since nothing was done in it."""
-    if session.output.form != "table":
-        return ""
-    return str(session.api.get(f"/jobs/{job['id']}/why", analysis=False)["headline"])
 
 
 def _waited_for(session: Session, job_id: str) -> str:

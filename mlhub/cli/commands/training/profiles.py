@@ -45,7 +45,7 @@ def profile(
     to: Annotated[Path, typer.Option("--to", help="The folder to write the traces to.")] = Path(),
     wait: Annotated[bool, typer.Option(help="Wait for the recording, and show it.")] = True,
 ) -> None:
-    """Record torch's profiler for some steps of a job that runs, and save the traces."""
+    """Record the profiler of torch for some steps of a job that runs, and save the traces."""
     session = session_of(context)
     row = found(session.api, "jobs", job)
     chosen = {name: pods for name, pods in (("ranks", rank), ("servers", server)) if pods}  # neither: worker 0

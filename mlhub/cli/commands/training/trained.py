@@ -137,7 +137,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; by default for this machine only.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8600,
 ) -> None:
-    """Predict over HTTP on this machine: POST /predict with {"rows": [...]}. It runs the model's own code here."""
+    """Predict over HTTP on this machine: POST /predict with {rows: [...]} as JSON. The model's own code runs here."""
     session = session_of(context)
     with tempfile.TemporaryDirectory() as temporary:
         folder = fetch(session, version_path(session, model), Path(temporary))

@@ -126,6 +126,23 @@ def test_why_numbers_are_words_is_said_with_the_values_that_show_it(tmp_path):
     assert f"Missing in {N // 2} rows" in column(chosen)["treatment"]
 
 
+@pytest.mark.parametrize("write", ["ORD-{}", "ORD/{}", "ORD.{}", "{}-ORD"])
+def test_an_identifier_of_letters_and_a_number_is_no_number_with_a_unit(tmp_path, write):
+    cells = {"it": lambda i: write.format(100000 + i), "size": lambda i: str(i % 7)}
+    found = column(inspected(written(tmp_path, cells)))
+    assert found["used_as"] is None
+    assert found["treatment"] == "Left out: nearly every value is different, as in an identifier."
+    few = column(inspected(written(tmp_path, cells, n=12)))  # too few rows to leave it out unasked
+    assert few["used_as"] == "category"
+    assert few["treatment"].endswith("Every value is different: ignore the column if it is an identifier.")
+
+
+@pytest.mark.parametrize("text", ["EUR {}", "{} EUR", "EUR -{}", "(EUR {})"])
+def test_an_amount_with_a_currency_is_a_number_with_a_unit(tmp_path, text):
+    found = column(inspected(written(tmp_path, {"it": lambda i: text.format(i), "size": lambda i: str(i % 7)})))
+    assert f"{text.format(0)} is a number with a sign or a unit" in found["treatment"]
+
+
 @pytest.mark.parametrize(
     ("delimiter", "other", "number_format", "first"),
     [

@@ -59,6 +59,13 @@ it("shows where each job stands, and why a waiting one waits", async () => {
   expect(second?.queryByText("Not the first reason.")).not.toBeInTheDocument();
 });
 
+it("says of a notebook that the platform paused why it did", async () => {
+  const pauseReason = "It was paused, since nothing was done in it for 30 min. Its folder is kept: resume it.";
+  jobs(() => [job({ kind: "notebook", state: "paused", current_attempt: null, pause_reason: pauseReason })]);
+  renderPage("/jobs");
+  expect((await table()).getByText(pauseReason)).toBeVisible();
+});
+
 it("asks the API for what is searched, filtered and sorted, and remembers that in the address", async () => {
   const asked = jobs(() => [job()]);
   const { user, router } = renderPage("/jobs");

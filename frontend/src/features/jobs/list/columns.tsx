@@ -133,10 +133,11 @@ export function Outcome({ job }: { job: JobRow }) {
   );
 }
 
-/** Why it waits, what it reached, or why it failed; "" where a time says more. */
+/** Why it waits or was paused, what it reached, or why it failed; "" where a time says more. */
 function outcomeText(job: JobRow): string {
   const reason = job.explanations[0];
   if (job.state === "queued" && reason !== undefined) return reason.sentence;
+  if (job.pause_reason !== "") return job.pause_reason;
   const metric = headlineMetric(job);
   if (metric !== null) return `${metric[0]} ${number(metric[1])}`;
   return job.failure?.message ?? "";

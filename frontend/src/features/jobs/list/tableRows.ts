@@ -16,7 +16,7 @@ const KEPT_MS = 30_000;
 /** What the table shows of a job: a third of what there is. */
 const ROW_FIELDS = [
   "id", "kind", "name", "project", "created_by", "dataset_version", "model_version", "state", "intent", "explanations",
-  "failure", "progress", "mode", "min_workers", "max_workers", "priority", "target_metric", "result_metrics",
+  "pause_reason", "failure", "progress", "mode", "min_workers", "max_workers", "priority", "target_metric", "result_metrics",
   "current_attempt", "submitted_at", "finished_at", "waited_s", "trained_s", "predicted_finish_at", "tags", "gpu_hours",
 ] as const satisfies readonly (keyof Job)[];
 

@@ -109,8 +109,10 @@ it("says that JupyterLab does not answer, and after the pause that it was why", 
   expect(screen.getByRole("alert")).toHaveTextContent(/has not answered since/);
   expect(screen.getByRole("button", { name: "Open notebook" })).toBeDisabled();
   unmount();
-  stored(jobDetail({ kind: "notebook", state: "paused", current_attempt: null }));
+  const pauseReason = "It was paused, since JupyterLab did not answer. Its folder is kept: resume it.";
+  stored(jobDetail({ kind: "notebook", state: "paused", current_attempt: null, pause_reason: pauseReason }));
   server.use(answers("/api/v1/jobs/{id}/notebook", { ...silent, stops_at: null, reclaimed_at: "2026-03-02T09:30:00Z" }));
   renderPage(ADDRESS);
   expect(await screen.findByText(/since JupyterLab had not answered since/)).toBeInTheDocument();
+  expect(within(screen.getByRole("status", { name: "It is paused" })).getByText(pauseReason)).toBeVisible();
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what a job of the queue is moved: dragged with the pointer; with the keyboard and by touch its menu does the same, and
-// holds it back.
+// pauses it.
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Menu } from "@mantine/core";
 
@@ -16,10 +16,10 @@ interface Props {
   onMove: (move: Move) => void;
   onDrag: (id: string | null) => void;
   /** It shall leave the queue until it is resumed. */
-  onHold: (job: QueuedJob) => void;
+  onPause: (job: QueuedJob) => void;
 }
 
-export function MoveHandle({ jobs, job, onMove, onDrag, onHold }: Props) {
+export function MoveHandle({ jobs, job, onMove, onDrag, onPause }: Props) {
   const at = jobs.findIndex(({ id }) => id === job.id);
   const to = (label: string, gap: number) => {
     const move = moveTo(jobs, job.id, gap);
@@ -55,7 +55,7 @@ export function MoveHandle({ jobs, job, onMove, onDrag, onHold }: Props) {
         {to(t`To the top of the list`, 0)}
         {to(t`To the end of the list`, jobs.length)}
         <Menu.Divider />
-        <Menu.Item onClick={() => onHold(job)}>{t`Hold: out of the queue until it is resumed`}</Menu.Item>
+        <Menu.Item onClick={() => onPause(job)}>{t`Pause: out of the queue until it is resumed`}</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -68,7 +68,7 @@ describe("Moves in the queue", () => {
     expect(asked.moves).toHaveLength(1);
   });
 
-  it("hold a job back until that is taken back", async () => {
+  it("pause a job until that is undone", async () => {
     queue();
     const verbs: string[] = [];
     server.use(
@@ -79,7 +79,7 @@ describe("Moves in the queue", () => {
     );
     const { user } = renderPage("/queue");
     await user.click(await screen.findByRole("button", { name: "Move c" }));
-    await user.click(await screen.findByRole("menuitem", { name: /^Hold/ }));
+    await user.click(await screen.findByRole("menuitem", { name: "Pause: out of the queue until it is resumed" }));
     expect(await screen.findByText("c is paused: it is out of the queue until it is resumed.")).toBeVisible();
     await user.click(screen.getByRole("button", { name: "Undo" }));
     await expect.poll(() => verbs).toEqual(["pause", "resume"]);

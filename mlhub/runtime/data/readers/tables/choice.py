@@ -256,6 +256,8 @@ def _sentences(profile: ColumnProfile, spec: Mapping[str, Any], n_missing: int, 
         found.append(f"One input for each of the {MAX_CATEGORIES} most frequent categories, and one for all others.")
     else:
         found.append("One input for each category.")
+    if spec["kind"] == "category" and profile.raw == "word" and profile.n_distinct == profile.n_values > 2:
+        found.append("Every value is different: ignore the column if it is an identifier.")
     if n_missing:
         value = FILLED_WITH[str(spec["kind"])]
         rows = f"{n_missing:,} {'row' if n_missing == 1 else 'rows'}"

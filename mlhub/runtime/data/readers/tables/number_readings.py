@@ -9,7 +9,8 @@ from typing import Any
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
 from mlhub.wire.number_formats import NUMBER_FORMATS, number_of
 
-UNIT = re.compile(r"[%\u2030\u20ac$\u00a3\u00a5()]|\b[A-Z]{3}\b")  # a share, a currency, or a loss in brackets
+# a share, a currency, or a loss in brackets; three letters that a mark joins to more, as in ORD-100000, are a code's
+UNIT = re.compile(r"[%\u2030\u20ac$\u00a3\u00a5()]|(?<!\w)(?<!\w[-./:#])[A-Z]{3}(?!\w|[-./:#]\w)")
 
 
 def readings_of(text: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ export function StatusCard({ job }: { job: Job }) {
   return (
     <Alert role="status" color={job.state === "queued" ? "blue" : "yellow"} title={title}>
       <Text size="sm" fw={500}>
-        {headline?.sentence ?? defaultText(job, now)}
+        {headline?.sentence ?? (job.pause_reason || defaultText(job, now))}
       </Text>
       {headline && <FactsLine explanation={headline} />}
       {others.length > 0 && (

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that was taken out of the queue, with the button that puts it back.
+// A job that was paused while it was pending, with the button that resumes it.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Paper, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
-import { release } from "../queries";
+import { resume } from "../queries";
 
 interface Props {
   job: { id: string; name: string };
   onClose: () => void;
 }
 
-export function HeldBar({ job, onClose }: Props) {
+export function PausedBar({ job, onClose }: Props) {
   const queries = useQueryClient();
-  const undo = useMutation({ mutationFn: () => release(queries, job.id), onSuccess: onClose });
+  const undo = useMutation({ mutationFn: () => resume(queries, job.id), onSuccess: onClose });
   return (
     <Paper withBorder p="xs" role="region" aria-label={t`What was done`}>
       <Group gap="xs">
