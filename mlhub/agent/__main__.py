@@ -22,6 +22,7 @@ from mlhub.agent.lease import Lease
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
 from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, checked_server, name_of
 from mlhub.agent.program import AgentProgram, AgentRunsAlreadyError, instance_of, locked
+from mlhub.agent.project_caches import ProjectCaches
 from mlhub.agent.shared_folder import SharedFolder
 from mlhub.agent.warm_workers import warm_pool
 from mlhub.backends.local.cluster import LocalPlace
@@ -99,14 +100,16 @@ def _agent(
     def seen() -> NodeStatus:
         return node if gpus is None else gpus.status(node, gangs.folders())
 
+    api, instance = PlatformApi(server, token, authorities=authorities), instance_of(home)
     return AgentProgram(
-        PlatformApi(server, token, authorities=authorities),
+        api,
         gangs,
         node=seen,
         address=address,
         lease=lease,
         folder=SharedFolder(home / "checkpoint-folder.json", name),
-        instance=instance_of(home),
+        instance=instance,
+        caches=ProjectCaches(home / "cache", api, instance=instance, used=gangs.projects),
         warm=starter.warm,
     )
 

@@ -96,6 +96,17 @@ class MachineGangs:
             )
         return tuple(found)
 
+    def projects(self) -> set[str]:
+        """Of all gangs that are here, whether they run or not."""
+        found = set()
+        for gang in self.folders():
+            try:
+                labels = LaunchSpec.from_json((read_json(gang.launch) or {})["spec"]).labels
+                found.add(labels.get("project_id", ""))
+            except DAMAGES:
+                continue  # its processes were ended
+        return found
+
     def n_running(self) -> int:
         return sum(any(pod.end is None for pod in report.pods) for report in self.reports())
 

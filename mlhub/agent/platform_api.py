@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
-from mlhub.backends.agents.messages import TOKEN_PREFIX, AgentReport, Orders
+from mlhub.backends.agents.messages import TOKEN_PREFIX, AgentReport, DeletedCaches, Orders
 
 TIMEOUT_S = 10.0
 NEWS_TIMEOUT_S = 40.0  # longer than the platform holds a request that is silent
 PAUSE_S = 2.0
-SYNC, NEWS = "/api/v1/ingest/agents/sync", "/api/v1/ingest/agents/news"
+SYNC, NEWS, CACHES = (f"/api/v1/ingest/agents/{name}" for name in ("sync", "news", "caches"))
 
 
 class PlatformAwayError(Exception):
@@ -65,6 +66,18 @@ class PlatformApi:
         try:
             return str(answer.json()["state"])
         except (ValueError, KeyError, TypeError) as error:
+            raise AgentRefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
+
+    def caches(self, instance: str, projects: Sequence[str], inputs: Mapping[str, Sequence[str]]) -> DeletedCaches:
+        """What of these projects, and of their inputs' hashes, the machine's caches are to lose.
+
+        Raises PlatformAwayError, AgentRefusedError.
+        """
+        held = [{"project": project, "sha256s": sha256s} for project, sha256s in inputs.items()]
+        answer = self._ask("POST", CACHES, json={"instance": instance, "projects": projects, "inputs": held})
+        try:
+            return DeletedCaches.from_json(answer.json())
+        except ValueError as error:
             raise AgentRefusedError(f"{self.server} does not answer as MLHub does: {error}") from error
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ from mlhub._version import __version__
 from mlhub.agent.gangs import MachineGangs
 from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.platform_api import AgentRefusedError, NewsThread, PlatformApi, PlatformAwayError
+from mlhub.agent.project_caches import ProjectCaches
 from mlhub.agent.shared_folder import SharedFolder, home_problem
 from mlhub.backends.agents.messages import (
     GRACE_PART,
@@ -88,10 +89,12 @@ class AgentProgram:
         lease: Lease,
         folder: SharedFolder,
         instance: str,
+        caches: ProjectCaches,
         warm: WarmPool | None = None,
     ) -> None:
         self.api, self.gangs, self.node, self.address = api, gangs, node, address
         self.lease, self.folder, self.instance, self.warm = lease, folder, instance, warm
+        self.caches = caches
         self.is_asked_to_end = threading.Event()
         self._news_came = threading.Event()
         self._news = NewsThread(api, self._news_came)
@@ -108,6 +111,8 @@ class AgentProgram:
             while not self.is_asked_to_end.is_set():
                 if self.warm is not None:
                     self.warm.tend()
+                if self._was_accepted:
+                    self.caches.tend()
                 reports = self.gangs.reports()
                 is_due = reports != self._reported or time.monotonic() >= self._next_s
                 if (is_due or self._news_came.is_set()) and not self._is_pausing():

@@ -121,6 +121,7 @@ class Agent(models.Model):
     token_hash: SHA-256 of the token that opens this agent's orders and nothing else; "" = revoked. seen_at, report,
     address, version: of its newest report. problem: why no job may start there; "" = none. is_own: the agent of the
     platform's own machine, which the platform starts itself. instance: of the agent that has the token; "" = none yet.
+    caches_clean_at: when its caches last held nothing of deleted projects, by its word; null: it never said so.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -135,6 +136,7 @@ class Agent(models.Model):
     version = models.CharField(max_length=100, blank=True)
     problem = models.TextField(blank=True)
     instance = models.CharField(max_length=64, blank=True, default="", db_default="")
+    caches_clean_at = models.DateTimeField(null=True)
 
 
 class AgentGang(models.Model):

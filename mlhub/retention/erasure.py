@@ -7,6 +7,8 @@ the last.
    batches, then projects.
 3. Marks go, one after the other, and with each the bytes, unless somebody else holds them.
 4. Nothing may be left that names the organisation; then its row goes, with members, quotas and tokens.
+Machines with agents remove what they cached within minutes of their next request about it, so an end is one of the
+platform alone: `machines_left` names those that have not yet said that it is gone.
 A process that is killed loses at most the batch that it was removing: the next run finds what is left.
 """
 
@@ -40,7 +42,7 @@ from mlhub.registry.actions import OWNER_KIND as MODEL
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.deletion_contents import n_things, record_deletion
 from mlhub.retention.models import OrganisationDeletion, ProjectDeletion, TenantDeletion
-from mlhub.retention.project_caches import remove_cache
+from mlhub.retention.project_caches import machines_left, remove_cache
 from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
 from mlhub.storage.models import Blob, Holding, ResumableUpload
@@ -254,6 +256,7 @@ def _end(deletion: TenantDeletion) -> None:
             bytes_removed=deletion.bytes_removed,
             shared_blobs=deletion.shared_blobs,
             later_blobs=deletion.later_blobs,
+            n_machines_left=len(machines_left(deletion.ended_at)),
         )
         send_on_commit(REMOVE_DETACHED)
 

@@ -204,7 +204,20 @@ def answer(method: str, path: str, content: Content, query: dict[str, list[str]]
     if path.endswith("/cluster/timeline") and content != "empty":
         return scene.large_timeline(LONG) if content == "huge" else scene.timeline()
     made = _made(method, path, content)
+    if content != "empty" and (of_nodes := _of_nodes(path, made, is_huge=content == "huge")) is not None:
+        return of_nodes
     return asked(made if content == "empty" else _believable(path, made, query or {}), query or {})
+
+
+def _of_nodes(path: str, made: Any, *, is_huge: bool) -> Any:
+    """What is cached on nodes: on many, of which as many are listed as the platform lists."""
+    if re.search(r"/dataset-versions/[^/]+/caches$", path):
+        names = [LONG, UNBROKEN, *(f"node-{at}" for at in range(48))] if is_huge else ["node-a1", "node-a2", "lab-3"]
+        return scene.dataset_caches(made, names=names, n_nodes=1000 if is_huge else len(names))
+    if re.search(r"/jobs/[^/]+/startup$", path):
+        names = [LONG, UNBROKEN, *(f"node-{at}" for at in range(998))] if is_huge else ["node-a1", "node-a2"]
+        return {**made, "inputs": scene.inputs_on_nodes(names)}
+    return None
 
 
 def _believable(path: str, made: Any, query: dict[str, list[str]]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -126,6 +127,28 @@ def trials(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
             results=values,
         )
     return made
+
+
+def dataset_caches(made: dict[str, Any], *, names: Sequence[str], n_nodes: int) -> dict[str, Any]:
+    """names: of the nodes that are listed, those with most of it first."""
+    nodes = [
+        {"name": name, "cached_bytes": made["size_bytes"] * max(3, 24 - at) // 24, "used_at": _ago(7 + 190 * at)}
+        for at, name in enumerate(names)
+    ]
+    needed = 14 * made["size_bytes"]
+    starts = {"n_starts": 14, "inputs_bytes": needed, "found_bytes": needed * 9 // 14}
+    return {**made, **starts, "has_node_caches": True, "nodes": nodes, "n_nodes": n_nodes}
+
+
+def inputs_on_nodes(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Some found all, some fetched all, some a part."""
+    whole = 3 * 2**30
+    inputs = []
+    for at, name in enumerate(names):
+        fetched = (0, whole, whole // 4)[at % 3]
+        took = {"inputs_bytes": whole, "found_bytes": whole - fetched, "fetched_bytes": fetched}
+        inputs.append({"node": name, **took, "fetch_s": round(fetched / 4.1e8 * (1 + at % 7 / 9), 1)})
+    return inputs
 
 
 def finished_replay(replay: dict[str, Any]) -> dict[str, Any]:

@@ -1153,6 +1153,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ingest/agents/caches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Takes what an agent's machine has cached, and answers which of that was deleted and is to be removed there.
+         *     For agents alone.
+         */
+        post: operations["ingest_agents_caches_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ingest/agents/news": {
         parameters: {
             query?: never;
@@ -5954,8 +5974,10 @@ export interface components {
             has_node_caches: boolean;
             /** @description Bytes of the version. */
             size_bytes: number;
-            /** @description Nodes with some of it, those with most of it first. */
+            /** @description Nodes with some of it, those with most of it first; 50 at most. */
             nodes: components["schemas"]["CachingNode"][];
+            /** @description How many nodes have some of it. */
+            n_nodes: number;
             /** @description Starts of jobs on it whose pods reported their inputs, by node. */
             n_starts: number;
             /** @description Bytes that these starts needed, code included. */
@@ -6271,6 +6293,13 @@ export interface components {
         DeleteProjectRequest: {
             /** @description The project's name, to confirm. */
             name: string;
+        };
+        /** @description Of what was named, what the machine is to remove. */
+        DeletedCaches: {
+            /** @description Projects that are gone, or of which no job was on the machine. */
+            projects: string[];
+            /** @description Inputs that their projects no longer refer to. */
+            inputs: components["schemas"]["HeldInputs"][];
         };
         /** @description What deleting a job means. */
         Deletion: {
@@ -6932,6 +6961,33 @@ export interface components {
             temperature_c: number | null;
             /** @description Why no job may start on it, such as what an ended one left there; empty: one may. */
             problem: string;
+        };
+        /** @description What a machine's caches hold: all its projects, and inputs of some of them. */
+        HeldCachesRequest: {
+            /** @description Of the agent, as in its reports. */
+            instance: string;
+            /** @description The projects that have a cache there. */
+            projects: string[];
+            /** @description What of them is asked about. */
+            inputs: components["schemas"]["HeldInputsRequest"][];
+        };
+        HeldInputs: {
+            /**
+             * Format: uuid
+             * @description The project.
+             */
+            project: string;
+            /** @description Hashes of inputs. */
+            sha256s: string[];
+        };
+        HeldInputsRequest: {
+            /**
+             * Format: uuid
+             * @description The project.
+             */
+            project: string;
+            /** @description Hashes of inputs. */
+            sha256s: string[];
         };
         Identity: {
             /**
@@ -9101,9 +9157,13 @@ export interface components {
             readonly later_blobs: number;
             /**
              * Format: date-time
-             * @description When nothing was left of it; null: it goes on.
+             * @description When the platform held nothing of it any more; null: it goes on.
              */
             readonly ended_at: string | null;
+            /** @description Machines with agents that have not said since its end that their caches hold nothing of it. Each is asked every 15 minutes while its agent is connected; one that is away may still hold some. */
+            readonly n_machines_left: number;
+            /** @description The first 20 of them, by name. */
+            readonly machines_left: string[];
         };
         OrganisationDetail: {
             /**
@@ -11008,9 +11068,13 @@ export interface components {
             readonly later_blobs: number;
             /**
              * Format: date-time
-             * @description When nothing was left of it; null: it goes on.
+             * @description When the platform held nothing of it any more; null: it goes on.
              */
             readonly ended_at: string | null;
+            /** @description Machines with agents that have not said since its end that their caches hold nothing of it. Each is asked every 15 minutes while its agent is connected; one that is away may still hold some. */
+            readonly n_machines_left: number;
+            /** @description The first 20 of them, by name. */
+            readonly machines_left: string[];
             /**
              * Format: uuid
              * @description The project's id.
@@ -18403,6 +18467,42 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_agents_caches_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeldCachesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedCaches"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -66,6 +66,7 @@ export const server = setupServer(
     has_node_caches: false,
     size_bytes: 0,
     nodes: [],
+    n_nodes: 0,
     n_starts: 0,
     inputs_bytes: 0,
     found_bytes: 0,

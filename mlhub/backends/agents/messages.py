@@ -16,6 +16,7 @@ PROTOCOL = 1  # rises when an older agent could misread an order
 TOKEN_PREFIX = "mlg_"
 MAX_TEXT, MAX_OUTPUT = 2000, 16_384  # characters of a message, and of the end of a pod's output
 MAX_INSTANCE = 64
+MOST_PROJECTS, MOST_HASHES = 10_000, 5000  # that a machine names in a request about its caches
 # parts of the time after which a silent agent is lost: until when its pods may run on, and how long they may then save
 LEASE_PART, GRACE_PART, REPORT_PART = 0.7, 0.15, 1 / 12
 SILENT_REPORTS = 3.0  # an agent that missed so many gets no new pods
@@ -169,6 +170,27 @@ class Orders:
             return cls(**{**raw, "checkpoints": CheckpointFolder(**raw["checkpoints"]), "gangs": gangs})
         except (KeyError, TypeError) as error:
             raise ValueError(f"not orders for an agent: {error}") from error
+
+
+@dataclass(frozen=True)
+class DeletedCaches:
+    """What a machine's caches are to lose: whole projects, and inputs of others, by project."""
+
+    projects: frozenset[str]
+    inputs: dict[str, frozenset[str]]
+
+    def to_json(self) -> dict[str, Any]:
+        inputs = [{"project": project, "sha256s": sorted(found)} for project, found in sorted(self.inputs.items())]
+        return {"projects": sorted(self.projects), "inputs": inputs}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> DeletedCaches:
+        """Raises ValueError for what is no such answer."""
+        try:
+            inputs = {str(one["project"]): frozenset(map(str, one["sha256s"])) for one in raw["inputs"]}
+            return cls(frozenset(map(str, raw["projects"])), inputs)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not what caches are to lose: {error}") from error
 
 
 def node_from_json(raw: Mapping[str, Any]) -> NodeStatus:

@@ -29,6 +29,13 @@ class BudgetRequest(TypedDict):
     gpu_type: NotRequired[str]
 
 
+class HeldInputsRequest(TypedDict):
+    """HeldInputsRequest of a request."""
+
+    project: str
+    sha256s: Sequence[str]
+
+
 class JobSubmitRequest(TypedDict):
     """Dataset and model; all else is MLHub's choice unless it is given.
 

@@ -596,6 +596,7 @@ class DatasetCaches(ApiRecord):
     has_node_caches: bool
     size_bytes: int
     nodes: list[CachingNode]
+    n_nodes: int
     n_starts: int
     inputs_bytes: int
     found_bytes: int
@@ -651,6 +652,13 @@ class Decision(ApiRecord):
     nodes: list[str]
     predicted_start_at: datetime | None
     predicted_finish_at: datetime | None
+
+
+class DeletedCaches(ApiRecord):
+    """Of what was named, what the machine is to remove."""
+
+    projects: list[str]
+    inputs: list[HeldInputs]
 
 
 class Deletion(ApiRecord):
@@ -915,6 +923,13 @@ class Gpu(ApiRecord):
     utilisation: float | None
     temperature_c: float | None
     problem: str
+
+
+class HeldInputs(ApiRecord):
+    """HeldInputs of an answer."""
+
+    project: str
+    sha256s: list[str]
 
 
 class Identity(ApiRecord):
@@ -1612,6 +1627,8 @@ class OrganisationDeletion(ApiRecord):
     shared_blobs: int
     later_blobs: int
     ended_at: datetime | None
+    n_machines_left: int
+    machines_left: list[str]
 
 
 class OrganisationDetail(ApiRecord):
@@ -1983,6 +2000,8 @@ class ProjectDeletion(ApiRecord):
     shared_blobs: int
     later_blobs: int
     ended_at: datetime | None
+    n_machines_left: int
+    machines_left: list[str]
     project_id: str
 
 

@@ -1322,6 +1322,25 @@ class IngestOperations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def agents_caches(
+        self, *, instance: str, projects: Sequence[str], inputs: Sequence[b.HeldInputsRequest]
+    ) -> r.DeletedCaches:
+        """Takes what an agent's machine has cached, and answers which of that was deleted and is to be removed there.
+        For agents alone.
+
+        POST /ingest/agents/caches
+
+        instance: Of the agent, as in its reports.
+        projects: The projects that have a cache there.
+        inputs: What of them is asked about.
+        """
+        return self._transport.record(
+            r.DeletedCaches,
+            "POST",
+            path_of("/ingest/agents/caches"),
+            body={"instance": instance, "projects": projects, "inputs": inputs},
+        )
+
     def agents_news(self, *, state: str | None = None) -> r.News:
         """Waits until the agent's orders differ from those that it knows, for 25 s at most. For agents alone.
 

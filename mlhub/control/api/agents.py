@@ -17,9 +17,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub._version import __version__
-from mlhub.backends.agents.messages import GRACE_PART, LEASE_PART, MAX_INSTANCE, REPORT_PART, AgentReport
+from mlhub.backends.agents.messages import (
+    GRACE_PART,
+    LEASE_PART,
+    MAX_INSTANCE,
+    MOST_HASHES,
+    MOST_PROJECTS,
+    REPORT_PART,
+    AgentReport,
+)
 from mlhub.clusters.models import Agent
 from mlhub.control.agents import actions
+from mlhub.control.agents.deleted_caches import deleted_caches
 from mlhub.control.agents.orders import orders_for, state_of
 from mlhub.control.agents.rows import topic_of
 from mlhub.control.agents.status import AgentState, agent_state
@@ -35,6 +44,8 @@ from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
 from mlhub.tenants.sign_in.authentication import caller
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from rest_framework.request import Request
 
 MOST_WAIT_S = 25.0  # below what proxies allow a request that is silent
@@ -134,6 +145,41 @@ class OrdersSerializer(serializers.Serializer[Any]):
     gangs = serializers.ListField(child=serializers.DictField(), help_text="All that is to be on the machine.")
 
 
+class HeldInputsSerializer(StrictSerializer):
+    project = serializers.UUIDField(help_text="The project.")
+    sha256s = serializers.ListField(
+        child=serializers.RegexField(r"\A[0-9a-f]{64}\Z"), max_length=MOST_HASHES, help_text="Hashes of inputs."
+    )
+
+
+class HeldCachesSerializer(StrictSerializer):
+    """What a machine's caches hold: all its projects, and inputs of some of them."""
+
+    instance = serializers.CharField(max_length=MAX_INSTANCE, help_text="Of the agent, as in its reports.")
+    projects = serializers.ListField(
+        child=serializers.UUIDField(), max_length=MOST_PROJECTS, help_text="The projects that have a cache there."
+    )
+    inputs = serializers.ListField(
+        child=HeldInputsSerializer(), max_length=MOST_PROJECTS, help_text="What of them is asked about."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if sum(len(one["sha256s"]) for one in attrs["inputs"]) > MOST_HASHES:
+            raise serializers.ValidationError({"inputs": f"Give {MOST_HASHES} hashes at most, and the rest later."})
+        if {one["project"] for one in attrs["inputs"]} - set(attrs["projects"]):
+            raise serializers.ValidationError({"inputs": "Each of their projects must be among `projects`."})
+        return attrs
+
+
+class DeletedCachesSerializer(serializers.Serializer[Any]):
+    """Of what was named, what the machine is to remove."""
+
+    projects = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Projects that are gone, or of which no job was on the machine."
+    )
+    inputs = HeldInputsSerializer(many=True, help_text="Inputs that their projects no longer refer to.")
+
+
 class NewsSerializer(serializers.Serializer[Any]):
     """Whether there are new orders."""
 
@@ -200,6 +246,34 @@ class AgentSyncView(APIView):
         with transaction.atomic():
             actions.store_report(agent, report, came_from=request.META.get("REMOTE_ADDR", ""), now=now)
         return Response(orders_for(agent, now=now).to_json())
+
+    def get_authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
+        return "Bearer"
+
+
+class AgentCachesView(APIView):
+    """Open to agents, each with its own token."""
+
+    authentication_classes = []
+    permission_classes = []
+    throttle_classes = []
+    parser_classes = [PodJSONParser]
+
+    @extend_schema(request=HeldCachesSerializer, responses=DeletedCachesSerializer)
+    def post(self, request: Request) -> Response:
+        """Takes what an agent's machine has cached, and answers which of that was deleted and is to be removed there.
+        For agents alone."""
+        agent = _agent_of(request._request)
+        now = timezone.now()  # before anything is read
+        body = read_body(HeldCachesSerializer, request)
+        inputs: dict[UUID, set[str]] = {}
+        for one in body["inputs"]:
+            inputs.setdefault(one["project"], set()).update(one["sha256s"])
+        with transaction.atomic():
+            found = deleted_caches(
+                agent, instance=body["instance"], projects=set(body["projects"]), inputs=inputs, now=now
+            )
+        return Response(found.to_json())
 
     def get_authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
         return "Bearer"

@@ -7,7 +7,7 @@ from mlhub.control.api import quota_views as quotas
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
 from mlhub.control.api.admission_pause import AdmissionPauseView
-from mlhub.control.api.agents import AgentNewsView, AgentsView, AgentSyncView, AgentView
+from mlhub.control.api.agents import AgentCachesView, AgentNewsView, AgentsView, AgentSyncView, AgentView
 from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
 from mlhub.control.api.burn_down import BurnDownView
 from mlhub.control.api.preview import JobPreviewView
@@ -31,6 +31,7 @@ from mlhub.tenants.models import Organisation, Project, Team
 urlpatterns = [
     path("agents", AgentsView.as_view()),
     path("ingest/agents/sync", AgentSyncView.as_view()),
+    path("ingest/agents/caches", AgentCachesView.as_view()),
     path("ingest/agents/news", AgentNewsView.as_view()),
     path("agents/<str:name>", AgentView.as_view()),
     path("cluster", views.ClusterView.as_view()),

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import VisibleMixin
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.execution.dataset_caches import caches_of
+from mlhub.jobs.execution.dataset_caches import MOST_NODES, caches_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -30,7 +30,10 @@ class DatasetCachesSerializer(serializers.Serializer[Any]):
         help_text="Whether nodes have caches of their own; false: jobs find the data alike on every node."
     )
     size_bytes = serializers.IntegerField(help_text="Bytes of the version.")
-    nodes = CachingNodeSerializer(many=True, help_text="Nodes with some of it, those with most of it first.")
+    nodes = CachingNodeSerializer(
+        many=True, help_text=f"Nodes with some of it, those with most of it first; {MOST_NODES} at most."
+    )
+    n_nodes = serializers.IntegerField(help_text="How many nodes have some of it.")
     n_starts = serializers.IntegerField(help_text="Starts of jobs on it whose pods reported their inputs, by node.")
     inputs_bytes = serializers.IntegerField(help_text="Bytes that these starts needed, code included.")
     found_bytes = serializers.IntegerField(help_text="Of them, what was in the nodes' caches.")

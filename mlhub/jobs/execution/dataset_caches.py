@@ -12,6 +12,7 @@ from django.db.models import Max, Sum
 from mlhub.clusters.models import CachedInput, Node
 from mlhub.datasets.models import DatasetVersion
 
+MOST_NODES = 50  # that are listed
 STARTS = """
 SELECT count(*), coalesce(sum((use.value->>'inputs_bytes')::numeric), 0)::bigint,
        coalesce(sum((use.value->>'fetched_bytes')::numeric), 0)::bigint
@@ -29,11 +30,13 @@ class CachingNode:
 
 @dataclass(frozen=True)
 class DatasetCaches:
-    """n_starts: of jobs on the version, each node of an attempt for itself, since pods report what they found."""
+    """nodes: those with most of it; n_nodes: all that have some. n_starts: of jobs on the version, each node of an
+    attempt for itself, since pods report what they found."""
 
     has_node_caches: bool
     size_bytes: int
     nodes: tuple[CachingNode, ...]
+    n_nodes: int
     n_starts: int
     inputs_bytes: int
     found_bytes: int
@@ -51,7 +54,8 @@ def caches_of(version: DatasetVersion) -> DatasetCaches:
     return DatasetCaches(
         has_node_caches=Node.objects.filter(has_own_cache=True).exists(),
         size_bytes=version.size_bytes,
-        nodes=tuple(CachingNode(*row) for row in rows),
+        nodes=tuple(CachingNode(*row) for row in rows[:MOST_NODES]),
+        n_nodes=rows.count(),
         n_starts=n_starts,
         inputs_bytes=inputs_bytes,
         found_bytes=inputs_bytes - fetched_bytes,

@@ -15,8 +15,9 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import AddressedView, VisibleMixin, read_body
 from mlhub.retention.deletion_contents import DeletedContents
-from mlhub.retention.models import OrganisationDeletion, ProjectDeletion
+from mlhub.retention.models import OrganisationDeletion, ProjectDeletion, TenantDeletion
 from mlhub.retention.organisation_deletions import begin_deletion, contents_to_delete
+from mlhub.retention.project_caches import machines_left
 from mlhub.retention.project_deletions import begin_project_deletion, contents_of_project
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions.sign_in.owner_checks import require_owner
@@ -40,7 +41,7 @@ class DeletionRefusalSerializer(serializers.Serializer[Any]):
 
 FIELDS = [
     "id", "organisation_id", "name", "requested_at", "counts", "n_total", "n_removed", "step", "problem",
-    "bytes_removed", "shared_blobs", "later_blobs", "ended_at",
+    "bytes_removed", "shared_blobs", "later_blobs", "ended_at", "n_machines_left", "machines_left",
 ]  # fmt: skip
 DESCRIBED = {
     "id": "The deletion's id.",
@@ -53,11 +54,28 @@ DESCRIBED = {
     "bytes_removed": "Bytes that are gone from the store.",
     "shared_blobs": "Blobs that others hold, too, which stay.",
     "later_blobs": "Blobs that the next collections remove: somebody stored the same bytes within an hour.",
-    "ended_at": "When nothing was left of it; null: it goes on.",
+    "ended_at": "When the platform held nothing of it any more; null: it goes on.",
 }
+MOST_MACHINES = 20  # that are named
 
 
-class OrganisationDeletionSerializer(serializers.ModelSerializer[OrganisationDeletion]):
+class MachinesLeftMixin(serializers.Serializer[Any]):
+    """What is true of machines with agents, whose caches the platform cannot look into."""
+
+    n_machines_left = serializers.SerializerMethodField(
+        help_text="Machines with agents that have not said since its end that their caches hold nothing of it. Each is "
+        "asked every 15 minutes while its agent is connected; one that is away may still hold some."
+    )
+    machines_left = serializers.SerializerMethodField(help_text=f"The first {MOST_MACHINES} of them, by name.")
+
+    def get_n_machines_left(self, deletion: TenantDeletion) -> int:
+        return len(machines_left(deletion.ended_at))
+
+    def get_machines_left(self, deletion: TenantDeletion) -> list[str]:
+        return machines_left(deletion.ended_at)[:MOST_MACHINES]
+
+
+class OrganisationDeletionSerializer(MachinesLeftMixin, serializers.ModelSerializer[OrganisationDeletion]):
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text="What there was at the beginning, by kind."
     )
@@ -69,7 +87,7 @@ class OrganisationDeletionSerializer(serializers.ModelSerializer[OrganisationDel
         extra_kwargs = described(**DESCRIBED, name="The organisation's name.")
 
 
-class ProjectDeletionSerializer(serializers.ModelSerializer[ProjectDeletion]):
+class ProjectDeletionSerializer(MachinesLeftMixin, serializers.ModelSerializer[ProjectDeletion]):
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text="What there was at the beginning, by kind."
     )

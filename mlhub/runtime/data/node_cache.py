@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mlhub.wire.trees import remove_tree
+
 MAX_BYTES = 32 * 2**30
+SHA256 = re.compile(r"[0-9a-f]{64}")  # begins the name of each entry: the hash of the input that it was made from
 
 
 class NodeCache:
@@ -73,6 +77,68 @@ class NodeCache:
                 if is_alone:
                     shutil.rmtree(path, ignore_errors=True)
                     left -= sizes[path]
+
+
+def hashes_in(folder: Path) -> set[str]:
+    """Of the inputs that the entries of a cache were made from."""
+    return {found[0] for path in _entries(folder) if (found := SHA256.match(path.name))}
+
+
+def is_used(folder: Path) -> bool:
+    """Whether a process uses an entry of the cache."""
+    with suppress(FileNotFoundError):
+        return any(_is_held(path) for path in folder.iterdir() if path.name.startswith(".") and path.suffix == ".lock")
+    return False
+
+
+def remove_unused(folder: Path, sha256s: Collection[str]) -> int:
+    """Removes what was made from these inputs and no process uses; returns how many entries are gone.
+
+    Pods write to the folder: no link of theirs is followed.
+    """
+    n_gone = 0
+    for path in _entries(folder):
+        found = SHA256.match(path.name)
+        if found is None or found[0] not in sha256s:
+            continue
+        with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
+            if is_alone:
+                if path.is_symlink() or path.is_file():
+                    path.unlink(missing_ok=True)
+                remove_tree(path)
+                n_gone += not os.path.lexists(path)
+    return n_gone
+
+
+def _entries(folder: Path) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    return []
+
+
+def _is_held(lock: Path) -> bool:
+    with _held_alone(lock) as is_alone:
+        return not is_alone
+
+
+@contextmanager
+def _held_alone(lock: Path) -> Iterator[bool]:
+    """As _alone(), of a folder of strangers: what is no lock is held by no process, and nothing is made."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        yield True
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        is_alone = False
+    else:
+        is_alone = True
+    try:
+        yield is_alone
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -182,3 +182,19 @@ def test_small_files_are_not_remembered(cast: Cast) -> None:
     node("n0")
     record_input_use("n0", project=cast.project_a.id, uses=[InputUse("a", 1000, None)], now=timezone.now())
     assert not held(cast.project_a)
+
+
+def test_of_a_thousand_nodes_those_with_most_of_it_are_listed_and_all_are_counted(cast: Cast, attempt: Attempt) -> None:
+    rack = Rack.objects.get(name="r0")
+    common = {"gpu_type": "a100", "n_slots": 4, "cpus": 8, "memory_bytes": GIB, "nic_bps": 1e10}
+    names = [f"m{at:03}" for at in range(1000)]
+    Node.objects.bulk_create(
+        Node(name=name, rack=rack, observed_at=timezone.now(), has_own_cache=True, **common) for name in names
+    )
+    CachedInput.objects.bulk_create(
+        CachedInput(node_id=name, project=cast.project_a, sha256=DATA, size_bytes=GIB + at, used_at=timezone.now())
+        for at, name in enumerate(names)
+    )
+    shown = caches(cast, attempt)
+    assert shown["n_nodes"] == 1000
+    assert [one["name"] for one in shown["nodes"]] == [f"m{at:03}" for at in range(999, 949, -1)]

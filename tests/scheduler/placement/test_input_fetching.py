@@ -58,6 +58,15 @@ def test_a_node_with_more_of_them_comes_before_one_with_less() -> None:
     assert nodes_of(decided(case, ("n1", 2 * GIB), ("n2", 9 * GIB)), "new") == {"n2"}
 
 
+def test_of_nodes_that_hold_as_much_the_one_with_the_tightest_fit_is_taken() -> None:
+    full = cluster(nodes=3, gpus=4).running(job("gone", gpus=4), job("other", gpus=2))
+    case = replace(full, jobs=tuple(one for one in full.jobs if one.id != "gone")).waiting(
+        job("new", gpus=2, inputs=DATA)
+    )
+    assert nodes_of(decided(case, ("n0", 10 * GIB), ("n1", 10 * GIB)), "new") == {"n1"}
+    assert nodes_of(decided(case, ("n0", 10 * GIB)), "new") == {"n0"}  # a free node: the tighter one would fetch
+
+
 def test_jobs_that_read_something_else_and_jobs_of_which_nothing_is_known_go_elsewhere() -> None:
     case = cluster(nodes=2, gpus=4).waiting(job("known", gpus=2, inputs="other"), job("unknown", gpus=2))
     plan = decided(case, ("n1", 10 * GIB))

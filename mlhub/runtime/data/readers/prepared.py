@@ -50,7 +50,7 @@ def is_large(schema: Mapping[str, Any]) -> bool:
 def key(sha256: str, schema: Mapping[str, Any]) -> str:
     """Names what is made of a file by its content, and by all that is known of how to read it."""
     described = json.dumps(schema, sort_keys=True)
-    return hashlib.sha256(f"{VERSION}|{sha256}|{described}".encode()).hexdigest()
+    return f"{sha256}-{hashlib.sha256(f'{VERSION}|{described}'.encode()).hexdigest()}"
 
 
 def write(reader: PreparedParts, path: Path, schema: Mapping[str, Any], folder: Path) -> None:

@@ -7,7 +7,7 @@ import { dataset, datasetVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
-const NOTHING = { has_node_caches: true, size_bytes: 1000, nodes: [], n_starts: 0, inputs_bytes: 0, found_bytes: 0 };
+const NOTHING = { has_node_caches: true, size_bytes: 1000, nodes: [], n_nodes: 0, n_starts: 0, inputs_bytes: 0, found_bytes: 0 };
 
 function shown(caches: Partial<typeof NOTHING> & object) {
   const version = datasetVersion();
@@ -23,9 +23,15 @@ function shown(caches: Partial<typeof NOTHING> & object) {
 
 it("names the nodes that hold it, and the hit rate", async () => {
   const nodes = [{ name: "lab-2", cached_bytes: 500, used_at: "2026-03-02T09:00:00Z" }];
-  const region = await shown({ nodes, n_starts: 4, inputs_bytes: 4000, found_bytes: 3000 } as object);
+  const region = await shown({ nodes, n_nodes: 1, n_starts: 4, inputs_bytes: 4000, found_bytes: 3000 } as object);
   expect((await within(region).findByText("lab-2")).closest("tr")).toHaveTextContent("500 B (50 %)");
   expect(within(region).getByText(/^Hit rate: 75 % of the 3.9 KiB that 4 starts needed/)).toBeVisible();
+});
+
+it("says how many more there are than it lists", async () => {
+  const nodes = [{ name: "lab-2", cached_bytes: 500, used_at: "2026-03-02T09:00:00Z" }];
+  const region = await shown({ nodes, n_nodes: 1000 } as object);
+  expect(await within(region).findByText("1,000 nodes hold some of it; those with most of it are listed.")).toBeVisible();
 });
 
 it("says so where no node holds it", async () => {

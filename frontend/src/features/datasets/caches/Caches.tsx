@@ -10,7 +10,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { cachesQuery } from "@/features/datasets/queries";
-import { bytes, percent } from "@/lib/quantities";
+import { bytes, number, percent } from "@/lib/quantities";
 
 export function Caches({ version }: { version: string }) {
   return (
@@ -21,6 +21,9 @@ export function Caches({ version }: { version: string }) {
             <Text size="sm">{whereItIs(found)}</Text>
             {found.n_starts > 0 && <Text size="sm">{hitRate(found)}</Text>}
             {found.nodes.length > 0 && <Nodes of={found} />}
+            {found.n_nodes > found.nodes.length && (
+              <Text size="sm" c="dimmed">{t`${number(found.n_nodes)} nodes hold some of it; those with most of it are listed.`}</Text>
+            )}
           </Stack>
         )}
       </QueryResult>
@@ -35,12 +38,12 @@ function Nodes({ of }: { of: DatasetCaches }) {
         const share = of.size_bytes > 0 ? Math.min(1, cached_bytes / of.size_bytes) : 1;
         return (
           <Table.Tr key={name}>
-            <Table.Td>{name}</Table.Td>
-            <Table.Td>
+            <Table.Td style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
+            <Table.Td style={{ whiteSpace: "nowrap" }}>
               {bytes(cached_bytes)} ({percent(share)})
               <Progress value={share * 100} size="xs" aria-hidden />
             </Table.Td>
-            <Table.Td>
+            <Table.Td style={{ whiteSpace: "nowrap" }}>
               <RelativeTime at={used_at} />
             </Table.Td>
           </Table.Tr>

@@ -20,7 +20,7 @@ const CONTENTS: OrganisationContents = {
 };
 const DELETION: OrganisationDeletion = {
   id: "00000000-0000-7000-8000-0000000000e1", organisation_id: ACME.id, name: ACME.name, requested_at: AT, counts: {}, n_total: 1300,
-  n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, ended_at: null,
+  n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, n_machines_left: 0, machines_left: [], ended_at: null,
 };
 
 let listed = [ACME];

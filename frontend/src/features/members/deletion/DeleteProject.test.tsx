@@ -21,7 +21,7 @@ const CONTENTS: ProjectContents = {
 };
 const DELETION: ProjectDeletion = {
   id: "00000000-0000-7000-8000-0000000000e2", organisation_id: organisation().id, project_id: id, name: NAME, requested_at: AT, counts: {},
-  n_total: 1300, n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, ended_at: null,
+  n_total: 1300, n_removed: 300, step: "jobs", problem: "", bytes_removed: 3072, shared_blobs: 1, later_blobs: 0, n_machines_left: 0, machines_left: [], ended_at: null,
 };
 
 let listed = [project()];
@@ -53,7 +53,7 @@ it("counts what goes with a project, asks for its name, and shows the progress t
         : HttpResponse.json(DELETION, { status: 202 });
     }),
     http.get("/api/v1/project-deletions/:id", () => {
-      const now = isOver ? { ...DELETION, ended_at: AT } : DELETION;
+      const now = isOver ? { ...DELETION, ended_at: AT, n_machines_left: 22, machines_left: ["lab-1", "lab-2"] } : DELETION;
       isOver = true;
       return HttpResponse.json(now);
     }),
@@ -74,6 +74,7 @@ it("counts what goes with a project, asks for its name, and shows the progress t
   void queries.invalidateQueries(); // as the event of the end does
   await expect.poll(() => screen.queryByRole("row", { name: new RegExp(NAME) })).toBeNull();
   expect(await dialog.findByText(/is deleted: 1,300 things/, undefined, { timeout: 10_000 })).toBeVisible();
+  expect(dialog.getByText(/^22 machines have not yet said .*: lab-1, lab-2, 20 more\./)).toBeVisible();
 }, 60_000);
 
 it("says what forbids it, with the remedy", async () => {

@@ -64,7 +64,7 @@ export function DeletionRefusals({ refusals }: { refusals: readonly DeletionRefu
   );
 }
 
-type Progressing = Pick<OrganisationDeletion, "name" | "ended_at" | "n_removed" | "n_total" | "bytes_removed" | "problem" | "later_blobs">;
+type Progressing = Pick<OrganisationDeletion, "name" | "ended_at" | "n_removed" | "n_total" | "bytes_removed" | "problem" | "later_blobs" | "n_machines_left" | "machines_left">;
 
 /** It goes on when the dialogue is closed, and when the page is left. */
 export function DeletionProgress({ deletion: now, error, onClose }: { deletion: Progressing; error: unknown; onClose: () => void }) {
@@ -86,12 +86,20 @@ export function DeletionProgress({ deletion: now, error, onClose }: { deletion: 
       {isOver && now.later_blobs > 0 && (
         <Text size="sm" c="dimmed">{t`${plural(now.later_blobs, { one: "# file was", other: "# files were" })} stored within the last hour: the bytes go within two days, unless they are stored again.`}</Text>
       )}
+      {isOver && now.n_machines_left > 0 && (
+        <Text size="sm" c="dimmed">{t`${plural(now.n_machines_left, { one: "# machine has", other: "# machines have" })} not yet said that nothing of it is left in the cache there: ${namesOf(now)}. Agents that are connected remove it within 15 minutes.`}</Text>
+      )}
       <ProblemAlert error={error instanceof Error ? error : null} />
       <Button variant="default" onClick={onClose}>
         {t`Close`}
       </Button>
     </Stack>
   );
+}
+
+function namesOf({ machines_left, n_machines_left }: Pick<Progressing, "machines_left" | "n_machines_left">): string {
+  const more = n_machines_left - machines_left.length;
+  return [...machines_left, ...(more > 0 ? [t`${number(more)} more`] : [])].join(", ");
 }
 
 const KINDS: Record<string, string> = {

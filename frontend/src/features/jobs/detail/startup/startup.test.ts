@@ -25,6 +25,22 @@ it("gives shares that add up, without phases that took no time", () => {
   expect(parts.map(({ name, share }) => [name, share])).toEqual([["request", 0.25], ["import", 0.75]]);
 });
 
+it("names the nodes that took longest where there are many, and sums up the others", () => {
+  const inputs = Array.from({ length: 1000 }, (_, at) => ({
+    node: `n${at}`,
+    inputs_bytes: 1024 ** 2,
+    found_bytes: at % 2 === 0 ? 1024 ** 2 : 0,
+    fetched_bytes: at % 2 === 0 ? 0 : 1024 ** 2,
+    fetch_s: at % 2 === 0 ? 0 : at,
+  }));
+  expect(inputsTexts({ inputs })).toEqual([
+    "Inputs on n999: fetched 1 MiB in 16 min 39 s",
+    "Inputs on n997: fetched 1 MiB in 16 min 37 s",
+    "Inputs on n995: fetched 1 MiB in 16 min 35 s",
+    "Inputs on 997 other nodes, none of which took longer: 500 MiB found on the nodes, 497 MiB fetched",
+  ]);
+});
+
 it("says of each node what was found there and what was fetched", () => {
   const mib = 1024 ** 2;
   const on = (node: string, found: number, fetched: number, fetch_s: number) => ({

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Startup } from "@/api/types";
-import { bytes } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 type PhaseName = Startup["phases"][number]["name"];
@@ -51,9 +51,13 @@ export function startupText(startup: Pick<Startup, "phases" | "total_s" | "is_co
   return t`${whole}, of which ${longest.label.toLowerCase()} ${duration(longest.seconds)}`;
 }
 
-/** "Inputs on lab-1: 80 MiB found on the node, 1.2 GiB fetched in 8.0 s", one a node. */
+const MOST_NODES = 4;
+
+/** "Inputs on lab-1: 80 MiB found on the node, 1.2 GiB fetched in 8.0 s", one a node; of many those that fetched longest. */
 export function inputsTexts({ inputs }: Pick<Startup, "inputs">): string[] {
-  return inputs.map(({ node, found_bytes, fetched_bytes, fetch_s }) => {
+  const slowest = [...inputs].sort((one, other) => other.fetch_s - one.fetch_s);
+  const listed = inputs.length > MOST_NODES ? slowest.slice(0, MOST_NODES - 1) : inputs;
+  const texts = listed.map(({ node, found_bytes, fetched_bytes, fetch_s }) => {
     const found = bytes(found_bytes);
     const fetched = bytes(fetched_bytes);
     const took = duration(fetch_s);
@@ -61,4 +65,12 @@ export function inputsTexts({ inputs }: Pick<Startup, "inputs">): string[] {
     if (found_bytes === 0) return t`Inputs on ${node}: fetched ${fetched} in ${took}`;
     return t`Inputs on ${node}: ${found} found on the node, ${fetched} fetched in ${took}`;
   });
+  return listed.length < inputs.length ? [...texts, othersText(slowest.slice(listed.length))] : texts;
+}
+
+function othersText(others: Startup["inputs"]): string {
+  const found = bytes(others.reduce((sum, one) => sum + one.found_bytes, 0));
+  const fetched = bytes(others.reduce((sum, one) => sum + one.fetched_bytes, 0));
+  const n = number(others.length);
+  return t`Inputs on ${n} other nodes, none of which took longer: ${found} found on the nodes, ${fetched} fetched`;
 }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removes from this machine's caches what was deleted at the platform, which the agent asks now and then.
+
+A thread asks and removes, so that neither a slow platform nor a large folder holds up the agent; only the loop, which
+starts pods, sets folders aside.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from uuid import UUID
+
+from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, PlatformAwayError
+from mlhub.backends.agents.messages import MOST_HASHES, MOST_PROJECTS
+from mlhub.runtime.data.node_cache import hashes_in, is_used, remove_unused
+from mlhub.wire.trees import remove_tree
+
+logger = logging.getLogger(__name__)
+LOOK_EVERY_S, RETRY_S = 900.0, 60.0
+ASIDE = ".removed"  # ends the name of a project's folder that no pod gets any more
+
+
+class ProjectCaches:
+    """folder: has one of each project. used: the projects of all gangs that are on this machine."""
+
+    def __init__(self, folder: Path, api: PlatformApi, *, instance: str, used: Callable[[], Collection[str]]) -> None:
+        self._folder, self._api, self._instance, self._used = folder, api, instance, used
+        self._thread: threading.Thread | None = None
+        self._gone: set[str] = set()
+        self._next_s = 0.0
+
+    def tend(self) -> None:
+        """Does not wait. To be called by the loop that starts pods."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        gone, self._gone = self._gone, set()
+        if gone and self._set_aside(gone):
+            self._next_s = 0.0  # they are removed, and the platform learns that they are gone
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + LOOK_EVERY_S
+            self._thread = threading.Thread(target=self._look, daemon=True, name="project-caches")
+            self._thread.start()
+
+    def _set_aside(self, projects: Collection[str]) -> int:
+        used, n_aside = set(self._used()), 0
+        for project in sorted(set(projects) - used):
+            folder = self._folder / project
+            if folder.is_dir() and not is_used(folder):
+                folder.rename(self._folder / f".{project}{ASIDE}")
+                logger.info("cache.removed project=%s", project)
+                n_aside += 1
+        return n_aside
+
+    def _look(self) -> None:
+        try:
+            for aside in self._folder.glob(f".*{ASIDE}"):
+                remove_tree(aside)
+            held = self._held()
+            for projects, inputs in _requests(held):
+                answer = self._api.caches(self._instance, projects, inputs)
+                self._gone |= answer.projects & set(projects)
+                for project, sha256s in answer.inputs.items():
+                    if project in inputs and (n := remove_unused(self._folder / project, sha256s)):
+                        logger.info("cache.inputs_removed project=%s entries=%d", project, n)
+        except (PlatformAwayError, AgentRefusedError) as error:
+            self._next_s = time.monotonic() + RETRY_S
+            logger.debug("cache.not_asked %s", error)  # the loop says what is wrong
+        except OSError as error:
+            logger.warning("cache.not_removed folder=%s %s", self._folder, error)
+
+    def _held(self) -> dict[str, list[str]]:
+        """Hashes of inputs by project. One that is set aside and could not be removed is still there."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(self._folder.iterdir()):
+            is_aside = path.name.startswith(".") and path.name.endswith(ASIDE)
+            project = path.name[1 : -len(ASIDE)] if is_aside else path.name
+            if _is_id(project) and not path.is_symlink():
+                found[project] = [] if is_aside else sorted(hashes_in(path))
+        if len(found) > MOST_PROJECTS:  # another part of them each time
+            return {project: found[project] for project in random.sample(sorted(found), MOST_PROJECTS)}
+        return found
+
+
+def _requests(held: Mapping[str, Collection[str]]) -> Iterator[tuple[list[str], dict[str, list[str]]]]:
+    """Each with all projects and a part of the hashes; one at least, which says that nothing is held."""
+    pairs = [(project, sha256) for project, sha256s in held.items() for sha256 in sha256s]
+    for start in range(0, max(1, len(pairs)), MOST_HASHES):
+        inputs: dict[str, list[str]] = {}
+        for project, sha256 in pairs[start : start + MOST_HASHES]:
+            inputs.setdefault(project, []).append(sha256)
+        yield sorted(held), inputs
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
