@@ -148,7 +148,9 @@ class OrdersSerializer(serializers.Serializer[Any]):
 class HeldInputsSerializer(StrictSerializer):
     project = serializers.UUIDField(help_text="The project.")
     sha256s = serializers.ListField(
-        child=serializers.RegexField(r"\A[0-9a-f]{64}\Z"), max_length=MOST_HASHES, help_text="Hashes of inputs."
+        child=serializers.RegexField(r"\A[0-9a-f]{64}\Z", max_length=64),
+        max_length=MOST_HASHES,
+        help_text="Hashes of inputs.",
     )
 
 

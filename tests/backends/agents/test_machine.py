@@ -26,6 +26,7 @@ from mlhub.agent.lease import Lease, uptime_s
 from mlhub.agent.machine import MachineError, address_and_interface, node_of_machine, own_address
 from mlhub.agent.platform_api import PlatformApi, PlatformAwayError
 from mlhub.agent.program import AgentProgram, instance_of
+from mlhub.agent.project_caches import ProjectCaches
 from mlhub.agent.shared_folder import SharedFolder, problem_of
 from mlhub.backends.agents.backend import AgentsBackend
 from mlhub.backends.agents.messages import AgentReport, CheckpointFolder, GangOrder, Orders, StopOrder
@@ -237,6 +238,7 @@ def test_an_agent_whose_disk_is_full_stays_says_so_and_is_well_when_there_is_roo
         cast(PlatformApi, api), machine(tmp_path / "home"), node=lambda: node_of_machine("lab-1", (), **GIVEN),
         address="127.0.0.2", lease=Lease(tmp_path / "home" / "lease"),
         folder=SharedFolder(tmp_path / "known.json", "lab-1"), instance="one",
+        caches=ProjectCaches(tmp_path / "home" / "cache", cast(PlatformApi, api), instance="one", used=set),
     )  # fmt: skip
     thread = threading.Thread(target=program.run)
     thread.start()
