@@ -33,7 +33,7 @@ export function Caches({ version }: { version: string }) {
 
 function Nodes({ of }: { of: DatasetCaches }) {
   return (
-    <ScrollTable label={t`Nodes that hold this version`} head={[t`Node`, t`Held`, t`Last used`]} minWidth={360}>
+    <ScrollTable label={t`Nodes that hold this version`} head={[t`Node`, t`Held`, t`Last used`]} minWidth={340}>
       {of.nodes.map(({ name, cached_bytes, used_at }) => {
         const share = of.size_bytes > 0 ? Math.min(1, cached_bytes / of.size_bytes) : 1;
         return (
