@@ -17,7 +17,7 @@ from mlhub.client.problems import Refused, content_of, usable_token
 from mlhub.embedded.checks.examiner import CheckResult
 
 TIMEOUT_S = 10.0
-NO_ATTEMPT = UUID(int=0)  # of no job: a report of it is refused, whoever sends it
+NO_ATTEMPT = UUID(int=0)  # of no job: a report of it is refused, from any sender
 
 
 def check_access(signed_in: Credentials) -> Iterator[CheckResult]:
