@@ -39,13 +39,15 @@ class InputCaches:
 
 def input_caches(jobs: Iterable[Job]) -> InputCaches:
     """jobs: also ones that were never saved. Three queries, or one where no cache holds anything."""
-    rows = list(CachedInput.objects.values_list("node", "project", "sha256", "size_bytes", "fetch_s"))
+    asking = list(jobs)
+    cached = CachedInput.objects.filter(project__in={job.project_id for job in asking})
+    rows = list(cached.values_list("node", "project", "sha256", "size_bytes", "fetch_s"))
     if not rows:
         return InputCaches()
     held: dict[UUID, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))  # by project and hash: nodes
     for node, project, sha256, _, _ in rows:
         held[project][sha256].append(node)
-    wanted = [job for job in jobs if job.project_id in held]
+    wanted = [job for job in asking if job.project_id in held]
     keys = {job.id: _key(job) for job in wanted}
     one_of = {keys[job.id]: job for job in wanted}
     data = _sizes_of_data({job.dataset_version_id for job in one_of.values() if job.dataset_version_id is not None})
