@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.e2e import scene
+from tests.e2e import resource_use, scene
 
 SCHEMA = Path(__file__).resolve().parents[2] / "frontend" / "openapi.yaml"
 Content = Literal["usual", "empty", "huge"]
@@ -160,6 +160,8 @@ FIELDS: dict[tuple[str, str], Any] = {
         "classes": ["no", "yes", LONG], "format": "csv", "schema": DATASET_SCHEMA, "input_shape": [4],
     },
     ("Speed", "staleness"): [400, 120, 30, 4],
+    ("UsageOverTime", "resources"): resource_use.resources(),
+    ("UsageOverTime", "pods"): resource_use.pods(),
 }  # fmt: skip
 CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too

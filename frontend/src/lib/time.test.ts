@@ -2,7 +2,7 @@
 // Times on axes, and predicted ones.
 import { expect, it } from "vitest";
 
-import { clockRange, clockTick, laterClock } from "./time";
+import { clockRange, clockTick, durationTick, laterClock } from "./time";
 
 const AT_MS = new Date(2026, 2, 2, 14, 5, 7).getTime();
 
@@ -10,6 +10,13 @@ it("tells ticks that are seconds apart from one another", () => {
   expect(clockTick(AT_MS, 2000)).toMatch(/05:07/);
   expect(clockTick(AT_MS + 2000, 2000)).toMatch(/05:09/);
   expect(clockTick(AT_MS, 60_000)).not.toMatch(/05:07/);
+});
+
+it("writes durations on an axis without what is smaller than the distance of its ticks", () => {
+  expect([0, 900, 4500].map((at) => durationTick(at, 900))).toEqual(["0", "15 min", "1 h 15 min"]);
+  expect([0.5, 30, 90].map((at) => durationTick(at, 30))).toEqual(["500 ms", "30 s", "1 min 30 s"]);
+  expect([3600, 90_000].map((at) => durationTick(at, 3600))).toEqual(["1 h", "1 d 01 h"]);
+  expect([86_400, 864_000].map((at) => durationTick(at, 86_400))).toEqual(["1 d", "10 d"]);
 });
 
 it("says a time once where the median and the ninth decile read the same", () => {

@@ -27,6 +27,14 @@ export function shortDuration(seconds: number | null | undefined): string {
   return `${Number(value.toPrecision(value < 1 ? 1 : 3))} ${unit}`;
 }
 
+/** A duration on an axis: without what is smaller than the distance of its ticks. */
+export function durationTick(seconds: number, step_s: number): string {
+  if (seconds <= 0) return "0";
+  if (step_s < MINUTE_S) return shortDuration(seconds);
+  const isWhole = seconds < HOUR_S || (step_s % HOUR_S === 0 && (seconds < DAY_S || step_s % DAY_S === 0));
+  return isWhole ? rough(seconds) : duration(seconds);
+}
+
 /** The local time of day, with the date unless it is today. */
 export function clock(iso: string | null | undefined, now: Date = new Date()): string {
   if (!iso) return "–";

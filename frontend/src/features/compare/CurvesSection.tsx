@@ -8,6 +8,7 @@ import { Suspense, useEffect, useMemo, useRef } from "react";
 import { useChanges } from "@/api/live/changes";
 import { whenRead } from "@/api/live/underWay";
 import type { RunStatus } from "@/api/types";
+import { SECONDS } from "@/components/chart/axisUnits";
 import type { NamedLine } from "@/components/chart/lines/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
@@ -27,7 +28,7 @@ const ManyLines = lazyComponent(async () => (await loadLines()).ManyLines);
 
 export const AXES: Record<Axis, string> = {
   step: t`Step`,
-  wall: t`Seconds since the first step`,
+  wall: t`Time since the first step`,
   gpu_hours: t`GPU-hours`,
   epoch: t`Epoch`,
 };
@@ -160,6 +161,7 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
               isLog={log === "1"}
               isLogX={logX === "1"}
               xLabel={AXES[axis]}
+              {...(axis === "wall" && { xUnit: SECONDS })}
               height={HEIGHT}
               onCanvas={(made) => {
                 canvas.current = made;

@@ -5,6 +5,7 @@ import { render, screen } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
+import { BYTES, SECONDS } from "../axisUnits";
 import { colourOf } from "../colours";
 import { ManyLines } from "./ManyLines";
 
@@ -101,4 +102,21 @@ it("draws the emphasised line on top, in the colour of its place, and leaves out
   expect([other?.label, base?.label, base?.width]).toEqual(["other", "base", 3.5]);
   expect(base?.stroke).toBe(colourOf(3, "light"));
   expect(drawn.options[0]?.scales?.["x"]).toMatchObject({ distr: 3 });
+});
+
+function textsOf(axis: uPlot.Axis | undefined, ticks: number[], step: number) {
+  return typeof axis?.values === "function" ? axis.values({} as uPlot, ticks, 0, 80, step) : [];
+}
+
+it("has ticks at round times and round sizes", () => {
+  render(
+    <MantineProvider>
+      <ManyLines lines={[line("pod")]} smoothing={0} isLog={false} xLabel="since the start" xUnit={SECONDS} yUnit={BYTES} isSmall />
+    </MantineProvider>,
+  );
+  const [x, y] = drawn.options[0]?.axes ?? [];
+  expect(x?.incrs).toContain(900);
+  expect(x?.incrs).not.toContain(1000);
+  expect(textsOf(x, [0, 900], 900)).toEqual(["0", "15 min"]);
+  expect(textsOf(y, [2 ** 30], 2 ** 30)).toEqual(["1 GiB"]);
 });

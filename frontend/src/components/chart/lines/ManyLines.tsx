@@ -9,6 +9,7 @@ import "uplot/dist/uPlot.min.css";
 import { number } from "@/lib/quantities";
 import { type Line, aligned, envelope, interpolated, smoothed } from "@/lib/curves/smoothing";
 
+import type { AxisUnit } from "../axisUnits";
 import { colourOf } from "../colours";
 import classes from "../CurveChart.module.css";
 import { lineHighlight } from "./lineHighlight";
@@ -31,9 +32,9 @@ interface Props {
   /** Whether the x axis is logarithmic; what is not above zero has no place on it. */
   isLogX?: boolean;
   xLabel: string;
-  /** How a place on the x axis, and a value, are written. */
-  xText?: (x: number) => string;
-  yText?: (y: number) => string;
+  /** Of places on the x axis, and of values; left out: plain numbers. */
+  xUnit?: AxisUnit;
+  yUnit?: AxisUnit;
   height?: number;
   /** One of several small charts: its x axis has no label, and the values begin at 0. */
   isSmall?: boolean;
@@ -47,10 +48,11 @@ const EXACT = (_: uPlot, low: number, high: number): uPlot.Range.MinMax => [low,
 const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
 const MOST_AT_ONCE = 100; // more lines are drawn in parts, and do not fade behind the one under the pointer: all would be drawn again
+const PLAIN: AxisUnit = { text: number };
 const NOT_DRAWN: uPlot.Series.PathBuilder = () => null;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
-export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
+export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xUnit = PLAIN, yUnit = PLAIN, height = 420, isSmall = false, onCanvas }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef(onCanvas);
   const scheme = useComputedColorScheme("light");
@@ -92,9 +94,9 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
           {
             ...axis,
             ...(isSmall ? { size: 26 } : { label: xLabel, labelSize: 18 }),
-            ...(xText && { values: (_, ticks) => ticks.map(xText), space: 80 }),
+            ...ticksOf(isLogX ? { text: xUnit.text } : xUnit, { space: 80 }),
           },
-          { ...axis, size: yText === undefined ? 60 : 84, ...(yText && { values: (_, ticks) => ticks.map(yText) }) },
+          { ...axis, size: 60, ...ticksOf(yUnit, { size: 84 }) },
         ],
         legend: { show: false },
         focus: { alpha: 0.25 },
@@ -109,7 +111,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
             (drawn) => {
               const found = nearest(drawn, valuesAt(drawn.cursor.idx, drawnLines, data));
               const line = found === null ? undefined : drawnLines[found.index];
-              setNear(line === undefined || found === null ? "" : nearText(drawn, line, found.value, xText, yText));
+              setNear(line === undefined || found === null ? "" : nearText(drawn, line, found.value, xUnit, yUnit));
               if (!isFew) shown.highlight?.(line ?? null, { line: colourOf(line?.place ?? 0, scheme), halo: page });
             },
           ],
@@ -130,7 +132,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       created.destroy();
       canvas.current?.(null);
     };
-  }, [data, lines, drawnLines, scheme, isLog, isLogX, smoothing, xLabel, xText, yText, height, isSmall]);
+  }, [data, lines, drawnLines, scheme, isLog, isLogX, smoothing, xLabel, xUnit, yUnit, height, isSmall]);
 
   return (
     <div>
@@ -140,6 +142,14 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       </Text>
     </div>
   );
+}
+
+/** Ticks of that unit, with what their longer texts need; of plain numbers as uPlot has them. */
+function ticksOf({ text, tick = text, steps }: AxisUnit, room: uPlot.Axis): uPlot.Axis {
+  if (tick === number) return {};
+  // a logarithmic scale leaves out texts that have no room
+  const values: uPlot.Axis.DynamicValues = (_, ticks: (number | null)[], _axis, _space, step) => ticks.map((at) => (at === null ? "" : tick(at, step)));
+  return { ...room, ...(steps && { incrs: steps }), values };
 }
 
 type PlacedLine = NamedLine & { place: number };
@@ -195,11 +205,11 @@ function nearText(
   drawn: uPlot,
   line: PlacedLine,
   value: number,
-  xText: (x: number) => string = number,
-  yText: (y: number) => string = number,
+  xUnit: AxisUnit,
+  yUnit: AxisUnit,
 ): string {
   const { idx } = drawn.cursor;
   if (idx == null) return "";
   const place = drawn.data[0][idx] ?? NaN;
-  return t`${line.label}: ${yText(value)} at ${xText(place)}`;
+  return t`${line.label}: ${yUnit.text(value)} at ${xUnit.text(place)}`;
 }

@@ -2,9 +2,10 @@
 // One chart of metrics with its name and its menu. The parent reads the curves once it is seen: useSeenWidth().
 import { t } from "@lingui/core/macro";
 import { Group, Skeleton, Text } from "@mantine/core";
-import { type ReactNode, type Ref, Suspense, useRef } from "react";
+import { type ReactNode, type Ref, Suspense } from "react";
 
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+import { useDrawing } from "@/components/chart/figure/useDrawing";
 import { CHART_HEIGHT } from "@/components/chart/chartHeight";
 import type { Mark } from "@/components/chart/CurveChart";
 import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
@@ -36,7 +37,7 @@ interface Props {
 const NO_MARKS: readonly Mark[] = [];
 
 export function MetricFigure({ ref, name, labels, curves, settings, isSeen, failed, csv, marks = NO_MARKS, onRange, children }: Props) {
-  const drawing = useRef<HTMLDivElement>(null);
+  const { ref: drawn, of, isDrawn } = useDrawing<HTMLDivElement>();
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${name} by step`}>
       <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
@@ -45,14 +46,14 @@ export function MetricFigure({ ref, name, labels, curves, settings, isSeen, fail
         </Text>
         <Group gap={4} wrap="nowrap">
           {children}
-          <FigureMenu name={name} of={drawing} csv={csv} isDisabled={curves.size === 0} />
+          <FigureMenu name={name} of={of} csv={csv} isDisabled={!isDrawn} />
         </Group>
       </Group>
       <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
       {failed === undefined && (
         <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
           {curves.size > 0 ? (
-            <div ref={drawing}>
+            <div ref={drawn}>
               <CurveChart labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
             </div>
           ) : (

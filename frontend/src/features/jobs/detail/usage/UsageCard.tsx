@@ -3,11 +3,13 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, SimpleGrid, Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useMemo, useRef, useState } from "react";
+import { Suspense, useMemo, useState } from "react";
 
 import type { JobDetail, UsageOverTime } from "@/api/types";
+import { type AxisUnit, BYTES, SECONDS } from "@/components/chart/axisUnits";
 import { useSetting } from "@/components/chart/address/useSetting";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+import { useDrawing } from "@/components/chart/figure/useDrawing";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
@@ -15,11 +17,21 @@ import { UNITS } from "@/domain/pods/podMetric";
 import { usageQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveText } from "@/lib/download";
-import { shortDuration } from "@/lib/time";
 
 import { linesOf, podName, usageCsv } from "./usageLines";
 
+type Unit = keyof typeof UNITS;
+
 const ManyLines = lazyComponent(async () => (await import("@/components/chart/lines/ManyLines")).ManyLines);
+const text = (unit: Unit): AxisUnit => ({ text: UNITS[unit] });
+const AXES: Record<Unit, AxisUnit> = {
+  bytes: BYTES,
+  bytes_per_second: { ...BYTES, ...text("bytes_per_second") },
+  count: text("count"),
+  examples: text("examples"),
+  seconds: SECONDS,
+  share: text("share"),
+};
 const HEIGHT = 150;
 const NEWEST = "";
 
@@ -93,7 +105,7 @@ function Pods({ usage, firstPod, onFirstPod }: { usage: UsageOverTime; firstPod:
 
 function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: UsageOverTime["resources"][number] }) {
   const { ref, width } = useSeenWidth<HTMLElement>();
-  const drawing = useRef<HTMLDivElement>(null);
+  const { ref: drawn, of, isDrawn } = useDrawing<HTMLDivElement>();
   const lines = useMemo(() => linesOf(usage, resource.name), [usage, resource.name]);
   return (
     <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`${resource.title} over time. ${resource.about}`}>
@@ -103,23 +115,23 @@ function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: Usage
         </Text>
         <FigureMenu
           name={resource.title}
-          of={drawing}
+          of={of}
           csv={() => csvOf([["pod", "seconds", resource.unit], ...lines.flatMap(({ label, x, y }) => x.map((at, index) => [label, at, y[index]]))])}
-          isDisabled={width === null}
+          isDisabled={!isDrawn}
         />
       </Group>
       <Suspense fallback={<Skeleton h={HEIGHT} />}>
         {width === null ? (
           <Skeleton h={HEIGHT} animate={false} />
         ) : (
-          <div ref={drawing}>
+          <div ref={drawn}>
             <ManyLines
               lines={lines}
               smoothing={0}
               isLog={false}
               xLabel={t`since the start`}
-              xText={shortDuration}
-              yText={UNITS[resource.unit]}
+              xUnit={SECONDS}
+              yUnit={AXES[resource.unit]}
               height={HEIGHT}
               isSmall
             />
