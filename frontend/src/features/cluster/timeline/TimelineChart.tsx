@@ -179,7 +179,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
           <Waited
             key={`waited ${wait.bar.key}`}
             wait={wait}
-            topPx={wait.bar.firstGpu * height + wait.row * WAIT_HEIGHT}
+            topPx={wait.bar.firstGpu * height + 1 + wait.row * WAIT_HEIGHT}
             lengthS={lengthS}
             since={since}
             onChoose={() => onChoose(wait.bar.key)}
