@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.e2e import resource_use, scene
+from tests.e2e import resource_use, scene, scene_timeline
 
 SCHEMA = Path(__file__).resolve().parents[2] / "frontend" / "openapi.yaml"
 Content = Literal["usual", "empty", "huge"]
@@ -204,7 +204,7 @@ def document() -> dict[str, Any]:
 def answer(method: str, path: str, content: Content, query: dict[str, list[str]] | None = None) -> Any:
     """What the API returns there; KeyError where there is no such route, or one that returns nothing."""
     if path.endswith("/cluster/timeline") and content != "empty":
-        return scene.large_timeline(LONG) if content == "huge" else scene.timeline()
+        return scene_timeline.large_timeline(LONG) if content == "huge" else scene_timeline.timeline()
     made = _made(method, path, content)
     if content != "empty" and (of_nodes := _of_nodes(path, made, is_huge=content == "huge")) is not None:
         return of_nodes

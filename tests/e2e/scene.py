@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is believable about the answers made from the schema: a moment, times around it, names, a cluster, a timeline.
+"""What is believable about the answers made from the schema: a moment, times around it, names, a cluster.
 
 Every page is drawn at `NOW`, so that pictures of it stay the same.
 """
@@ -47,7 +47,7 @@ WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def moment(name: str, at: int) -> str:
     """The time of a field in the `at`-th entry of a list."""
     first, apart = next(((f, a) for pattern, f, a in TIMES if re.search(pattern, name)), OTHER_TIME)
-    return _iso(NOW + timedelta(seconds=first + apart * at))
+    return iso(NOW + timedelta(seconds=first + apart * at))
 
 
 def word(name: str, at: int) -> str | None:
@@ -58,7 +58,7 @@ def word(name: str, at: int) -> str | None:
     return options[at % len(options)] + (f"-{rounds + 1}" if rounds else "")
 
 
-def _iso(at: datetime) -> str:
+def iso(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -72,7 +72,7 @@ def curve(n_points: int, **fixed: Any) -> list[dict[str, Any]]:
     return [
         {
             "step": 20 * (i + 1), "epoch": round((i + 1) / 20, 2), "value": loss(i), **fixed,
-            "at": _iso(begin + timedelta(seconds=93 * MINUTE_S * (i + 1) / n_points)),
+            "at": iso(begin + timedelta(seconds=93 * MINUTE_S * (i + 1) / n_points)),
         }
         for i in range(n_points)
     ]  # fmt: skip
@@ -288,54 +288,9 @@ def attempts(whole: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ago(minutes: float) -> str:
-    return _iso(NOW - timedelta(minutes=minutes))
+    return iso(NOW - timedelta(minutes=minutes))
 
 
-def large_timeline(name: str) -> dict[str, Any]:
-    """That of many nodes, whose jobs have long names."""
-    few = timeline()
-    nodes = [{**node, "name": f"{node['name']}-{at}"} for at in range(20) for node in few["nodes"]]
-    jobs = [{**job, "name": f"{name}-{at}"} for at, job in enumerate(few["jobs"])]
-    return {**few, "nodes": nodes, "jobs": jobs, "waiting": few["waiting"] * 10}
-
-
-def timeline() -> dict[str, Any]:
-    """Six hours of three nodes and the next two as predicted; a preemption, a resize, a failure, checkpoints."""
-    jobs = [{"id": uuid(i), "name": name, "organisation": ORGANISATIONS[i % 2]} for i, name in enumerate(JOBS)]
-
-    def bar(gpu: int, n: int, since_h: float, until_h: float, job: int | None, **predicted: float) -> dict[str, Any]:
-        p50, p90 = predicted.get("p50"), predicted.get("p90")
-        return {
-            "first_gpu": gpu, "n_gpus": n, "since_s": since_h * HOUR_S, "until_s": until_h * HOUR_S, "job": job, "n": 1,
-            "p50_s": None if p50 is None else p50 * HOUR_S, "p90_s": None if p90 is None else p90 * HOUR_S,
-        }  # fmt: skip
-
-    def mark(kind: str, gpu: int, at_h: float, job: int | None) -> dict[str, Any]:
-        return {"kind": kind, "gpu": gpu, "at_s": at_h * HOUR_S, "job": job}
-
-    nodes = [
-        {"name": "node-a1", "gpu_type": "A100", "n_gpus": 4,
-         "bars": [bar(0, 2, 0.2, 2.6, 0), bar(0, 4, 2.7, 6, 1, p50=6.9, p90=7.6), bar(2, 2, 0.5, 2.5, 2)],
-         "marks": [mark("preempted", 2, 2.5, 1), mark("checkpoint", 0, 1.4, 0), mark("checkpoint", 0, 4.3, 1)]},
-        {"name": "node-a2", "gpu_type": "A100", "n_gpus": 4,
-         "bars": [bar(0, 1, 0, 3.4, 3), bar(0, 2, 3.4, 6, 3, p50=6.6, p90=7.9), bar(2, 2, 1.1, 4.2, None)],
-         "marks": [mark("resized", 0, 3.4, 3)]},
-        {"name": "node-b1", "gpu_type": "H100", "n_gpus": 2,
-         "bars": [bar(0, 2, 0.8, 1.9, 4), bar(0, 1, 2.2, 5.1, 4), bar(1, 1, 2.9, 6, 5, p50=7.2, p90=7.8)],
-         "marks": [mark("failed", 0, 1.9, 4), mark("checkpoint", 0, 3.7, 4)]},
-    ]  # fmt: skip
-
-    def pending(job: int, start: float, start_p90: float | None, finish: float, finish_p90: float) -> dict[str, Any]:
-        hours = {"start_p50_s": start, "start_p90_s": start_p90, "finish_p50_s": finish, "finish_p90_s": finish_p90}
-        return {"job": job, **{name: None if h is None else h * HOUR_S for name, h in hours.items()}}
-
-    waiting = [pending(2, 6.9, 7.6, 7.8, 8), pending(0, 6.6, None, 7.1, 7.7)]
-    since, until = NOW - timedelta(hours=6), NOW + timedelta(hours=2)
-    return {"since": _iso(since), "until": _iso(until), "now": _iso(NOW), "next_after": None, "nodes": nodes,
-            "waiting": waiting, "jobs": jobs}  # fmt: skip
-
-
-# name, kind, above, guaranteed, used, borrowed, lent, wanted by pending jobs
 # name, state, time of its last report, address, problem; the first is the platform's own
 AGENTS = [
     {"name": name, "is_own": place == 0, "state": state, "token_made_at": "2026-11-17T12:00:00Z", "made_by": "root",

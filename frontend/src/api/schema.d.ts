@@ -14371,6 +14371,16 @@ export interface components {
             name: string;
             /** @description The name of its organisation. */
             organisation: string;
+            /**
+             * Format: date-time
+             * @description When it was submitted.
+             */
+            submitted_at: string;
+            /**
+             * Format: date-time
+             * @description When its first attempt got its GPUs; null: it waits since it was submitted.
+             */
+            allocated_at: string | null;
         };
         TimelineMark: {
             /**

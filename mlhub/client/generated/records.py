@@ -3185,6 +3185,8 @@ class TimelineJob(ApiRecord):
     id: str
     name: str
     organisation: str
+    submitted_at: datetime
+    allocated_at: datetime | None
 
 
 class TimelineMark(ApiRecord):

@@ -80,6 +80,10 @@ class TimelineJobSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="The job's id.")
     name = serializers.CharField(help_text="The job's name.")
     organisation = serializers.CharField(help_text="The name of its organisation.")
+    submitted_at = serializers.DateTimeField(help_text="When it was submitted.")
+    allocated_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its first attempt got its GPUs; null: it waits since it was submitted."
+    )
 
 
 class TimelineSerializer(serializers.Serializer[Any]):

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from mlhub.clusters.models import Node
 from mlhub.control.models import JobDecision
-from mlhub.jobs.models import Allocation, Checkpoint, Job
+from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.tenants.models import User
 
 WINDOWS = {
@@ -30,7 +30,7 @@ FUTURE = 0.25  # of the window, where its end is not given
 N_PIXELS = 300  # of the window: bars and gaps that are shorter are merged
 MOST_NODES = 64  # of a page
 MOST_BYTES = 160_000  # of a page's nodes and jobs, as estimated; the limit of an answer is 200 kB
-BYTES_OF_BAR, BYTES_OF_MARK, BYTES_OF_JOB, BYTES_OF_NODE = 130, 75, 80, 200  # as JSON; of a job without its names
+BYTES_OF_BAR, BYTES_OF_MARK, BYTES_OF_JOB, BYTES_OF_NODE = 130, 75, 190, 200  # as JSON; of a job without its names
 MOST_WAITING = 50
 MOST_CHECKPOINTS = 5000  # that are read for a page
 
@@ -139,9 +139,12 @@ def timeline_as_seen_by(user: User, window: TimelineWindow, *, after: str = "") 
 
 
 def _jobs_seen(user: User, ids: set[UUID]) -> dict[UUID, dict[str, Any]]:
-    rows = Job.objects.visible_to(user).filter(id__in=ids)
-    names = rows.values_list("id", "name", "project__organisation__name")
-    return {id: {"id": id, "name": name, "organisation": organisation} for id, name, organisation in names}
+    """With when each was submitted, and when its first attempt got GPUs: it waited from one to the other."""
+    first = Attempt.objects.filter(job=OuterRef("pk"), number=1)
+    rows = Job.objects.visible_to(user).filter(id__in=ids).annotate(allocated_at=Subquery(first.values("created_at")))
+    columns = ("id", "name", "project__organisation__name", "submitted_at", "allocated_at")
+    keys = ("id", "name", "organisation", "submitted_at", "allocated_at")
+    return {row[0]: dict(zip(keys, row, strict=True)) for row in rows.values_list(*columns)}
 
 
 def _with_places(node: TimelineNode, order: Mapping[UUID, int]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def test_a_bar_shows_its_job_to_those_who_may_know(cast: Cast) -> None:
         found = timeline(cast, user, until_s=3600)
         ((bar,),) = (node["bars"] for node in found["nodes"])
         assert (bar["first_gpu"], bar["n_gpus"], bar["since_s"], bar["until_s"]) == (0, 2, 600, 1800)
-        assert found["jobs"] == [{"id": str(ran.id), "name": "ran", "organisation": "A"}]
+        (named,) = found["jobs"]
+        assert (named["id"], named["name"], named["organisation"]) == (str(ran.id), "ran", "A")
     hidden = timeline(cast, cast.charlie, until_s=3600)
     assert [bar["job"] for bar in hidden["nodes"][0]["bars"]] == [None]
     assert hidden["jobs"] == []
@@ -73,6 +74,17 @@ def test_a_running_job_has_predicted_ends_and_a_waiting_one_a_predicted_start(ca
     assert found["jobs"][one["job"]]["id"] == waiting.id
     assert (one["start_p50_s"], one["finish_p90_s"]) == (2800, 3600)
     assert timeline_as_seen_by(cast.charlie, window)["waiting"] == []
+
+
+def test_a_job_waited_from_its_submission_until_its_first_attempt_got_gpus(cast: Cast) -> None:
+    node_row()
+    ran = ended_job(cast, "ran", submitted_s=0, began_s=600, ended_s=900)
+    attempt_row(ran, began_s=1200, ended_s=None, n_workers=2, number=2)
+    waiting = job(cast.project_a, cast.bob, name="waits")
+    Job.objects.filter(pk=waiting.pk).update(submitted_at=at(100), predicted_start_at=at(1900))
+    found = timeline_as_seen_by(cast.bob, window_of("1h", until=None, now=at(1800)))
+    times = {one["name"]: (one["submitted_at"], one["allocated_at"]) for one in found["jobs"]}
+    assert times == {"ran": (at(0), at(600)), "waits": (at(100), None)}
 
 
 def test_preemptions_resizes_failures_and_checkpoints_are_marks(cast: Cast) -> None:

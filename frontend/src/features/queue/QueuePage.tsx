@@ -11,6 +11,7 @@ import { schedulerStatusQuery } from "@/api/scheduler";
 import { canChangeJob, isStaff, useMe } from "@/api/session";
 import type { QueuedJob, SchedulerStatus } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { DoneBar } from "@/components/feedback/DoneBar";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
@@ -24,10 +25,8 @@ import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
 import { Rounds } from "./Rounds";
-import { PausedBar } from "./moves/PausedBar";
-import { type Moved, MovedBar } from "./moves/MovedBar";
-import type { Move } from "./moves/move";
-import { pause, queueQuery } from "./queries";
+import type { Move, Moved } from "./moves/move";
+import { givePriority, pause, queueQuery, resume } from "./queries";
 
 const GpuTypeFilter = lazyComponent(async () => (await import("./GpuTypeFilter")).GpuTypeFilter);
 
@@ -100,8 +99,24 @@ function PendingJobs() {
           <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
         </Suspense>
       </Group>
-      {moved !== null && <MovedBar key={moved.job.id} moved={moved} onClose={() => setMoved(null)} />}
-      {paused !== null && <PausedBar key={paused.id} job={paused} onClose={() => setPaused(null)} />}
+      {moved !== null && (
+        <DoneBar
+          key={moved.job.id}
+          text={t`${moved.job.name} has priority ${moved.priority} now; the next round moves it.`}
+          takeBack={() => givePriority(queries, moved.job.id, moved.formerPriority)}
+          onTaken={() => setMoved(null)}
+          onClose={() => setMoved(null)}
+        />
+      )}
+      {paused !== null && (
+        <DoneBar
+          key={paused.id}
+          text={t`${paused.name} is paused: it is out of the queue until it is resumed.`}
+          takeBack={() => resume(queries, paused.id)}
+          onTaken={() => setPaused(null)}
+          onClose={() => setPaused(null)}
+        />
+      )}
       <ProblemAlert error={pausing.error} />
       <Dialog opened={move !== null} onClose={() => setMove(null)} size="xl" title={move === null ? "" : moveTitle(move)}>
         {move !== null && (

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { choicesQuery, organisationChoices, projectChoices, type ProjectUse, useChosen, useChosenOrFirst } from "@/api/choices";
@@ -24,8 +24,18 @@ interface Props {
 export function ProjectSelect({ may, value, onChange, error }: Props) {
   const source = projectChoices(may);
   const { isPending, data } = useQuery(choicesQuery(source));
+  const [isMade, setMade] = useState(false);
   if (isPending) return <Loading label={t`Loading the projects`} />;
-  if (data?.results.length === 0) return <FirstProject onMade={onChange} />;
+  if (data?.results.length === 0) {
+    return (
+      <FirstProject
+        onMade={(id) => {
+          setMade(true);
+          onChange(id);
+        }}
+      />
+    );
+  }
   return (
     <SearchSelect
       label={t`Project`}
@@ -35,6 +45,8 @@ export function ProjectSelect({ may, value, onChange, error }: Props) {
       value={value}
       onChange={onChange}
       error={error}
+      autoFocus={isMade} // it stands where the field was that the project was made in
+      openOnFocus={!isMade}
     />
   );
 }
@@ -54,8 +66,8 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
     mutationFn: (organisationId: string) =>
       unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),
     onSuccess: async ({ id }) => {
-      await queries.invalidateQueries({ queryKey: projectsKey });
       onMade(id);
+      await queries.invalidateQueries({ queryKey: projectsKey });
     },
   });
 
@@ -67,15 +79,22 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
       </Text>
     );
   }
+  function press(event: KeyboardEvent) {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // the form around it is not sent
+    if (name.trim() !== "" && !make.isPending) make.mutate(organisation?.id ?? "");
+  }
   return (
     <Stack gap={4}>
       <Group align="flex-end" gap="xs">
         <TextInput
           label={t`New project`}
           description={t`${organisation.name} has no project yet.`}
+          maxLength={100}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={make.error instanceof Problem ? make.error.detail : undefined}
+          onKeyDown={press}
+          error={make.error instanceof Problem ? make.error.detail : make.error?.message}
           flex={1}
         />
         <Button
@@ -84,7 +103,7 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
           loading={make.isPending}
           onClick={() => make.mutate(organisation.id)}
         >
-          {t`Make it`}
+          {t`Create project`}
         </Button>
       </Group>
     </Stack>

@@ -10,8 +10,10 @@ import { clock, duration } from "@/lib/time";
 
 import { BarEnding } from "./BarEnding";
 import { MARKS, MarkShape } from "./MarkShape";
-import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf } from "./rows";
+import { place, stretch } from "./places";
+import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf, waitsOf } from "./rows";
 import classes from "./Timeline.module.css";
+import { Waited, Waits } from "./WaitLine";
 
 /** Over what is only predicted. */
 const HATCH = "repeating-linear-gradient(135deg, var(--mantine-color-body) 0 2px, transparent 2px 7px)";
@@ -30,6 +32,7 @@ interface Props {
 
 const MOST_HEIGHT = 14; // of a GPU, in pixels
 const NODE_HEIGHT = 96; // of a node with many GPUs
+const WAIT_HEIGHT = 6; // of the line of a wait, with what can be pointed at
 
 /** The colour of a job's organisation; of jobs that one may not see, grey. */
 function useColours(organisations: readonly string[]): (organisation: string | undefined) => string {
@@ -61,7 +64,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
     }
   }
 
-  const frame = { ticks, lengthS, nowS };
+  const frame = { since, ticks, lengthS, nowS };
   return (
     <div>
       <div
@@ -99,6 +102,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
 }
 
 interface Frame {
+  since: string;
   ticks: readonly Tick[];
   lengthS: number;
   nowS: number | null;
@@ -113,7 +117,8 @@ interface NodeTrackProps extends Frame {
 
 const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...frame }: NodeTrackProps) {
   const height = Math.max(3, Math.min(MOST_HEIGHT, Math.floor(NODE_HEIGHT / node.nGpus)));
-  const { lengthS } = frame;
+  const { since, lengthS } = frame;
+  const waits = waitsOf(node.bars, lengthS, ({ nGpus }) => Math.floor((nGpus * height) / WAIT_HEIGHT));
   const lane = (firstGpu: number, nGpus: number) => ({ top: firstGpu * height, height: nGpus * height - 1 });
   return (
     <div className={classes.row}>
@@ -170,6 +175,16 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
             />
           );
         })}
+        {waits.map((wait) => (
+          <Waited
+            key={`waited ${wait.bar.key}`}
+            wait={wait}
+            topPx={wait.bar.firstGpu * height + 1 + wait.row * WAIT_HEIGHT}
+            lengthS={lengthS}
+            since={since}
+            onChoose={() => onChoose(wait.bar.key)}
+          />
+        ))}
         {node.marks.map(({ key, kind, gpu, atS, name }) => (
           <span key={key} className={classes.mark} title={`${name}: ${MARKS[kind]}`} style={{ left: place(atS, lengthS), top: gpu * height }}>
             <MarkShape kind={kind} />
@@ -204,7 +219,7 @@ function isNamed(bar: Bar, height: number, lengthS: number): boolean {
 }
 
 function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colour: string }) {
-  const { lengthS } = frame;
+  const { since, lengthS, nowS } = frame;
   const solidS = row.finishP50S ?? lengthS;
   return (
     <div className={classes.row}>
@@ -226,6 +241,7 @@ function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colo
           colour={colour}
           lengthS={lengthS}
         />
+        {nowS !== null && row.submittedS !== null && <Waits job={row.job} submittedS={row.submittedS} startS={row.startP50S} topPx={(MOST_HEIGHT - WAIT_HEIGHT) / 2} lengthS={lengthS} nowS={nowS} since={since} />}
       </div>
     </div>
   );
@@ -263,17 +279,9 @@ function GridLines({ ticks, lengthS, nowS }: Frame) {
   );
 }
 
-function place(atS: number, lengthS: number): string {
-  return `${(100 * atS) / lengthS}%`;
-}
-
 /** So that a label at an end stays within the frame. */
 function clamped(atS: number, lengthS: number): number {
   return Math.min(Math.max(atS, 0.03 * lengthS), 0.97 * lengthS);
-}
-
-function stretch(sinceS: number, untilS: number, lengthS: number): CSSProperties {
-  return { left: place(sinceS, lengthS), width: place(Math.max(0, untilS - sinceS), lengthS) };
 }
 
 /** The place of the bar that a key leads to: left and right by time, up and down to another node. */
@@ -307,6 +315,7 @@ function barText(bar: Bar, since: string): string {
   const at = (seconds: number) => clock(new Date(new Date(since).getTime() + 1000 * seconds).toISOString());
   const parts = [t`${barName(bar)} on ${bar.node}, ${gpusText(bar)}`, t`${at(bar.sinceS)} to ${bar.p50S === null ? at(bar.untilS) : t`now`}`];
   if (bar.job) parts.push(bar.job.organisation);
+  if (bar.waitedS !== null) parts.push(t`waited ${duration(bar.waitedS)} for its GPUs`);
   if (bar.p50S !== null) parts.push(t`predicted finish in ${duration(Math.max(0, bar.p50S - bar.untilS))}`);
   return parts.join(" · ");
 }

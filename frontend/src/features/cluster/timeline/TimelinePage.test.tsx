@@ -11,8 +11,8 @@ import { decision, why } from "@/testing/schedulingFixtures";
 import { answers, server } from "@/testing/server";
 
 const JOBS = [
-  { id: "00000000-0000-4000-8000-000000000001", name: "digits", organisation: "Vision" },
-  { id: "00000000-0000-4000-8000-000000000002", name: "speech", organisation: "Audio" },
+  { id: "00000000-0000-4000-8000-000000000001", name: "digits", organisation: "Vision", submitted_at: "2026-03-02T08:02:00Z", allocated_at: "2026-03-02T08:10:00Z" },
+  { id: "00000000-0000-4000-8000-000000000002", name: "speech", organisation: "Audio", submitted_at: "2026-03-02T07:30:00Z", allocated_at: null },
 ];
 const BAR = { first_gpu: 0, n_gpus: 2, since_s: 600, until_s: 1800, job: 0, p50_s: null, p90_s: null, n: 1 };
 const TIMELINE: Timeline = {
@@ -41,6 +41,7 @@ describe("The timeline of the cluster", () => {
       "Vision",
       "other organisations, or several short attempts",
       "Preempted",
+      "waited from submission to start",
       "predicted: solid to the median, fading to 90 %",
     ]);
     expect(screen.getByTitle("digits: Preempted")).toBeInTheDocument();
@@ -48,12 +49,33 @@ describe("The timeline of the cluster", () => {
     expect(screen.getAllByTitle("now")).toHaveLength(3);
   });
 
+  it("draws what each job waited from its submission to its first start, once", async () => {
+    renderPage("/cluster/timeline");
+    expect(await screen.findByTitle(/^digits: waited 8 min 00 s, submitted .*, started /)).toBeInTheDocument();
+    expect(screen.getByTitle(/^speech: waited 1 h 15 min until now, submitted .*, predicted start /)).toBeInTheDocument();
+    expect(screen.getAllByTitle(/waited/)).toHaveLength(2);
+  });
+
+  it("draws no wait of a job that is pending again", async () => {
+    const again = { ...JOBS[1], allocated_at: "2026-03-02T07:40:00Z" } as Timeline["jobs"][number];
+    server.use(answers("/api/v1/cluster/timeline", { ...TIMELINE, jobs: [JOBS[0] as Timeline["jobs"][number], again] }));
+    renderPage("/cluster/timeline");
+    expect(await screen.findByTitle("speech: predicted")).toBeInTheDocument();
+    expect(screen.queryByTitle(/^speech: waited/)).toBeNull();
+  });
+
+  it("chooses the bar of a wait that is clicked", async () => {
+    const { user } = renderPage("/cluster/timeline");
+    await user.click(await screen.findByTitle(/^digits: waited/));
+    expect(screen.getByText(/^digits on n0, GPUs 0–1 · .* · Vision · waited 8 min 00 s for its GPUs$/)).toBeVisible();
+  });
+
   it("goes from bar to bar by arrow keys and opens the job by Enter", async () => {
     server.use(answers("/api/v1/jobs/{id}", jobDetail()), answers("/api/v1/jobs/{id}/why", why()));
     const { user, router } = renderPage("/cluster/timeline");
     (await screen.findByRole("application")).focus();
     await user.keyboard("{ArrowRight}");
-    expect(screen.getByText(/^digits on n0, GPUs 0–1 · .* · Vision$/)).toBeVisible();
+    expect(screen.getByText(/^digits on n0, GPUs 0–1 · .* · Vision · waited 8 min/)).toBeVisible();
     await user.keyboard("{ArrowRight}");
     expect(screen.getByText(/^3 short attempts on n0, GPUs 2–3/)).toBeVisible();
     await user.keyboard("{ArrowDown}");
@@ -87,7 +109,7 @@ describe("The timeline of the cluster", () => {
     await user.click(await screen.findByText("Table"));
     const table = within(await screen.findByRole("table", { name: "Attempts" }));
     expect(table.getAllByRole("row")).toHaveLength(4);
-    expect(table.getByRole("row", { name: /n1 GPUs 0–1 digits Vision .* running/ })).toBeVisible();
+    expect(table.getByRole("row", { name: /n1 GPUs 0–1 digits Vision – .* running/ })).toBeVisible();
   });
 
   it("keeps window and end in the address, and moves by half a window", async () => {

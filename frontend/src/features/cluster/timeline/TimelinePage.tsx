@@ -21,6 +21,7 @@ import { type MarkKind, csvOfTimeline, nodeRows, organisationsOf, waitingRows } 
 import classes from "./Timeline.module.css";
 import { TimelineChart } from "./TimelineChart";
 import { TimelineTable } from "./TimelineTable";
+import { WaitSample } from "./WaitLine";
 
 const NAMES = ["window", "until", "view"] as const;
 const WINDOWS: { value: TimelineWindow; label: string }[] = [
@@ -107,22 +108,36 @@ function Shown({ pages, isTable, drawing }: { pages: readonly Timeline[]; isTabl
   }
   const [since, until, now] = [first.since, first.until, first.now].map((at) => new Date(at).getTime() / 1000) as [number, number, number];
   const organisations = organisationsOf(pages);
+  const waiting = waitingRows(first);
+  const bars = nodes.flatMap((node) => node.bars);
   return (
     <div ref={drawing} className={classes.figure}>
-      <Legend organisations={organisations} hasOthers={nodes.some(({ bars }) => bars.some(({ job }) => job === undefined))} kinds={new Set(nodes.flatMap(({ marks }) => marks.map(({ kind }) => kind)))} />
+      <Legend
+        organisations={organisations}
+        hasOthers={bars.some(({ job }) => job === undefined)}
+        kinds={new Set(nodes.flatMap(({ marks }) => marks.map(({ kind }) => kind)))}
+        hasWaits={waiting.length > 0 || bars.some(({ waitedS }) => waitedS !== null)}
+      />
       <TimelineChart
         since={first.since}
         lengthS={until - since}
         nowS={now < until ? now - since : null}
         nodes={nodes}
-        waiting={waitingRows(first)}
+        waiting={waiting}
         organisations={organisations}
       />
     </div>
   );
 }
 
-function Legend({ organisations, hasOthers, kinds }: { organisations: readonly string[]; hasOthers: boolean; kinds: ReadonlySet<MarkKind> }) {
+interface LegendProps {
+  organisations: readonly string[];
+  hasOthers: boolean;
+  kinds: ReadonlySet<MarkKind>;
+  hasWaits: boolean;
+}
+
+function Legend({ organisations, hasOthers, kinds, hasWaits }: LegendProps) {
   const scheme = useComputedColorScheme("light");
   const colours: [string, string][] = organisations.map((name, index) => [name, colourOf(index, scheme)]);
   if (hasOthers) colours.push([t`other organisations, or several short attempts`, UNNAMED[scheme]]);
@@ -140,6 +155,12 @@ function Legend({ organisations, hasOthers, kinds }: { organisations: readonly s
           <Text size="xs">{MARKS[kind]}</Text>
         </Group>
       ))}
+      {hasWaits && (
+        <Group component="li" gap={6} wrap="nowrap">
+          <WaitSample />
+          <Text size="xs">{t`waited from submission to start`}</Text>
+        </Group>
+      )}
       <Group component="li" gap={6} wrap="nowrap">
         <Box w={36} h={12} style={{ background: "linear-gradient(to right, var(--mantine-color-dimmed) 50%, transparent)", opacity: 0.55 }} />
         <Text size="xs">{t`predicted: solid to the median, fading to 90 %`}</Text>

@@ -21,6 +21,8 @@ import { listOf, textOfList, useSetting } from "@/components/chart/address/useSe
 const MOST_AXES = 16;
 const USUAL_SETTINGS = 7;
 const USUAL_RESULTS = 3;
+/** Else the list is laid out, and measured, while it is closed: most of what made this part of the page a long task. */
+const LIST_WHEN_OPEN = { keepMounted: false };
 
 interface Props {
   compared: readonly Compared[];
@@ -115,6 +117,7 @@ function Pictures({ compared, baseline, columns, numbers, first, results }: Pict
           maxValues={MOST_AXES}
           value={drawn.map(({ name }) => name)}
           onChange={(list) => setAxes(textOfList(list))}
+          comboboxProps={LIST_WHEN_OPEN}
           data={columns.map(({ name }) => name)}
           nothingFoundMessage={t`No such setting or result in which they differ`}
         />

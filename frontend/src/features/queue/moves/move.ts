@@ -9,6 +9,13 @@ export interface Move {
   side: "before" | "after";
 }
 
+/** A move that was made, by another priority. */
+export interface Moved {
+  job: QueuedJob;
+  priority: number;
+  formerPriority: number;
+}
+
 /** The move of the job `id` to between the jobs at `gap - 1` and `gap` of the list; null when it is there. */
 export function moveTo(jobs: readonly QueuedJob[], id: string, gap: number): Move | null {
   const from = jobs.findIndex((job) => job.id === id);

@@ -16,7 +16,7 @@ export function ResourcesCard({ job }: { job: Job }) {
     [t`Placement`, attempt === null || attempt.ended_at !== null ? t`no GPU now` : placement(attempt)],
     [t`Submitted`, <RelativeTime key="s" at={job.submitted_at} />],
     [job.kind === "notebook" ? t`First answer` : t`First step`, <RelativeTime key="f" at={job.started_at} />],
-    [t`Pending`, duration(job.waited_s)],
+    [job.kind === "notebook" ? t`Until the first answer` : t`Until the first step`, duration(job.waited_s)],
     [job.kind === "train" ? t`Trained` : t`Computed`, duration(job.trained_s)],
     [t`Completion time`, duration(job.jct_s)],
   ];

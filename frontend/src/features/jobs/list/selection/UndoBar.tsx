@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was done to many jobs, with the button that takes it back. It stays until it is used or closed.
+// What was done to many jobs, and to be taken back: of those that refuse it, why.
 import { plural, t } from "@lingui/core/macro";
-import { Button, Group, Paper, Text } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { DoneBar } from "@/components/feedback/DoneBar";
 
 import { RefusedJobs } from "./RefusedJobs";
 import { type Undo, takeBack } from "./bulk";
@@ -19,35 +18,22 @@ interface Props {
 
 export function UndoBar({ undo, onClose, onDone }: Props) {
   const queries = useQueryClient();
-  const run = useMutation({
-    mutationFn: () => takeBack(undo),
-    onSettled: () => {
-      onDone(undo.ids);
-      void queries.invalidateQueries({ queryKey: ["jobs"] });
-      void queries.invalidateQueries({ queryKey: tagsQuery.queryKey });
-    },
-    onSuccess: (outcomes) => {
-      if (outcomes.every(({ refusal }) => refusal === "")) onClose();
-    },
-  });
   return (
-    <Paper withBorder p="xs" role="region" aria-label={t`What was done`}>
-      <Group gap="xs">
-        <Text size="sm" role="status">
-          {doneText(undo)}
-        </Text>
-        {run.data === undefined && (
-          <Button size="xs" variant="default" loading={run.isPending} onClick={() => run.mutate()}>
-            {t`Undo`}
-          </Button>
-        )}
-        <Button size="xs" variant="subtle" onClick={onClose}>
-          {t`Close`}
-        </Button>
-      </Group>
-      {run.data !== undefined && <RefusedJobs outcomes={run.data} />}
-      <ProblemAlert error={run.error} />
-    </Paper>
+    <DoneBar
+      text={doneText(undo)}
+      takeBack={() => takeBack(undo)}
+      onTried={() => {
+        onDone(undo.ids);
+        void queries.invalidateQueries({ queryKey: ["jobs"] });
+        void queries.invalidateQueries({ queryKey: tagsQuery.queryKey });
+      }}
+      onTaken={(outcomes) => {
+        if (outcomes.every(({ refusal }) => refusal === "")) onClose();
+      }}
+      onClose={onClose}
+    >
+      {(outcomes) => <RefusedJobs outcomes={outcomes} />}
+    </DoneBar>
   );
 }
 
