@@ -98,6 +98,20 @@ class Home:
         path = self.path / "platform.json"
         return Platform(**json.loads(path.read_text())) if path.exists() else None
 
+    def supervisor_pid(self) -> int | None:
+        """The process of the supervisor of the platform that runs here; None: none runs."""
+        platform = self.platform()
+        pid = platform.pids.get("supervisor") if platform else None
+        try:
+            if pid:
+                os.kill(pid, 0)
+                return pid
+        except ProcessLookupError:
+            pass
+        except PermissionError:  # another user's
+            return pid
+        return None
+
     def environment(self, *, url: str, database_url: str, redis_url: str) -> dict[str, str]:
         """The variables of Django's processes, on top of the environment that there is."""
         return {
