@@ -201,7 +201,9 @@ def check_clock(url: str) -> CheckResult:
 def check_web(url: str, *, remedy: str) -> CheckResult:
     """The port: whether the platform answers there, or else whether it could listen there."""
     if not url:
-        port = int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT)
+        given = os.environ.get("MLHUB_PORT") or str(PREFERRED_PORT)
+        if not given.isdecimal() or not 0 < (port := int(given)) < 2**16:
+            return CheckResult("web", False, f"MLHUB_PORT is {given!r}.", "Give it a number from 1 to 65535.")
         if is_free(port):
             return CheckResult("web", False, f"Nothing runs yet; port {port} is free.", remedy)
         return CheckResult(

@@ -115,7 +115,7 @@ def test_no_password_is_in_an_answer(cast: Cast, settings: Any, database_url: st
 
 def test_pods_elsewhere_are_not_checked_on_the_machine_of_the_web_server(cast: Cast, settings: Any) -> None:
     settings.BACKEND = "kubernetes"
-    assert list(found(cast)) == ["database", "valkey", "web", "rounds", "nodes", "disk"]
+    assert list(found(cast)) == ["database", "valkey", "workers", "clock", "web", "rounds", "nodes", "disk"]
 
 
 def test_texts_are_in_chinese_for_chinese_readers(cast: Cast) -> None:
