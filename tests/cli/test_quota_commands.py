@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -13,7 +12,6 @@ from django.utils import timezone
 from mlhub.cli.app import main
 from mlhub.cli.commands.tenancy.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
-from mlhub.client.api import Api
 from mlhub.clusters.models import Node, Rack
 from mlhub.tenants.actions import bind_role, boost_quota, create_token, quota_of, request_quota, set_quota
 from mlhub.tenants.roles import Role
@@ -390,23 +388,3 @@ def test_every_command_about_quotas_warns_of_guarantees_that_the_cluster_cannot_
         assert main(["quota", "approve", str(asked.pk)]) == CommandStatus.OK
         warned = capsys.readouterr().err.replace("\n", " ")
         assert "Warning: organisations are guaranteed 12 GPUs in sum, and the cluster has 2" in warned
-
-
-def test_an_edit_that_came_second_says_what_is_there_now(
-    bob: Cast,  # noqa: F811
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    set_quota(bob.a, max_gpus=4, actor=bob.root)
-    bob.a.memberships.filter(user=bob.bob).update(role="admin")
-    change, meanwhile = Api.patch, {"max_gpus": 3}
-
-    def second(api: Api, path: str, **body: Any) -> Any:
-        set_quota(bob.project_a, actor=bob.alice, **meanwhile)
-        return change(api, path, **body)
-
-    monkeypatch.setattr(Api, "patch", second)
-    assert main(["quota", "set", "vision", "--max-gpus", "2"]) == CommandStatus.REFUSED
-    said = capsys.readouterr().err
-    assert "max_gpus is 3 now, yours is 2. Repeat the command, if your change is still wanted." in said
-    assert "`present`" not in said

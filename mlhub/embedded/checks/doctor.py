@@ -24,8 +24,9 @@ from urllib.parse import unquote, urlsplit
 import psycopg2
 import psycopg2.errors
 import redis
-from celery import Celery
+from kombu import Connection
 from kombu.exceptions import OperationalError
+from kombu.pidbox import Mailbox
 
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.embedded.checks.examiner import Check, CheckResult, Examiner
@@ -167,13 +168,20 @@ def check_valkey(url: str, *, remedy: str) -> CheckResult:
     return CheckResult("valkey", True, "It answers.")
 
 
+def _asked_workers(url: str) -> list[Any]:
+    """The first answer to a ping, as Celery's own `inspect ping` sends it; it needs no Celery, and so no Django."""
+    limits = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S, "max_retries": 0}
+    with Connection(url, transport_options=limits) as broker:
+        answers: list[Any] = Mailbox("celery", type="fanout", accept=["json"])(broker).multi_call(
+            "ping", timeout=PING_S, limit=1
+        )
+        return answers
+
+
 def check_workers(url: str, *, remedy: str) -> CheckResult:
     """Whether a Celery worker answers, by way of Valkey."""
     try:
-        with Celery(broker=url, set_as_current=False) as client:
-            client.conf.broker_transport_options = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
-            client.conf.broker_connection_max_retries = 0
-            answers = client.control.ping(timeout=PING_S, limit=1) if url else []
+        answers = _asked_workers(url) if url else []
     except (OperationalError, redis.RedisError, OSError, ValueError) as error:
         return CheckResult("workers", False, f"They cannot be asked without Valkey: {_line(error, url)}", remedy)
     if not answers:
