@@ -172,10 +172,8 @@ def _asked_workers(url: str) -> list[Any]:
     """The first answer to a ping, as Celery's own `inspect ping` sends it; it needs no Celery, and so no Django."""
     limits = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S, "max_retries": 0}
     with Connection(url, transport_options=limits) as broker:
-        answers: list[Any] = Mailbox("celery", type="fanout", accept=["json"])(broker).multi_call(
-            "ping", timeout=PING_S, limit=1
-        )
-        return answers
+        mailbox = Mailbox("celery", type="fanout", connection=broker, accept=["json"])
+        return mailbox.multi_call("ping", timeout=PING_S, limit=1) or []
 
 
 def check_workers(url: str, *, remedy: str) -> CheckResult:
