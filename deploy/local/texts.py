@@ -66,7 +66,7 @@ AROUND = re.compile(r"^\{\w+\}(?=[A-Z])|(?<=[.!?]) ?(?:\{\w+\})+$")  # a further
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
     from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, NOT_READY, SEVERAL
-    from mlhub.embedded.checks.doctor import MEANINGS, START
+    from mlhub.embedded.checks.doctor import AHEAD, BEHIND, MEANINGS, RESTART, START
     from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
     from mlhub.wire.exits import Cause
     from mlhub.wire.measurements import MEASUREMENTS
@@ -81,6 +81,9 @@ def declared() -> set[Key]:
         SEVERAL,
         NOT_READY,
         *MEANINGS.values(),
+        AHEAD,
+        BEHIND,
+        RESTART,
         START,
         *CONSEQUENCES.values(),
         *(text for table in (MEASUREMENTS, RESOURCES) for one in table.values() for text in (one.title, one.about)),

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cache
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import httpx
 import typer
@@ -134,11 +135,24 @@ def main(argv: list[str] | None = None) -> int:
         remedy = "Run `mlhub login`." if is_unknown else error.remedy
         if error.problem.get("needed_scope") == "admin":
             remedy = "Run `mlhub login --admin`, or make a token with the scope admin on the page API tokens."
+        if isinstance(error.problem.get("yours"), dict) and isinstance(error.problem.get("present"), dict):
+            remedy = _compared(error.problem["present"], error.problem["yours"])
         return _failed(message, remedy, CommandStatus.NOT_SIGNED_IN if is_unknown else CommandStatus.REFUSED)
     except httpx.TransportError as error:
         message = str(error) or "The platform does not answer"
         return _failed(f"{message.rstrip('.')}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)
     return int(CommandStatus.OK)
+
+
+def _compared(present: dict[str, Any], yours: dict[str, Any]) -> str:
+    """Of an edit that came second: what is there now of what it would change."""
+    fields = [name for name, value in yours.items() if name in present and present[name] != value]
+    changes = "; ".join(f"{name} is {_short(present[name])} now, yours is {_short(yours[name])}" for name in fields)
+    return f"{changes + '. ' if changes else ''}Repeat the command, if your change is still wanted."
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _failed(message: str, remedy: str, code: CommandStatus) -> int:

@@ -7,12 +7,13 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from mlhub.core import errors
+from mlhub.core.database.refusals import DISK_FULL, code_of, is_of_read_only_database
 from mlhub.core.ids import new_id
 from mlhub.core.languages.catalogue import in_readers_language
 
@@ -32,9 +33,7 @@ STATUS: dict[type[errors.DomainError], int] = {
 }
 CONTENT_TYPE = "application/problem+json"
 DATABASE_RETRY_S = 5
-DISK_FULL = "53100"  # PostgreSQL's code
 DISK_RETRY_S = 60
-READ_ONLY_TRANSACTION = "25006"  # PostgreSQL's code: a standby, or a primary that was set to read only
 NOT_FOUND_REMEDY = (
     "It was deleted, or you have no role in its project or organisation: ask who gave you the address for one."
 )
@@ -59,7 +58,7 @@ def describe(exception: BaseException | None) -> Described | None:
         exception = errors.NotFoundError("There is nothing here that you may see.", remedy=NOT_FOUND_REMEDY)
     elif isinstance(exception, PermissionDenied):
         exception = exceptions.PermissionDenied()
-    elif isinstance(exception, OperationalError) and _code_of(exception) == DISK_FULL:
+    elif isinstance(exception, OperationalError) and code_of(exception) == DISK_FULL:
         logger.error("database.disk_full error=%s", exception)
         exception = errors.UnavailableError(
             "The database's disk is full, so nothing of this was stored.",
@@ -71,7 +70,7 @@ def describe(exception: BaseException | None) -> Described | None:
         exception = errors.UnavailableError(
             "The database cannot be reached.", remedy="Try again in a moment.", retry_after_s=DATABASE_RETRY_S
         )
-    elif _is_of_read_only_database(exception):
+    elif is_of_read_only_database(exception):
         logger.warning("database.read_only error=%s", exception)
         exception = errors.UnavailableError(
             "The database takes no changes at the moment.",
@@ -86,15 +85,6 @@ def describe(exception: BaseException | None) -> Described | None:
         status, body = _of_api_exception(exception)
         return status, body, _headers(exception)
     return None
-
-
-def _is_of_read_only_database(exception: BaseException | None) -> bool:
-    return isinstance(exception, InternalError) and _code_of(exception) == READ_ONLY_TRANSACTION
-
-
-def _code_of(exception: BaseException) -> str | None:
-    """What PostgreSQL calls the error."""
-    return getattr(exception.__cause__, "pgcode", None)
 
 
 def of_domain_error(error: errors.DomainError) -> tuple[int, dict[str, Any]]:

@@ -47,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
     restore.add_argument("file", type=Path)
     restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
-    commands.add_parser("doctor", help="check database, Valkey, web, rounds, nodes, sandbox, GPUs, disk and folders")
+    commands.add_parser(
+        "doctor", help="check database, Valkey, workers, clock, web, rounds, nodes, sandbox, GPUs, disk and folders"
+    )
     arguments = parser.parse_args(argv)
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":
@@ -92,25 +94,13 @@ def no_room(home: Home, error: OSError) -> str:
     return f"{error.filename or home.path} cannot be written: {error.strerror}. Make room there, then repeat it."
 
 
-def _supervisor_pid(home: Home) -> int | None:
-    platform = home.platform()
-    pid = platform.pids["supervisor"] if platform else None
-    try:
-        if pid:
-            os.kill(pid, 0)
-            return pid
-    except ProcessLookupError:
-        pass
-    return None
-
-
 def _down(home: Home, console: Console) -> int:
-    pid = _supervisor_pid(home)
+    pid = home.supervisor_pid()
     if pid is None:
         console.print(f"No platform runs in {home.path}.")
         return 0
     os.kill(pid, signal.SIGTERM)
-    while _supervisor_pid(home):
+    while home.supervisor_pid():
         time.sleep(0.1)
     console.print("Stopped.")
     return 0
@@ -118,7 +108,7 @@ def _down(home: Home, console: Console) -> int:
 
 def running(home: Home) -> Platform | None:
     """The platform of that home, where it runs."""
-    return home.platform() if _supervisor_pid(home) else None
+    return home.platform() if home.supervisor_pid() else None
 
 
 def _status(home: Home, console: Console) -> int:
@@ -137,7 +127,7 @@ def _recover(home: Home, console: Console, arguments: argparse.Namespace) -> int
         if arguments.command == "restore":
             return restore(home, arguments.file, force=arguments.force)
         options = [f"--{name}" for name in ("checkpoints", "verify") if getattr(arguments, name)]
-        return backup(home, arguments.file, options=options, is_running=_supervisor_pid(home) is not None)
+        return backup(home, arguments.file, options=options, is_running=home.supervisor_pid() is not None)
     except AlreadyRunningError as error:
         console.print(str(error))
         return ALREADY_RUNNING

@@ -77,11 +77,11 @@ class Home:
         folder.mkdir(mode=0o700, exist_ok=True)
         _write_whole(folder / name, value, mode=0o600)
 
-    def port(self, name: str, *, preferred: int | None = None) -> int:
-        """The port of last time, or the preferred one, or a free one; whichever is free now."""
+    def port(self, name: str, *, wanted: int | None = None, preferred: int | None = None) -> int:
+        """The wanted port, or that of last time, or the preferred one, or any; whichever is free now."""
         path = self.path / "ports.json"
         known: dict[str, int] = json.loads(path.read_text() or "{}") if path.exists() else {}
-        for candidate in (known.get(name), preferred):
+        for candidate in (wanted, known.get(name), preferred):
             if candidate and is_free(candidate):
                 chosen = candidate
                 break
@@ -97,6 +97,20 @@ class Home:
         """Returns the platform as last written; its processes may have ended."""
         path = self.path / "platform.json"
         return Platform(**json.loads(path.read_text())) if path.exists() else None
+
+    def supervisor_pid(self) -> int | None:
+        """The process of the supervisor of the platform that runs here; None: none runs."""
+        platform = self.platform()
+        pid = platform.pids.get("supervisor") if platform else None
+        try:
+            if pid:
+                os.kill(pid, 0)
+                return pid
+        except ProcessLookupError:
+            pass
+        except PermissionError:  # another user's
+            return pid
+        return None
 
     def environment(self, *, url: str, database_url: str, redis_url: str) -> dict[str, str]:
         """The variables of Django's processes, on top of the environment that there is."""

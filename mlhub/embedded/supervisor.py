@@ -126,7 +126,7 @@ class Supervisor:
         """Returns when the platform answers. Raises StartError, PostgresError or ValkeyError."""
         compile_sources()
         database_url, redis_url = self._start_servers()
-        port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
+        port = self._web_port()
         host = listen_host()
         is_everywhere = host == "0.0.0.0"  # noqa: S104 - compared, not bound
         self.url = f"http://{'127.0.0.1' if is_everywhere else host}:{port}"
@@ -143,6 +143,19 @@ class Supervisor:
         self._wait_until_ready()
         self._start_agent()
         self._report(f"platform is up: [bold]{self.url}[/]")
+
+    def _web_port(self) -> int:
+        """MLHUB_PORT, unless pods run that report to the port of last time. Raises StartError."""
+        given = os.environ.get("MLHUB_PORT", "")
+        if given and (not given.isdecimal() or not 0 < int(given) < 2**16):
+            raise StartError(f"MLHUB_PORT is {given!r}: give it a number from 1 to 65535.")
+        wanted = int(given) if given else None
+        has_pods = any(map(running_gangs, (self.home.path, self.home.agent)))
+        port = self.home.port("web", wanted=None if has_pods else wanted, preferred=wanted or PREFERRED_PORT)
+        if wanted not in (None, port):
+            why = "running jobs report to the one of before" if has_pods else "another program listens there"
+            self._report(f"port {port} instead of {wanted}: {why}")
+        return port
 
     def _start_agent(self) -> None:
         """Of this machine, where every node is a machine with an agent; its token is written by the control loop."""

@@ -55,9 +55,12 @@ class Manifest:
     def from_json(cls, text: str) -> Manifest:
         """Raises BackupError for a form that this version does not read."""
         raw = json.loads(text)
-        if raw.get("format") != FORMAT:
+        if isinstance(raw, dict) and raw.get("format") != FORMAT:
             raise BackupError(f"The backup has the form {raw.get('format')}; this MLHub reads {FORMAT}. Upgrade it.")
-        return cls(**{**raw, "members": {name: Member(**member) for name, member in raw["members"].items()}})
+        try:
+            return cls(**{**raw, "members": {name: Member(**member) for name, member in raw["members"].items()}})
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BackupError(f"The backup's manifest is damaged: {error}. Use another backup.") from error
 
 
 class _Hashed(io.RawIOBase):
@@ -131,10 +134,14 @@ def writing(target: Path) -> Iterator[BackupWriter]:
 def reading(path: Path) -> Iterator[BackupReader]:
     """Raises BackupError when it is no complete backup."""
     try:
-        with tarfile.open(path, mode="r:") as tar:
-            yield BackupReader(tar)
+        file = path.open("rb")
     except FileNotFoundError as error:
         raise BackupError(f"There is no file {path}.") from error
+    except OSError as error:
+        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        with file, tarfile.open(fileobj=file, mode="r:") as tar:
+            yield BackupReader(tar)
     except (tarfile.TarError, ValueError) as error:
         raise BackupError(f"{path} is no backup, or it is damaged: {error}. Use another one.") from error
 

@@ -20,10 +20,14 @@ class TenantDeletionQuerySet(models.QuerySet[Any]):
 
 class OrganisationDeletionQuerySet(TenantDeletionQuerySet):
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Those that the user asked for; platform administrators see all."""
-        if not user.is_authenticated or user.acting_token is not None:
+        """Those that the user asked for, within the token of the request; platform administrators see all."""
+        if not user.is_authenticated:
             return self.none()
-        return self.all() if user.is_staff else self.filter(requested_by=user)
+        found = self.all() if user.is_staff else self.filter(requested_by=user)
+        token = user.acting_token
+        if token is None or token.organisation_id is None:
+            return found
+        return found.filter(organisation_id=token.organisation_id) if token.project_id is None else found.none()
 
 
 class ProjectDeletionQuerySet(TenantDeletionQuerySet):

@@ -20,6 +20,8 @@ refused goes on without them.
 PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name} uploads a result file (header X-Content-SHA256: hex),
 idempotent by hash, and answers 201 or 200. A script's own files are called output/<path below its output folder>,
 traces profiles/<recording>/worker-<rank>.json.gz.
+POST {api}/api/v1/ingest/attempts/{id}/deleted-inputs {"sha256s": [...]} answers 200 {"sha256s": [...]}: those that the
+attempt's project no longer refers to.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ MAX_LOG_LINE = 8192
 MAX_BATCH_LINES = 1000
 ARTIFACT_FOLDER = "output"  # first part of the names of files that a script left
 MAX_CHECKPOINTS = 1000  # of a job
+MAX_CACHED_INPUTS = 5000  # that a pod asks about
 MAX_ARTIFACTS = 1000  # of an attempt
 MAX_ARTIFACT_NAME = 200  # characters
 MAX_VALUES = 500  # of one report

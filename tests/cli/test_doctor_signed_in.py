@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from mlhub.cli import credentials
 from mlhub.cli.app import main
 from mlhub.cli.commands import access_checks
 from mlhub.tenants.actions import create_token
 from mlhub.tenants.models import Membership
+from mlhub.tenants.sign_in import authentication
 from tests.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,11 +62,26 @@ def test_a_token_that_was_revoked_and_a_user_without_rights_are_named_with_the_r
     assert (rights["state"], "mlhub organisation create" in rights["remedy"]) == ("problem", True)
     _, token = create_token(cast.root, name="terminal", scopes=["read", "admin"], expires_in_days=1)
     assert main(["--token", token, "-o", "json", "doctor"]) == 0  # an administrator needs no membership
-    assert "administrator" in found(capsys)["rights"]["detail"]
+    assert "your token does what only they may do" in found(capsys)["rights"]["detail"]
+    _, token = create_token(cast.root, name="reads", scopes=["read"], expires_in_days=1)
+    assert main(["--token", token, "-o", "json", "doctor"]) == 0
+    assert "takes `mlhub login --admin`" in found(capsys)["rights"]["detail"]
     cast.bob.api_tokens.all().delete()
     assert main(["-o", "json", "doctor"]) == 1
     token = found(capsys)["token"]
     assert (token["state"], token["remedy"].startswith("Run `mlhub login http")) == ("problem", True)
+
+
+def test_a_platform_that_cannot_answer_now_is_not_taken_for_a_wrong_token(
+    cast: Cast, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(authentication, "_stored", away)
+    assert main(["-o", "json", "doctor"]) == 1
+    token = found(capsys)["token"]
+    assert (token["state"], token["remedy"]) == ("unknown", "Run `mlhub doctor` again.")
 
 
 def test_another_minor_version_and_an_address_without_a_platform_fail(

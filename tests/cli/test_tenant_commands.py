@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from mlhub.cli.app import main
-from mlhub.cli.commands.tenancy import project_deletion
+from mlhub.cli.commands.tenancy import deletions
 from mlhub.cli.failures import CommandStatus
 from mlhub.datasets.models import Dataset
 from mlhub.jobs.models import Attempt, Job
@@ -75,7 +75,7 @@ def test_a_project_is_deleted_with_what_it_holds_after_the_count_of_it(
     assert Job.objects.filter(pk=ended.pk).exists()
     Job.objects.filter(pk=user.pk).delete()
     # the worker does its part while the command waits
-    monkeypatch.setattr(project_deletion.time, "sleep", lambda _: erase_organisations())
+    monkeypatch.setattr(deletions.time, "sleep", lambda _: erase_organisations())
     assert main([*command, "--yes"]) == CommandStatus.OK
     said = capsys.readouterr().err
     assert "0 of 3 things are deleted." in said

@@ -15,6 +15,7 @@ from mlhub.control.monitoring import reads
 from mlhub.core import errors
 from mlhub.core.api import fallbacks
 from mlhub.core.problems import STATUS, of_domain_error
+from mlhub.tenants.actions import create_token
 from tests.cast import make_cast
 
 
@@ -147,10 +148,13 @@ def test_a_database_that_is_read_only_is_read_and_changes_are_asked_to_come_agai
     cast = make_cast()
     client = cast.client(cast.alice)
     client.raise_request_exception = False
+    _, token = create_token(cast.alice, name="t", scopes=["read"], expires_in_days=1)
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET default_transaction_read_only = on")
         assert client.get("/api/v1/projects").status_code == 200
+        by_token = APIClient(headers={"Authorization": f"Bearer {token}"})  # whose use is noted otherwise
+        assert by_token.get("/api/v1/projects").status_code == 200
         answer = client.post("/api/v1/projects", {"organisation": str(cast.a.pk), "name": "new"})
     finally:
         connection.close()

@@ -100,7 +100,7 @@ def test_the_make_targets_exist_with_these_variables() -> None:
 
 
 def test_the_management_commands_exist_with_these_arguments() -> None:
-    works_without = {"control", "makemigrations", "setup_code", "verify_audit"}
+    works_without = {"control", "makemigrations", "reencrypt", "setup_code", "verify_audit"}
     lines = [*lines_of("manage.py"), *lines_of("python", "-m", "django")]
     assert lines
     for page, (name, *arguments) in lines:

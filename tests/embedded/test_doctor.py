@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -20,6 +21,8 @@ from typing import Any
 import psycopg2
 import pytest
 import yaml
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
 
 from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.cli.app import main as run_command
@@ -99,12 +102,40 @@ def found(home: Home, **how: Any) -> dict[str, CheckResult]:
 
 
 @pytest.mark.usefixtures("_whole_platform")
-def test_a_platform_that_works_fails_no_check(home: Home) -> None:
-    results = found(home)
+def test_a_platform_that_works_fails_no_check(home: Home, servers: Any) -> None:
+    with Celery(broker=servers.redis_url) as app, start_worker(app, perform_ping_check=False):
+        results = found(home)
     assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(
-        ("database", "valkey", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"), True
+        ("database", "valkey", "workers", "clock", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"), True
     )
     assert "landlock" in results["sandbox"].detail
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_a_database_that_takes_no_changes_fails(home: Home, servers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"{servers.database_url}?options=-c%20default_transaction_read_only%3Don")
+    result = found(home)["database"]
+    assert (result.is_ok, result.detail) == (False, "It takes no changes: it is read-only.")
+    assert "DATABASE_URL" in result.remedy
+
+
+@pytest.mark.usefixtures("_whole_platform")
+@pytest.mark.parametrize(("skew_s", "words"), [(90.0, "90 s ahead of"), (-3600.0, "3600 s behind")])
+def test_a_clock_that_is_wrong_fails(home: Home, monkeypatch: pytest.MonkeyPatch, skew_s: float, words: str) -> None:
+    now = time.time
+    monkeypatch.setattr(doctor.time, "time", lambda: now() + skew_s)
+    result = doctor.check_clock(os.environ["DATABASE_URL"])
+    assert not result.is_ok
+    assert f"This machine's clock is {words} the database's." == result.detail
+    assert "NTP" in result.remedy
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_workers_that_do_not_answer_fail_and_a_platform_that_runs_is_started_again(home: Home, servers: Any) -> None:
+    home.write_platform(Platform("http://127.0.0.1:1", "", servers.redis_url, {"supervisor": os.getpid()}))
+    result = found(home)["workers"]
+    assert (result.is_ok, result.detail) == (False, "No worker answers: uploads and new jobs wait.")
+    assert "mlhub.embedded down" in result.remedy
 
 
 @pytest.mark.usefixtures("_whole_platform")

@@ -14,10 +14,13 @@ from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics import actions
+from mlhub.metrics.api import ingest
 from mlhub.metrics.measurements.stalls import Waited, waited_for
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
 from mlhub.wire.exits import Cause
 from tests.cast import Cast, make_cast
+from tests.datasets.files import csv
+from tests.datasets.test_uploads import upload
 from tests.jobs.builders import job
 
 pytestmark = pytest.mark.django_db
@@ -343,3 +346,27 @@ def test_a_server_that_came_back_is_reported_in_the_jobs_events(attempt: Attempt
     assert event.subject_id == attempt.job_id
     found = {key: event.facts[key] for key in ("server", "signal", "away_s", "lost_s", "updates_lost")}
     assert found == {"server": 1} | {key: detail[key] for key in ("signal", "away_s", "lost_s", "updates_lost")}
+
+
+def deleted_inputs(attempt: Attempt, *sha256s: str, token: str | None = None) -> Any:
+    client = APIClient(headers={"Authorization": f"Bearer {token or attempts.token_of(attempt.id)}"})
+    path = f"/api/v1/ingest/attempts/{attempt.id}/deleted-inputs"
+    return client.post(path, {"sha256s": list(sha256s)}, format="json")
+
+
+def test_a_pod_learns_which_cached_inputs_its_project_no_longer_refers_to(
+    cast: Cast, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, charlie = cast.client(cast.bob), cast.client(cast.charlie)
+    kept = upload(bob, cast.project_a, name="kept", content=csv(9)).json()
+    gone = upload(bob, cast.project_a, name="gone", content=csv(8)).json()
+    foreign = upload(charlie, cast.project_b, name="foreign", content=csv(7)).json()
+    of = {one["name"]: one["latest_version"]["files"][0]["sha256"] for one in (kept, gone, foreign)}
+    assert bob.delete(f"/api/v1/datasets/{gone['id']}").status_code == 204
+    asked = list(of.values())
+    assert deleted_inputs(attempt, *asked).json() == {"sha256s": sorted([of["gone"], of["foreign"]])}
+    assert deleted_inputs(attempt, "x").status_code == 422
+    assert deleted_inputs(attempt, *["a" * 64] * 5001).status_code == 422
+    assert deleted_inputs(attempt, *asked, token="guessed").status_code == 401
+    monkeypatch.setattr(ingest, "is_restored_lately", lambda _now: True)
+    assert deleted_inputs(attempt, *asked).json() == {"sha256s": []}

@@ -1248,6 +1248,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ingest/attempts/{id}/deleted-inputs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Of hashes of inputs that a volume of the attempt's project has, those that the project no longer refers to.
+         *
+         *     For a while after a restore there are none: what is cached may be newer than the backup.
+         */
+        post: operations["ingest_attempts_deleted_inputs_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ingest/attempts/{id}/reports": {
         parameters: {
             query?: never;
@@ -5448,6 +5469,16 @@ export interface components {
              * @description When nothing of it is left, at that rate; null: not in this period.
              */
             exhausted_at: string | null;
+        };
+        /** @description Inputs that a volume of a project has. */
+        CachedInputs: {
+            /** @description Hashes of inputs. */
+            sha256s: string[];
+        };
+        /** @description Inputs that a volume of a project has. */
+        CachedInputsRequest: {
+            /** @description Hashes of inputs. */
+            sha256s: string[];
         };
         CachingNode: {
             /** @description The node. */
@@ -18684,6 +18715,45 @@ export interface operations {
             404: components["responses"]["NotFound"];
             410: components["responses"]["Gone"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_attempts_deleted_inputs_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the attempts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CachedInputsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CachedInputs"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

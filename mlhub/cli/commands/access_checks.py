@@ -13,10 +13,11 @@ import httpx
 
 from mlhub._version import __version__
 from mlhub.cli.credentials import Credentials
-from mlhub.client.problems import Refused, content_of, usable_token
+from mlhub.client.problems import OverLimit, PlatformFailed, Refused, content_of, usable_token
 from mlhub.embedded.checks.examiner import CheckResult
 
 TIMEOUT_S = 10.0
+ADMIN_ONLY = "what only they may do takes `mlhub login --admin`"
 NO_ATTEMPT = UUID(int=0)  # of no job: a report of it is refused, from any sender
 
 
@@ -76,15 +77,18 @@ def _rights(http: httpx.Client, *, token: str) -> Iterator[CheckResult]:
             http.get("/api/v1/auth/me", headers={"Authorization": f"Bearer {usable_token(token)}"})
         )
     except Refused as error:
-        yield CheckResult("token", False, str(error), f"Run `mlhub login {str(http.base_url).rstrip('/')}`.")
+        if isinstance(error, PlatformFailed | OverLimit):  # the token may be well
+            yield CheckResult("token", False, str(error), "Run `mlhub doctor` again.", has_ended=False)
+        else:
+            yield CheckResult("token", False, str(error), f"Run `mlhub login {str(http.base_url).rstrip('/')}`.")
         return
     yield CheckResult("token", True, f"It is valid; you are {me['username']}.")
     places = ", ".join(membership["organisation"]["name"] for membership in me["memberships"])
     n_projects = len(me["project_roles"])
     if me["is_staff"] and not me["needs_second_factor"]:
-        yield CheckResult(
-            "rights", True, "You are a platform administrator; what only they may do takes `mlhub login --admin`."
-        )
+        is_whole = _has_scope(http, "admin", token=token)
+        more = "your token does what only they may do" if is_whole else ADMIN_ONLY
+        yield CheckResult("rights", True, f"You are a platform administrator; {more}.")
         return
     if places or n_projects:
         named = f"You are in {places}." if places else "You are in no organisation."
@@ -93,6 +97,12 @@ def _rights(http: httpx.Client, *, token: str) -> Iterator[CheckResult]:
     detail = "You are in no organisation, and have a role in no project: no job can be submitted."
     remedy = "Ask for an invitation; an administrator makes one with `mlhub organisation create NAME`."
     yield CheckResult("rights", False, detail, remedy)
+
+
+def _has_scope(http: httpx.Client, scope: str, *, token: str) -> bool:
+    """The list of tokens that a token gets is itself."""
+    answer = http.get("/api/v1/tokens", headers={"Authorization": f"Bearer {usable_token(token)}"})
+    return answer.status_code == httpx.codes.OK and any(scope in one["scopes"] for one in answer.json()["results"])
 
 
 def _ingest(http: httpx.Client) -> Iterator[CheckResult]:

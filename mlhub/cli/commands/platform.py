@@ -56,8 +56,8 @@ def status(context: typer.Context) -> None:
 def doctor(context: typer.Context) -> None:
     """Check the platform that you are signed in to, and that of this machine; each failure has its remedy.
 
-    Signed in: address, version, rounds, token, rights and ingest. Of this machine: database, Valkey, web, rounds,
-    nodes, sandbox, GPUs, disk and folders.
+    Signed in: address, version, rounds, token, rights and ingest. Of this machine: database, Valkey, workers, clock,
+    web, rounds, nodes, sandbox, GPUs, disk and folders.
     """
     session = session_of(context)
     signed_in, home = credentials.find(session.url, session.token), Home.of_environment()

@@ -325,6 +325,12 @@ class BurnDown(ApiRecord):
     exhausted_at: datetime | None
 
 
+class CachedInputs(ApiRecord):
+    """Inputs that a volume of a project has."""
+
+    sha256s: list[str]
+
+
 class CachingNode(ApiRecord):
     """CachingNode of an answer."""
 

@@ -1415,6 +1415,19 @@ class IngestOperations:
         """
         return self._transport.download(path_of("/ingest/attempts/{id}/blobs/{sha256}", id=id, sha256=sha256), to=to)
 
+    def attempts_deleted_inputs(self, id: Ref, /, *, sha256s: Sequence[str]) -> r.CachedInputs:
+        """Of hashes of inputs that a volume of the attempt's project has, those that the project no longer refers to.
+
+        For a while after a restore there are none: what is cached may be newer than the backup.
+
+        POST /ingest/attempts/{id}/deleted-inputs
+
+        sha256s: Hashes of inputs.
+        """
+        return self._transport.record(
+            r.CachedInputs, "POST", path_of("/ingest/attempts/{id}/deleted-inputs", id=id), body={"sha256s": sha256s}
+        )
+
     def attempts_reports(
         self,
         id: Ref,

@@ -24,6 +24,9 @@ from urllib.parse import unquote, urlsplit
 import psycopg2
 import psycopg2.errors
 import redis
+from kombu import Connection
+from kombu.exceptions import OperationalError
+from kombu.pidbox import Mailbox
 
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.embedded.checks.examiner import Check, CheckResult, Examiner
@@ -33,12 +36,15 @@ from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
 
 TIMEOUT_S = 5
+PING_S = 3.0  # in which a worker answers, whatever it does
 LEAST_FREE_BYTES = 5 * 2**30
 PREFERRED_PORT = 8000
 PATIENCE_S = 90.0  # with all checks; CUDA takes up to a minute to start
 MEANINGS = {
     "database": "PostgreSQL keeps everything that MLHub knows; without it nothing works.",
     "valkey": "Valkey wakes pages and the control loop; without it they look every few seconds, and no task is begun.",
+    "workers": "Workers inspect uploads, validate jobs and clean up; without one, uploads and new jobs wait.",
+    "clock": "Tokens, codes and times that people read depend on clocks that agree.",
     "web": "At this address people and pods reach MLHub.",
     "rounds": "Scheduling rounds start, resize and stop jobs; without them no job starts.",
     "nodes": "Jobs run on them; on one that is not ready nothing starts.",
@@ -50,6 +56,15 @@ MEANINGS = {
 NOT_READY = "Mend what it says there; see `mlhub agent ls` where machines have agents."
 NO_NODES = "Look at the control loop first, then at the machines: `mlhub node ls`, `mlhub agent ls`."
 START = "Start the platform: `python -m mlhub.embedded up`; then see {logs}."
+RESTART = "See {logs}; start the platform again: `python -m mlhub.embedded down`, then `python -m mlhub.embedded up`."
+READ_ONLY = (
+    "Name the primary in DATABASE_URL, if it is a standby; else see default_transaction_read_only and the disk of the "
+    "database."
+)
+AHEAD = "This machine's clock is {skew_s} s ahead of the database's."
+BEHIND = "This machine's clock is {skew_s} s behind the database's."
+SET_CLOCKS = "Have both machines' clocks set by NTP: `timedatectl set-ntp true`."
+MOST_SKEW_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -76,11 +91,13 @@ def checks(
 ) -> list[Check]:  # fmt: skip
     """Every check; none of them changes anything. addresses: None = those that Addresses.of() finds."""
     at = addresses or Addresses.of(home)
-    start = START.format(logs=home.logs)
+    start = (RESTART if home.supervisor_pid() else START).format(logs=home.logs)
     rounds = f"See {home.logs / 'control.log'}, and the banner of the dashboard."
     return [
         Check("database", MEANINGS["database"], lambda: [check_database(at.database_url, remedy=start)]),
         Check("valkey", MEANINGS["valkey"], lambda: [check_valkey(at.redis_url, remedy=start)]),
+        Check("workers", MEANINGS["workers"], lambda: [check_workers(at.redis_url, remedy=start)]),
+        Check("clock", MEANINGS["clock"], lambda: [check_clock(at.database_url)]),
         Check("web", MEANINGS["web"], lambda: [check_web(at.url, remedy=start)]),
         Check("rounds", MEANINGS["rounds"], lambda: [check_rounds(at.url, remedy=rounds)]),
         Check("nodes", MEANINGS["nodes"], lambda: check_nodes(at.database_url, remedy=start)),
@@ -105,10 +122,14 @@ def check_database(url: str, *, remedy: str) -> CheckResult:
             cursor = connection.cursor()
             cursor.execute("SELECT count(*) FROM django_migrations")
             n_migrations = cursor.fetchone()[0]
+            cursor.execute("SHOW transaction_read_only")
+            is_read_only = cursor.fetchone()[0] == "on"
     except psycopg2.errors.UndefinedTable:
         return CheckResult("database", False, "It has no tables.", "Run `python manage.py migrate`.")
     except psycopg2.Error as error:
         return CheckResult("database", False, f"It does not answer: {_line(error, url)}", remedy)
+    if is_read_only:
+        return CheckResult("database", False, "It takes no changes: it is read-only.", READ_ONLY)
     took_ms = 1000 * (time.perf_counter() - began)
     return CheckResult("database", True, f"Answers in {took_ms:.0f} ms; {n_migrations} migrations are applied.")
 
@@ -147,10 +168,48 @@ def check_valkey(url: str, *, remedy: str) -> CheckResult:
     return CheckResult("valkey", True, "It answers.")
 
 
+def _asked_workers(url: str) -> list[Any]:
+    """The first answer to a ping, as Celery's own `inspect ping` sends it; it needs no Celery, and so no Django."""
+    limits = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S, "max_retries": 0}
+    with Connection(url, transport_options=limits) as broker:
+        mailbox = Mailbox("celery", type="fanout", connection=broker, accept=["json"])
+        return mailbox.multi_call("ping", timeout=PING_S, limit=1) or []
+
+
+def check_workers(url: str, *, remedy: str) -> CheckResult:
+    """Whether a Celery worker answers, by way of Valkey."""
+    try:
+        answers = _asked_workers(url) if url else []
+    except (OperationalError, redis.RedisError, OSError, ValueError) as error:
+        return CheckResult("workers", False, f"They cannot be asked without Valkey: {_line(error, url)}", remedy)
+    if not answers:
+        return CheckResult("workers", False, "No worker answers: uploads and new jobs wait.", remedy)
+    return CheckResult("workers", True, "A worker answers.")
+
+
+def check_clock(url: str) -> CheckResult:
+    """This machine's clock and the database's."""
+    if not url:
+        return CheckResult("clock", True, "There is no other clock to compare with.")
+    try:
+        with contextlib.closing(psycopg2.connect(url, connect_timeout=TIMEOUT_S)) as connection:
+            cursor = connection.cursor()
+            cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
+            skew_s = time.time() - float(cursor.fetchone()[0])
+    except psycopg2.Error:
+        return CheckResult("clock", True, "The database's clock cannot be read now.")
+    if abs(skew_s) <= MOST_SKEW_S:
+        return CheckResult("clock", True, "It agrees with the database's.")
+    detail = (AHEAD if skew_s > 0 else BEHIND).format(skew_s=f"{abs(skew_s):.0f}")
+    return CheckResult("clock", False, detail, SET_CLOCKS)
+
+
 def check_web(url: str, *, remedy: str) -> CheckResult:
     """The port: whether the platform answers there, or else whether it could listen there."""
     if not url:
-        port = int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT)
+        given = os.environ.get("MLHUB_PORT") or str(PREFERRED_PORT)
+        if not given.isdecimal() or not 0 < (port := int(given)) < 2**16:
+            return CheckResult("web", False, f"MLHUB_PORT is {given!r}.", "Give it a number from 1 to 65535.")
         if is_free(port):
             return CheckResult("web", False, f"Nothing runs yet; port {port} is free.", remedy)
         return CheckResult(

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, status
@@ -18,9 +19,11 @@ from rest_framework.views import APIView
 from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
+from mlhub.core.installation import is_restored_lately
 from mlhub.core.rate_limits.buckets import Charge
 from mlhub.core.rate_limits.requests import charge_request
 from mlhub.jobs.execution.inputs import readable_blobs
+from mlhub.jobs.execution.referenced_inputs import referenced_inputs
 from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s
@@ -119,6 +122,21 @@ class ArtifactView(PodView):
                 attempt, name=name, staging=staging, sha256=request.headers.get("X-Content-SHA256", "")
             )
         return Response(status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+
+class DeletedInputsView(PodView):
+    parser_classes = [PodJSONParser]
+
+    @extend_schema(request=s.CachedInputsSerializer, responses=s.CachedInputsSerializer)
+    def post(self, request: Request, **_: Any) -> Response:
+        """Of hashes of inputs that a volume of the attempt's project has, those that the project no longer refers to.
+
+        For a while after a restore there are none: what is cached may be newer than the backup.
+        """
+        project = self.attempt(request).job.project
+        asked = set(read_body(s.CachedInputsSerializer, request)["sha256s"])
+        gone = set() if is_restored_lately(timezone.now()) else asked - referenced_inputs(project, asked)
+        return Response({"sha256s": sorted(gone)})
 
 
 class InputView(PodView):

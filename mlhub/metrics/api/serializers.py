@@ -15,7 +15,7 @@ from mlhub.core.languages.catalogue import in_readers_language
 from mlhub.metrics.measurements.worker_steps import StepTimeBreakdown
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
-from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_CACHED_INPUTS, REPORTS, USAGE
 
 MAX_SEQ = 2**63 - 1
 MAX_PODS = 100_000
@@ -201,6 +201,16 @@ class LinesSerializer(StrictSerializer):
         child=ParsedField(),
         max_length=MAX_BATCH_LINES,
         help_text="The lines: JSON objects of reports and usage, text of the log.",
+    )
+
+
+class CachedInputsSerializer(StrictSerializer):
+    """Inputs that a volume of a project has."""
+
+    sha256s = serializers.ListField(
+        child=serializers.RegexField(r"\A[0-9a-f]{64}\Z", max_length=64),
+        max_length=MAX_CACHED_INPUTS,
+        help_text="Hashes of inputs.",
     )
 
 

@@ -22,5 +22,6 @@ urlpatterns = [
     path("jobs/<named:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
     path("ingest/attempts/<uuid:id>/artifacts/<path:name>", ingest.ArtifactView.as_view()),
+    path("ingest/attempts/<uuid:id>/deleted-inputs", ingest.DeletedInputsView.as_view()),
     path("ingest/attempts/<uuid:id>/blobs/<str:sha256>", ingest.InputView.as_view()),
 ]

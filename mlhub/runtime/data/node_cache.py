@@ -19,6 +19,7 @@ from pathlib import Path
 from mlhub.wire.trees import remove_tree
 
 MAX_BYTES = 32 * 2**30
+PREPARED_FOLDER = "prepared"  # a cache of them, next to inputs that pods share
 SHA256 = re.compile(r"[0-9a-f]{64}")  # begins the name of each entry: the hash of the input that it was made from
 
 
@@ -124,9 +125,8 @@ def _is_held(lock: Path) -> bool:
 @contextmanager
 def _held_alone(lock: Path) -> Iterator[bool]:
     """As _alone(), of a folder of strangers: what is no lock is held by no process, and nothing is made."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    descriptor = _opened_as_is(lock)
+    if descriptor is None:
         yield True
         return
     try:
@@ -139,6 +139,14 @@ def _held_alone(lock: Path) -> Iterator[bool]:
         yield is_alone
     finally:
         os.close(descriptor)
+
+
+def _opened_as_is(lock: Path) -> int | None:
+    """For writing where that is allowed: shared disks of a network lock nothing else exclusively."""
+    for access in (os.O_RDWR, os.O_RDONLY):
+        with suppress(OSError):
+            return os.open(lock, access | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return None
 
 
 @contextmanager

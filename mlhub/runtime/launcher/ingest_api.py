@@ -9,7 +9,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -141,6 +141,14 @@ class IngestApi(TokenHolder):
         }
         with path.open("rb") as file:
             _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
+
+    def deleted_inputs(self, sha256s: Collection[str]) -> set[str]:
+        """Those of what the project has cached that it no longer refers to. Raises as send_lines does."""
+        headers = {"Content-Type": "application/json"}
+        asked = json.dumps({"sha256s": sorted(sha256s)}).encode()
+        reply = _object_in(_send(self._request("POST", "/deleted-inputs", asked, headers), accept=(200,)))
+        found = reply.get("sha256s")
+        return set(sha256s).intersection(found) if isinstance(found, list) else set()
 
     def put_trace(self, name: str, path: Path, sha256: str) -> None:
         """Sends a trace, which the training does without if it must. Raises TraceRefusedError, OSError."""

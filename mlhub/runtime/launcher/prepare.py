@@ -3,7 +3,8 @@
 
 1. brings the gang's inputs into a folder that may be shared with other pods of the project (a cache by hash);
 2. writes the pod's own specification to $MLHUB_SPEC;
-3. waits at the barrier until every member of the gang is there.
+3. of the first worker: removes from that folder what was deleted at the platform;
+4. waits at the barrier until every member of the gang is there.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi
+from mlhub.runtime.data.node_cache import PREPARED_FOLDER, hashes_in, remove_unused
+from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.runtime.launcher.inputs import BROUGHT, BroughtInput, InputUnavailableError, bring
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Input, LaunchSpec, PodRole, PodSpec
+from mlhub.wire.report import MAX_CACHED_INPUTS
 
+FIRST_WORKER = (PodRole.WORKER, 0)
 SCRIPT_PORT = 29600  # where a script of a worker may listen: every pod has an address of its own
 
 
@@ -65,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     spec = Path(os.environ[names.SPEC_PATH])
     spec.write_text(pod_spec.to_json())
     spec.with_name(BROUGHT).write_text(json.dumps([one.to_dict() for one in brought]))
+    if me == FIRST_WORKER:
+        remove_deleted(asked.inputs, api=api, own={item.sha256 for item in launch.inputs})
     try:
         assemble(f"{me[0]}-{me[1]}", addresses["members"], secret=secret, timeout_s=launch.start_timeout_s)
     except BarrierError as error:
@@ -100,7 +108,44 @@ def cached(item: Input, *, api: IngestApi, folder: Path) -> Input:
             return item  # a file of this machine, read in place
         found.rename(target)
         found.parent.rmdir()
+    _mark_as_used(target)
     return replace(item, uri=target.absolute().as_uri())
+
+
+def remove_deleted(folder: Path, *, api: IngestApi, own: Collection[str]) -> None:
+    """Removes inputs that the project no longer refers to, with what was prepared of them. Whatever keeps it from that
+    is left to the next gang: this one starts all the same.
+
+    own: hashes of this gang's inputs. What another gang began to use after the platform was asked stays: somebody may
+    have uploaded it again.
+    """
+    mark = folder / f".{os.uname().nodename}.{os.getpid()}.asked"
+    try:
+        mark.touch()
+        asked_at = mark.stat().st_mtime  # by the clock that marks inputs as used
+        mark.unlink()
+        prepared = folder / PREPARED_FOLDER
+        held = hashes_in(folder) | hashes_in(prepared)
+        others = held.difference(own)
+        if not others:
+            return
+        asked = random.sample(sorted(others), min(len(others), MAX_CACHED_INPUTS))
+        gone = {one for one in api.deleted_inputs(asked) if not _is_used_since(folder / one, asked_at)}
+        if n_gone := remove_unused(folder, gone) + remove_unused(prepared, gone):
+            print(f"prepare: removed {n_gone} cached inputs that were deleted", flush=True)
+    except (OSError, IngestUnavailableError, RefusedError, FencedError) as error:
+        print(f"prepare: deleted inputs stay in the cache: {error}", flush=True)
+
+
+def _mark_as_used(path: Path) -> None:
+    with suppress(OSError):
+        os.utime(path)
+
+
+def _is_used_since(path: Path, moment: float) -> bool:
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime >= moment
+    return False
 
 
 def _unfold(launch: LaunchSpec, inputs: tuple[Input, ...]) -> None:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.conf import settings
+from django.db import InternalError, transaction
 from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from mlhub.core.database.columns import ModelColumns, read_first
+from mlhub.core.database.refusals import is_of_read_only_database
 from mlhub.core.errors import NotAllowedError
 from mlhub.tenants.models import ApiToken, Passkey, SecondFactor, SignInMethod, User
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.http import HttpRequest
     from rest_framework.request import Request
 
@@ -89,6 +93,16 @@ def _stored(token: str) -> ApiToken | None:
     return row
 
 
+def _mark_as_used(token: ApiToken, now: datetime) -> None:
+    """A database that takes no changes at the moment is read all the same."""
+    try:
+        with transaction.atomic():
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    except InternalError as error:
+        if not is_of_read_only_database(error):
+            raise
+
+
 def _why_void(token: ApiToken) -> str | None:
     """For who holds the secret, such as a program in CI: what became of it, and who makes another. None: it counts."""
     if token.user.is_active and token.is_usable:
@@ -123,7 +137,7 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
             raise exceptions.AuthenticationFailed(reason)
         now = timezone.now()
         if found.last_used_at is None or (now - found.last_used_at).total_seconds() > 60:
-            ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+            _mark_as_used(found, now)
         structlog.contextvars.bind_contextvars(user=str(found.user_id), token_id=str(found.pk))
         return acting(found.user, found), found
 

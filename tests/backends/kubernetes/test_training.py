@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -64,6 +65,9 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
         api_url=ingest.url,
     )
     pods = laid_out(spec, tmp_path)
+    deleted, ingest.deleted_inputs = tmp_path / "inputs" / ("0" * 64), ["0" * 64]
+    deleted.write_bytes(b"of a dataset that was deleted")
+    os.utime(deleted, (0, 0))
     assert run(pods, "initContainers") == [ExitCode.DONE] * 2
     cached = [p.name for p in (tmp_path / "inputs").iterdir()]
     assert cached == [spec.inputs[0].sha256]

@@ -26,6 +26,7 @@ def cast() -> Cast:
 @pytest.fixture(autouse=True)
 def _no_platform_here(settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     settings.PUBLIC_URL, settings.MLHUB_HOME = "http://127.0.0.1:1", tmp_path
+    monkeypatch.setattr(doctor, "PING_S", 0.2)  # no worker runs
     monkeypatch.setattr(doctor, "check_sandbox", lambda _: CheckResult("sandbox", True, "Works."))
 
 
@@ -37,7 +38,8 @@ def found(cast: Cast, **headers: str) -> dict[str, dict[str, str]]:
 
 def test_each_check_says_how_it_stands_what_that_means_and_what_to_do(cast: Cast) -> None:
     checks = found(cast)
-    assert list(checks) == ["database", "valkey", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"]
+    parts = ["database", "valkey", "workers", "clock", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"]
+    assert list(checks) == parts
     assert all(check["meaning"] and check["detail"] for check in checks.values())
     assert {check["state"] for check in checks.values()} <= {"ok", "problem"}
     assert checks["sandbox"] | {"meaning": ""} == {
@@ -113,7 +115,7 @@ def test_no_password_is_in_an_answer(cast: Cast, settings: Any, database_url: st
 
 def test_pods_elsewhere_are_not_checked_on_the_machine_of_the_web_server(cast: Cast, settings: Any) -> None:
     settings.BACKEND = "kubernetes"
-    assert list(found(cast)) == ["database", "valkey", "web", "rounds", "nodes", "disk"]
+    assert list(found(cast)) == ["database", "valkey", "workers", "clock", "web", "rounds", "nodes", "disk"]
 
 
 def test_texts_are_in_chinese_for_chinese_readers(cast: Cast) -> None:

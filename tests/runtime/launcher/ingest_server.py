@@ -29,6 +29,7 @@ class Ingest:
     decision: Any = None  # on the batch of the training, with every answer
     profile: Any = None  # a request to record a profile, with every answer
     abilities: str = ""  # that the pod named in its newest request
+    deleted_inputs: list[str] | None = None  # hashes of what the project no longer has; None: not known to be asked
     unknown_streams: frozenset[str] = frozenset()  # the answer to these is 422, as an earlier version's
 
     def forget(self, stream: str, n: int) -> None:
@@ -54,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.ingest.foreign_answers:
             self._answer(200, self.ingest.foreign_answers.pop(0))
+            return
+        if self.path.endswith("/deleted-inputs"):
+            known = self.ingest.deleted_inputs
+            self._answer(200 if known is not None else 404, {"sha256s": known})
             return
         if body["stream"] in self.ingest.unknown_streams:
             self._answer(422, {"code": "invalid"})

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from mlhub.embedded.ports import free_port
 from mlhub.runtime.launcher import pod_barrier, prepare
+from mlhub.runtime.launcher.ingest_api import IngestApi
 from mlhub.runtime.launcher.inputs import brought_before
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
@@ -28,6 +30,17 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 class _Store(BaseHTTPRequestHandler):
     seen: list[str] = []
+    deleted: list[str] | None = []  # None: the platform does not know the question
+    asked: list[list[str]] = []
+    meanwhile: Callable[[], None] | None = None  # before the answer about deleted inputs
+
+    def do_POST(self) -> None:
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["sha256s"])
+        if self.meanwhile is not None:
+            self.meanwhile()
+        self.send_response(404 if self.deleted is None else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"sha256s": self.deleted}).encode())
 
     def do_GET(self) -> None:
         self.seen.append(f"{self.path} {self.headers['Authorization']}")
@@ -41,7 +54,9 @@ class _Store(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def store() -> Iterator[str]:
-    _Store.seen.clear()
+    for found in (_Store.seen, _Store.asked):
+        found.clear()
+    _Store.deleted, _Store.meanwhile = [], None
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Store)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -68,6 +83,7 @@ def pod_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, item: Input) -> int:
+    """The exit code of the gang's only worker."""
     launch = replace(gang(), inputs=(item,), start_timeout_s=1.0)
     addresses = {"master": "m:1", "servers": [], "members": {"worker-0": f"127.0.0.1:{free_port()}"}}
     (folder / "launch.json").write_text(launch.to_json())
@@ -87,6 +103,64 @@ def test_inputs_are_fetched_with_the_attempts_token_once_for_all_pods_of_the_cac
     assert spec.inputs[0].uri == (pod_folder / "inputs" / SHA256).as_uri()
     assert (pod_folder / "inputs" / SHA256).read_bytes() == CONTENT
     assert [p.name for p in (pod_folder / "inputs").iterdir()] == [SHA256]
+
+
+GONE, KEPT = "a" * 64, "b" * 64
+
+
+def cached(folder: Path, sha256: str) -> list[Path]:
+    """An input with what was prepared of it, of an hour ago."""
+    inputs = folder / "inputs"
+    entry = inputs / "prepared" / f"{sha256}-{'0' * 64}"
+    entry.mkdir(parents=True)
+    (entry.parent / f".{entry.name}.lock").touch()
+    (inputs / sha256).write_bytes(b"data")
+    for path in (inputs / sha256, entry):
+        os.utime(path, (path.stat().st_mtime - 3600,) * 2)
+    return [inputs / sha256, entry]
+
+
+def test_the_first_worker_removes_what_was_deleted_from_the_projects_volume(
+    pod_folder: Path, store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = Input("train.npz", SHA256, len(CONTENT), f"{store}/{SHA256}")
+    monkeypatch.setenv(names.API_URL, store)
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert _Store.asked == []  # there is nothing but its own input
+    gone, kept = cached(pod_folder, GONE), cached(pod_folder, KEPT)
+    _Store.deleted = [GONE, SHA256, "../../token"]
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert _Store.asked == [[GONE, KEPT]]
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in [*kept, pod_folder / "inputs" / SHA256, pod_folder / "token"])
+    assert "removed 2 cached inputs" in capsys.readouterr().out
+    assert not list((pod_folder / "inputs").glob("*.asked"))
+
+
+def test_what_another_gang_uses_from_that_moment_on_stays(
+    pod_folder: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(names.API_URL, store)
+    paths, _Store.deleted = cached(pod_folder, GONE), [GONE]
+    again = Input("train.npz", GONE, len(b"data"), f"{store}/{GONE}")
+    used = IngestApi(store, "another", "token")
+    _Store.meanwhile = lambda: prepare.cached(again, api=used, folder=pod_folder / "inputs") and None
+    item = Input("train.npz", SHA256, len(CONTENT), f"{store}/{SHA256}")
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert _Store.asked == [[GONE]]
+    assert all(path.exists() for path in paths)
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_a_platform_that_cannot_say_what_was_deleted_keeps_no_pod_from_starting(
+    pod_folder: Path, store: str, is_away: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(names.API_URL, "http://127.0.0.1:1" if is_away else store)
+    paths, _Store.deleted = cached(pod_folder, GONE), None
+    item = Input("train.npz", SHA256, len(CONTENT), f"{store}/{SHA256}")
+    assert run(pod_folder, item) == ExitCode.DONE
+    assert all(path.exists() for path in paths)
+    assert "deleted inputs stay in the cache" in capsys.readouterr().out
 
 
 def test_what_is_not_what_its_hash_says_never_enters_the_cache(

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.tenancy.deletions import ended_deletion, note_ended
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.failures import CommandError
 from mlhub.cli.given_values import finite
-from mlhub.cli.names import organisation_named
+from mlhub.cli.names import meant, organisation_named
 from mlhub.cli.output import Format, size
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import short_id
@@ -90,9 +91,15 @@ def remove_organisation(context: typer.Context, name: OrganisationName, yes: Yes
 def show_deletion(context: typer.Context, name: OrganisationName) -> None:
     """What deleting the organisation with all its data would remove, what forbids it, or how far that is.
 
-    The deletion itself needs your password, and begins on the page Members.
+    The deletion itself needs your password, and begins on the page Members. Once it has ended: what it removed, and on
+    which machines copies may still be.
     """
     session = session_of(context)
+    if not meant(session.api, "organisations", name) and (ended := ended_deletion(session.api, name)) is not None:
+        if session.output.form is not Format.TABLE:
+            session.output.data(ended)
+        note_ended(session, ended)
+        return
     found = session.api.get(f"/organisations/{organisation_named(session.api, name)['id']}/deletion")
     if session.output.form is not Format.TABLE:
         session.output.data(found)

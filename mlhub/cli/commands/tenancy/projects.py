@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.tenancy.project_deletion import contents_of, delete_with_data, in_words
+from mlhub.cli.commands.tenancy.deletions import contents_of, delete_with_data, in_words
 from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
 from mlhub.cli.names import found, organisation_named

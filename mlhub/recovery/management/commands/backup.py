@@ -26,6 +26,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, file: Path, checkpoints: bool, verify: bool, **__: Any) -> None:
         file = file.resolve()
+        if file.is_dir():
+            raise CommandError(f"{file} is a folder. Name a file, such as {file / 'monday.backup'}.")
         if verify and not file.exists():
             raise CommandError(f"There is no file {file} to verify. Write it first, without --verify.")
         try:
@@ -36,7 +38,10 @@ class Command(BaseCommand):
             raise CommandError(f"{error} {error.remedy}") from error
         except OSError as error:
             if error.errno not in NO_ROOM:
-                raise
+                raise CommandError(
+                    f"{file} cannot be {'read' if verify else 'written'}: {error}. Name a file, in a folder "
+                    "to which the user that runs this may write."
+                ) from error
             raise CommandError(
                 f"{file.parent} takes no more bytes ({error.strerror}), and nothing of this backup is left there. Make "
                 "room, or name a file on another disk."

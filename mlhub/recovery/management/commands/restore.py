@@ -30,6 +30,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except UnavailableError as error:  # of the store; the database of before is still in its place
             raise CommandError(f"{error} {error.remedy}") from error
+        except OSError as error:
+            raise CommandError(f"{error}. Nothing is replaced: the database of before is in its place.") from error
         self.stdout.write(
             f"Restored: the platform at {done.manifest.at}, {sum(done.manifest.tables.values()):,} rows, "
             f"{done.n_blobs:,} blobs and {done.n_checkpoints:,} checkpoints put back. This is epoch {done.epoch}."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.node_cache import PREPARED_FOLDER, NodeCache
 from mlhub.runtime.data.readers import prepared
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult
 from mlhub.runtime.data.readers.first_examples import FirstExamples
@@ -51,8 +51,6 @@ class MarkedExamples(Protocol):
     def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
         """Whether each example is held out, bool, shape (examples,). The schema has a split."""
 
-
-PREPARED_FOLDER = "prepared"  # next to inputs that pods share
 
 FACTS = (
     "task", "input_shape", "n_classes", "classes", "vocabulary_size", "context_length", "tokenizer",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deleting a project with all that it holds, for mlhub project rm --with-data: the count, and how far it is."""
+"""Deletions of projects and organisations with all that they hold: the count, how far it is, and what is left where."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.output import size
+from mlhub.cli.output import Format, size
 from mlhub.cli.session import Session
+from mlhub.client.api import Api
 from mlhub.wire.words import counted_words
 
 POLL_S = 1.0
@@ -40,6 +41,31 @@ def delete_with_data(session: Session, project: dict[str, Any], contents: dict[s
         said = now
         time.sleep(POLL_S)
         begun = session.api.get(f"/project-deletions/{begun['id']}")
-    session.output.note(
-        f"Deleted: {project['name']}, {counted_words(begun['n_total'], 'things')}, {size(begun['bytes_removed'])}."
-    )
+    if session.output.form is not Format.TABLE:
+        session.output.data(begun)
+    note_ended(session, begun)
+
+
+def note_ended(session: Session, deletion: dict[str, Any]) -> None:
+    """What is gone, and what is not yet: bytes that were stored lately, and copies on machines with agents."""
+    things = counted_words(deletion["n_total"], "things")
+    session.output.note(f"Deleted: {deletion['name']}, {things}, {size(deletion['bytes_removed'])}.")
+    if n := deletion["later_blobs"]:
+        session.output.note(
+            f"{counted_words(n, 'files')} {'was' if n == 1 else 'were'} stored within the last hour: the bytes go "
+            "within two days, unless they are stored again."
+        )
+    if n := deletion["n_machines_left"]:
+        named = deletion["machines_left"]
+        names = ", ".join([*named, *([f"{n - len(named):,} more"] if n > len(named) else [])])
+        session.output.note(
+            f"{counted_words(n, 'machines')} {'has' if n == 1 else 'have'} not yet said that nothing of it is left in "
+            f"the cache there: {names}. Agents that are connected remove it within 15 minutes."
+        )
+
+
+def ended_deletion(api: Api, name: str) -> dict[str, Any] | None:
+    """The newest deletion that has ended of an organisation of that name or id, of those that one has asked for."""
+    ended = [one for one in api.all("/organisation-deletions") if one["ended_at"] is not None]
+    named = [one for one in ended if name in (one["name"], one["organisation_id"])]
+    return max(named, key=lambda one: str(one["ended_at"]), default=None)
