@@ -32,7 +32,7 @@ class PlacementSearch:
     harmful: is filled with jobs that would cost others more than they would gain, wherever they went. neighbours: where
     jobs slow each other on one node; None where no such pair was measured. most_servers: by job and workers, where
     limits of CPUs and memory count; None where there are none. fetching: what nodes hold of jobs' inputs; None where
-    none holds any.
+    that is known of none.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class PlacementSearch:
         the job ends earlier.
         """
         found = self._lay_out_anywhere(free, job, grant, keep=keep)
-        if self.fetching is None or grant.node_workers:
+        if self.fetching is None or grant.node_workers or not self.fetching.differs(job):
             return found
         for _ in range(MOST_LEVELS):
             fetch_s = 0.0 if found is None else self.fetching.fetch_s(job, found)

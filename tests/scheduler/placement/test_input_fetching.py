@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import Launch, Mode, Plan, RoundMemory, decide, policy_named
+from scheduler import Decision, Launch, Mode, Plan, RoundMemory, decide, policy_named
+from scheduler.api.plan import Prediction, Reason, with_prediction
 from scheduler.api.topology import InputSet
 from scheduler.policies.registry import POLICIES
 from tests.scheduler.cases import GIB, Case, cluster, job
@@ -29,6 +30,15 @@ def nodes_of(plan: Plan, id: str) -> set[str]:
     decision = plan.of(id)
     assert isinstance(decision, Launch)
     return {share.node for share in decision.allocation.shares}
+
+
+def unpredicted(plan: Plan) -> list[Decision]:
+    """The decisions, without what they say of fetching and of times."""
+    kept = (with_prediction(one, Prediction()) for one in plan.decisions)
+    return [
+        replace(one, explanations=tuple(e for e in one.explanations if e.reason is not Reason.INPUTS_FETCHED))
+        for one in kept
+    ]
 
 
 def sentences(plan: Plan, id: str) -> list[str]:
@@ -97,14 +107,19 @@ def test_a_cold_node_is_taken_where_the_job_ends_earlier_there_though_it_fetches
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_inputs_that_no_node_holds_change_no_decision(policy: str) -> None:
+def test_inputs_that_no_node_holds_change_no_place(policy: str) -> None:
+    """Fetching takes as long everywhere: predictions have it, and the decision says so."""
     case = (
         cluster(nodes=4, gpus=4, racks=2)
         .running(job("r", gpus=3))
         .waiting(*[job(f"j{i}", gpus=1 + i) for i in range(4)])
     )
     named = replace(case, jobs=tuple(replace(one, inputs=DATA) for one in case.jobs))
-    assert decided(named, policy=policy) == decide(case.snapshot, policy=policy_named(policy, {}), memory=RoundMemory())
+    plan = decide(case.snapshot, policy=policy_named(policy, {}), memory=RoundMemory())
+    assert unpredicted(decided(named, policy=policy)) == unpredicted(plan)
+    assert decided(named, policy=policy, size_bytes=0) == replace(
+        plan, memory=replace(plan.memory, fetching_s={one.job: 0.0 for one in plan.decisions if type(one) is Launch})
+    )
 
 
 def test_equal_caches_change_no_place() -> None:
