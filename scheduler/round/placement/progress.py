@@ -43,7 +43,18 @@ class PlacementProgress:
             neighbours=self.neighbours,
             most_servers=None if state.ledger_now.hosts is None else self.most_servers,
             fetching=state.fetching if state.fetching.is_needed else None,
+            named=self._named() if state.fetching.is_needed else None,
         )
+
+    def _named(self) -> dict[str, int]:
+        """By node, the GPUs that grants name there and that their jobs do not hold yet."""
+        found: dict[str, int] = {}
+        for grant in self.proposal.grants:
+            held = self.jobs[grant.job].held if grant.node_workers else None
+            own = {share.node: len(share.gpus) for share in held.shares} if held is not None else {}
+            for node, k in grant.node_workers:
+                found[node] = found.get(node, 0) + max(0, k - own.get(node, 0))
+        return found
 
     def most_servers(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns how many servers next to so many workers limits of CPUs and memory leave the job, now and later; at

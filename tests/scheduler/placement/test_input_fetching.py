@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import Decision, Launch, Mode, Plan, RoundMemory, decide, policy_named
+from scheduler import Decision, Keep, Launch, Mode, Plan, RoundMemory, decide, policy_named
 from scheduler.api.plan import Prediction, Reason, with_prediction
 from scheduler.api.topology import InputSet
 from scheduler.policies.registry import POLICIES
@@ -89,6 +89,38 @@ def test_what_is_fetched_in_no_time_moves_no_job() -> None:
     plan = decided(case, ("n1", 10 * GIB), bps=1e12)
     assert nodes_of(plan, "new") == {"n0"}
     assert not [one for one in sentences(plan, "new") if "cache" in one]
+
+
+def test_of_nodes_that_pollux_finds_equal_a_job_on_one_goes_to_the_one_that_holds_its_inputs() -> None:
+    case = cluster(nodes=3, gpus=4).waiting(job("new", gpus=1, inputs=DATA))
+    for node in ("n0", "n1", "n2"):
+        plan = decided(case, (node, 10 * GIB), policy="pollux")
+        assert nodes_of(plan, "new") == {node}
+        expected = f"Its inputs are in the cache of {node}; to fetch them would take about 107 s."
+        assert expected in sentences(plan, "new")
+
+
+def test_pollux_takes_no_gpu_for_that_which_its_search_gave_to_another() -> None:
+    """n2, which holds what all of them read, has room for two of the five; all are placed at once."""
+    jobs = [job(f"j{at}", gpus=1, at=float(at), inputs=DATA) for at in range(5)]
+    plan = decided(cluster(nodes=3, gpus=2).waiting(*jobs), ("n2", 10 * GIB), policy="pollux")
+    places = [node for one in jobs for node in nodes_of(plan, one.id)]
+    assert places.count("n2") == 2
+    assert all(places.count(node) <= 2 for node in ("n0", "n1"))
+
+
+def test_pollux_moves_no_running_job_for_its_inputs() -> None:
+    case = cluster(nodes=3, gpus=4).running(job("r", gpus=2, inputs=DATA))
+    assert isinstance(decided(case, ("n2", 10 * GIB), policy="pollux").of("r"), Keep)
+
+
+def test_pollux_starts_a_job_on_a_node_of_the_type_that_its_search_found() -> None:
+    case = cluster(nodes=2, gpus=4).waiting(job("new", gpus=1, inputs=DATA))
+    plan = decided(case, policy="pollux")
+    case = case.with_node("n1" if nodes_of(plan, "new") == {"n0"} else "n0", gpu_type="k80")
+    found = nodes_of(decided(case, policy="pollux"), "new")
+    for node in ("n0", "n1"):
+        assert nodes_of(decided(case, (node, 10 * GIB), policy="pollux"), "new") == found
 
 
 def one_fast_place(length_s: float) -> Case:
