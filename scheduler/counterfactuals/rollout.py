@@ -19,10 +19,10 @@ from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.input_fetching import InputFetching
+from scheduler.placement.startup import StartupForecast
 from scheduler.policies.toolkit.policy import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
-from scheduler.round.forecast.startup import StartupForecast
 
 MOST_ROUNDS = 300
 LEAST_STEP_S = 1e-3  # time goes on by at least so much after a round that changed nothing

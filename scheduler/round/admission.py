@@ -12,12 +12,12 @@ from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.input_fetching import InputFetching
+from scheduler.placement.startup import StartupForecast
 from scheduler.quota.budget import Budget
 from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.ledger import Ledger
 from scheduler.round.feasibility import EmptyCluster
-from scheduler.round.forecast.startup import StartupForecast
 from scheduler.round.state import RoundState
 from scheduler.round.validation import check
 

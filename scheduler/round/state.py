@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from scheduler.api.plan import Keep, Preempt, Wait
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.placement.startup import StartupForecast
 from scheduler.placement.state import PlacementState
 from scheduler.quota.budget import Budget
 from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.ledger import Ledger
-from scheduler.round.forecast.startup import StartupForecast
 
 
 @dataclass(kw_only=True)
