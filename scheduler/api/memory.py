@@ -34,10 +34,11 @@ class RoundMemory:
     prediction_intervals (of ends), start_intervals, arrival_effects, job_lengths: what the models learnt, in the form
     that they write and read.
     resizing: by job, what it was promised. pending_since_s: by waiting job within its tenant's guarantee, since
-    when it is pending. decayed_usage: what tenants used, for fair sharing with a half-life.
+    when it is pending. decayed_usage: what tenants used, for fair sharing with a half-life. fetching_s: by job that
+    starts, the seconds that were predicted for fetching its inputs.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     policy: str = ""
     policy_values: Json = field(default_factory=dict)
@@ -48,14 +49,15 @@ class RoundMemory:
     resizing: Mapping[str, ResizePromise] = field(default_factory=dict)
     pending_since_s: Mapping[str, float] = field(default_factory=dict)
     decayed_usage: Json = field(default_factory=dict)
+    fetching_s: Mapping[str, float] = field(default_factory=dict)
 
     def values_for(self, policy: str) -> Json:
         """Returns what this policy wanted back; an empty mapping for any other policy than the one that decided."""
         return self.policy_values if self.policy == policy else {}
 
     def for_other_policy(self) -> RoundMemory:
-        """Returns what is kept when another policy takes over: promised allocations and what tenants used."""
-        return RoundMemory(resizing=self.resizing, decayed_usage=self.decayed_usage)
+        """Returns what is kept when another policy takes over: promised allocations, usage, and who fetches."""
+        return RoundMemory(resizing=self.resizing, decayed_usage=self.decayed_usage, fetching_s=self.fetching_s)
 
     def known_jobs(self) -> frozenset[str]:
         """Returns the jobs that earlier rounds saw; a snapshot without one of them says whether it ended or was
@@ -77,11 +79,12 @@ class RoundMemory:
             "resizing": {job_id: _promise_to_json(self.resizing[job_id]) for job_id in sorted(self.resizing)},
             "pending_since_s": dict(self.pending_since_s),
             "decayed_usage": dict(self.decayed_usage),
+            "fetching_s": dict(self.fetching_s),
         }
 
     @classmethod
     def from_json(cls, value: Json) -> RoundMemory:
-        """Returns the memory of its JSON values, of version 1 to 3; {} is the memory of a first round.
+        """Returns the memory of its JSON values, of version 1 to 4; {} is the memory of a first round.
 
         Raises ValueError for anything else.
         """
@@ -111,6 +114,7 @@ _CURRENT = {
     "resizing": "resizing",
     "pending_since_s": "pending_since_s",
     "decayed_usage": "decayed_usage",
+    "fetching_s": "fetching_s",
 }
 _VERSION_1 = {
     "policy": "policy",
@@ -122,8 +126,10 @@ _VERSION_1 = {
     "claims": "pending_since_s",
     "use": "decayed_usage",
 }
-_VERSION_2 = {("claims_since_s" if name == "pending_since_s" else name): name for name in _CURRENT}
-_NAMES = {1: _VERSION_1, 2: _VERSION_2, RoundMemory.VERSION: _CURRENT}  # of each version the fields by its names
+_VERSION_3 = {name: name for name in _CURRENT if name != "fetching_s"}
+_VERSION_2 = {("claims_since_s" if name == "pending_since_s" else name): name for name in _VERSION_3}
+# of each version the fields by its names
+_NAMES = {1: _VERSION_1, 2: _VERSION_2, 3: _VERSION_3, RoundMemory.VERSION: _CURRENT}
 
 
 def _promise_to_json(promise: ResizePromise) -> dict[str, Any]:

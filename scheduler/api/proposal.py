@@ -32,6 +32,8 @@ class Grant:
     it may not. n_nodes: spread the gang over that many nodes evenly, if they have room; 0 = as the packing says.
     node_workers: (node, workers) pairs that are used exactly as given, for policies that search over placements; a
     running job with another placement is moved as soon as these GPUs are free. Empty = placement chooses.
+    equal_nodes: a gang that starts on one node may go to another one of the type, with GPUs that no grant names, where
+    it fetches less of its inputs.
     colocated_with: jobs, granted before this one or settled, whose GPUs it shares; it gets as many GPUs as they hold
     together. only_colocated: False = it may use free GPUs as well; jobs of colocated_with that have no place are
     ignored then, and a running job stays where it is.
@@ -50,6 +52,7 @@ class Grant:
     colocated_with: tuple[str, ...] = ()
     only_colocated: bool = True
     defragments: bool = False
+    equal_nodes: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Launch, Plan, Preempt, Resize
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Phase
-from scheduler.models.cost import start_left_s
 from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.placement.input_fetching import InputFetching
+from scheduler.placement.startup import StartupForecast
 from scheduler.policies.toolkit.policy import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
@@ -67,7 +68,7 @@ def roll_out(
         after = _carried_out(snapshot, plan)
         memory = plan.memory
         _expect(expected, snapshot, memory, speeds)
-        clock = _Clock(speeds, expected)
+        clock = _Clock(speeds, expected, StartupForecast(InputFetching(after), memory.fetching_s))
         next_s = clock.next_event_s(after, plan)  # 2
         if math.isinf(next_s):
             return Rollout(None, math.inf, n_rounds)
@@ -104,10 +105,13 @@ def _expect(expected: dict[str, float], snapshot: ClusterSnapshot, memory: Round
 
 @dataclass(frozen=True)
 class _Clock:
-    """Says what happens next, and what the jobs are then. expected: the steps at which jobs of unknown length end."""
+    """Says what happens next, and what the jobs are then. expected: the steps at which jobs of unknown length end.
+    startup: of jobs that start, as the newest round predicted it.
+    """
 
     speeds: JobSpeeds
     expected: Mapping[str, float]
+    startup: StartupForecast
 
     def next_event_s(self, snapshot: ClusterSnapshot, plan: Plan) -> float:
         times = [at_s for job in snapshot.jobs if (at_s := self._event_s(job, snapshot.now_s)) is not None]
@@ -131,7 +135,7 @@ class _Clock:
         if job.phase is Phase.STOPPING:
             return max(now_s + LEAST_STEP_S, since_s + job.checkpoint_s)
         if job.phase is Phase.STARTING:
-            return now_s + max(LEAST_STEP_S, start_left_s(job, elapsed_s=now_s - since_s))
+            return now_s + max(LEAST_STEP_S, self.startup.left_s(job, elapsed_s=now_s - since_s))
         return now_s + max(LEAST_STEP_S, self._left_s(job, held))
 
     def _left_s(self, job: JobSnapshot, held: GangAllocation) -> float:

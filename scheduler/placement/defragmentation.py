@@ -7,7 +7,7 @@ a restart of each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.api.plan import Explanation, Reason
@@ -135,7 +135,22 @@ class Defragmentation:
                 return None
             displaced.append((group, elsewhere))
         cost_gpu_s = held.n_workers * self._own_cost_s(job) + sum(group.restart_gpu_s for group in going)
+        cost_gpu_s += self._fetch_gpu_s(job, held, place, displaced)
         return _Relocation(place, tuple(displaced), free, cost_gpu_s)
+
+    def _fetch_gpu_s(
+        self,
+        job: JobSnapshot,
+        present: GangAllocation,
+        place: GangAllocation,
+        displaced: Sequence[tuple[_Group, GangAllocation]],
+    ) -> float:
+        """What fetching inputs adds to the restarts; for a gang that is to start, more than where it would start."""
+        fetching = self.state.fetching
+        there_s = fetching.fetch_s(job, present) if job.held is None else 0.0
+        own_s = max(0.0, fetching.fetch_s(job, place) - there_s)
+        others = sum(group.n * max(fetching.fetch_s(one, to) for one in group.jobs) for group, to in displaced)
+        return present.n_workers * own_s + others
 
     def _groups_on(self, name: str, *, but: str, smaller_than: int) -> list[_Group]:
         """Those that may go aside: smaller ones of one node, the cheapest per GPU first."""

@@ -16,29 +16,43 @@ class InputFetching:
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._bytes_per_s = snapshot.fetch_bps / 8
-        self._sets = {one.key: one for one in snapshot.input_sets if one.held}
+        self._sets = {one.key: one for one in snapshot.input_sets}
         self._held: dict[str, Mapping[str, int]] = {}
-        self._nodes = [node.name for node in snapshot.nodes]
+        self._nodes = snapshot.nodes
 
     @property
     def is_needed(self) -> bool:
-        """Returns whether any node holds anything that a job reads."""
+        """Returns whether it is known of any job what nodes hold of its inputs."""
         return bool(self._sets)
 
     def fetch_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """Returns the seconds until its last node has its inputs; 0 where no node holds any of them."""
+        """Returns the seconds until its last node has its inputs; 0 where it is not known what nodes hold of them."""
         held = self._held_by(job)
         if held is None:
             return 0.0
         return max(self._node_s(job, held, share.node) for share in allocation.shares)
 
+    def usual_s(self, job: JobSnapshot) -> float:
+        """Returns the mean of the seconds over the nodes that it may use: of a place that is not known yet."""
+        held = self._held_by(job)
+        if held is None:
+            return 0.0
+        usable = [node.name for node in self._nodes if not job.gpu_types or node.gpu_type in job.gpu_types]
+        return sum(self._node_s(job, held, node) for node in usable) / max(1, len(usable))
+
+    def differs(self, job: JobSnapshot) -> bool:
+        """Returns whether any node holds any of its inputs: else fetching takes as long everywhere."""
+        return bool(self._held_by(job))
+
     def colder(self, job: JobSnapshot, than_s: float) -> set[str]:
         """Returns the nodes on which fetching takes at least so long."""
         held = self._held_by(job)
-        return set() if held is None else {node for node in self._nodes if self._node_s(job, held, node) >= than_s}
+        if held is None:
+            return set()
+        return {node.name for node in self._nodes if self._node_s(job, held, node.name) >= than_s}
 
     def why(self, job: JobSnapshot, allocation: GangAllocation) -> tuple[Explanation, ...]:
-        """Returns where its inputs are; nothing where no node holds any of them, or fetching them takes no time."""
+        """Returns where its inputs are; nothing where that is not known, or fetching them takes no time."""
         held = self._held_by(job)
         if held is None:
             return ()
@@ -53,7 +67,7 @@ class InputFetching:
         return (Explanation(Reason.INPUTS_FETCHED, facts),)
 
     def _held_by(self, job: JobSnapshot) -> Mapping[str, int] | None:
-        """By node; None where no node holds any of its inputs."""
+        """By node; None where it is not known what nodes hold of its inputs."""
         if job.inputs not in self._sets:
             return None
         if job.inputs not in self._held:

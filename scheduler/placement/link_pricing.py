@@ -85,9 +85,9 @@ class LinkPricing:
             now_s = 2 * self.contention.effect(job, held).step_s
         return (now_s - then_s) * steps_left(job) if now_s > CLEARLY * then_s else 0.0
 
-    def pays(self, job: JobSnapshot, gain_s: float) -> bool:
+    def pays(self, gain_s: float, *, restart_s: float) -> bool:
         """Returns whether the move gains enough to repay the job's restart."""
-        return gain_s > MOVE_PAYS * restart_cost_s(job)
+        return gain_s > MOVE_PAYS * restart_s
 
     def why(
         self, job: JobSnapshot, chosen: GangAllocation, others: Sequence[GangAllocation]

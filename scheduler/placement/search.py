@@ -32,7 +32,7 @@ class PlacementSearch:
     harmful: is filled with jobs that would cost others more than they would gain, wherever they went. neighbours: where
     jobs slow each other on one node; None where no such pair was measured. most_servers: by job and workers, where
     limits of CPUs and memory count; None where there are none. fetching: what nodes hold of jobs' inputs; None where
-    none holds any.
+    that is known of none. named: by node, the GPUs that grants name there and their jobs do not hold yet.
     """
 
     def __init__(
@@ -45,9 +45,11 @@ class PlacementSearch:
         neighbours: NodeNeighbours | None = None,
         most_servers: Callable[[JobSnapshot, int], float] | None = None,
         fetching: InputFetching | None = None,
+        named: Mapping[str, int] | None = None,
     ) -> None:
         self.grants, self.speeds, self.pricing, self.harmful = grants, speeds, pricing, harmful
         self.neighbours, self._most_servers, self.fetching = neighbours, most_servers, fetching
+        self._named = named or {}
         self._choices: dict[str, list[GangAllocation]] = {}  # that were compared for the place that was found last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
@@ -140,8 +142,10 @@ class PlacementSearch:
         the job ends earlier.
         """
         found = self._lay_out_anywhere(free, job, grant, keep=keep)
-        if self.fetching is None or grant.node_workers:
+        if self.fetching is None or not self.fetching.differs(job):
             return found
+        if grant.node_workers:
+            return self._on_equal_node(free, job, grant, found) if grant.equal_nodes else found
         for _ in range(MOST_LEVELS):
             fetch_s = 0.0 if found is None else self.fetching.fetch_s(job, found)
             if found is None or fetch_s < WORTH_S:
@@ -155,6 +159,27 @@ class PlacementSearch:
                     self.harmful.discard(job.id)
                 break
             found = other
+        return found
+
+    def _on_equal_node(
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, found: GangAllocation | None
+    ) -> GangAllocation | None:
+        """The place that was found, or one on a node like it where fetching takes less; of these the tightest."""
+        if self.fetching is None or found is None or job.held is not None or len(grant.node_workers) > 1:
+            return found
+        name, n_workers = grant.node_workers[0]
+        fetch_s, gpu_type = self.fetching.fetch_s(job, found), free.nodes[name].gpu_type
+        colder = self.fetching.colder(job, max(0.0, fetch_s - WORTH_S))
+        spare = {
+            other.name: free.workers_on(job, other) - self._named.get(other.name, 0) - n_workers
+            for other in free.nodes.values()
+            if other.gpu_type == gpu_type and other.name not in colder
+        }
+        for other_name in sorted((name for name, n in spare.items() if n >= 0), key=lambda name: (spare[name], name)):
+            node_workers = place_on(free, job, ((other_name, n_workers),))
+            place = None if node_workers is None else self._build(free, job, node_workers, None)
+            if place is not None and self.fetching.fetch_s(job, place) < fetch_s:
+                return place
         return found
 
     def _until_end_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:

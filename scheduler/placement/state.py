@@ -10,11 +10,12 @@ from scheduler.api.plan import Explanation
 from scheduler.api.proposal import Grant
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot
 from scheduler.placement.free_resources import FreeResources, GpuSlot
+from scheduler.placement.input_fetching import InputFetching
 
 
 @dataclass(kw_only=True)
 class PlacementState:
-    """Holds the jobs of a round and three views of the free resources.
+    """Holds the jobs of a round, what nodes hold of their inputs, and three views of the free resources.
 
     physically_free: what no job holds at this moment. free_now: the same, without what is promised to other jobs.
     free_later: what is free as soon as the jobs that leave have left; only what is certain to stay held is not free.
@@ -24,6 +25,7 @@ class PlacementState:
     """
 
     snapshot: ClusterSnapshot
+    fetching: InputFetching
     physically_free: FreeResources
     free_now: FreeResources
     free_later: FreeResources

@@ -11,6 +11,8 @@ from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
 from scheduler.placement.free_resources import FreeResources
+from scheduler.placement.input_fetching import InputFetching
+from scheduler.placement.startup import StartupForecast
 from scheduler.quota.budget import Budget
 from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.gpu_hours import GpuHourLimits
@@ -45,7 +47,7 @@ def admit(
     check(snapshot, new, is_known_cluster=checked == cluster.checked)
     cluster.checked = checked
     notable = snapshot.jobs if notable is None else notable
-    state = _initial_state(snapshot, memory.resizing, cluster, limits, notable)  # 1
+    state = _initial_state(snapshot, memory.resizing, cluster, limits, notable, memory.fetching_s)  # 1
     staying = _settle(state, new, memory.resizing, cluster, kept)  # 2
     ledger_later = cluster.ledger(snapshot.tenants)  # 3
     counter = SharedGpuCounter()
@@ -65,7 +67,9 @@ def _initial_state(
     cluster: EmptyCluster,
     limits: GpuHourLimits,
     notable: Sequence[JobSnapshot],
+    launched: Mapping[str, float],
 ) -> RoundState:
+    fetching = InputFetching(snapshot)
     free_now, ledger_now, counter = cluster.free(), cluster.ledger(snapshot.tenants), SharedGpuCounter()
     for job in notable:
         held = job.held
@@ -75,6 +79,8 @@ def _initial_state(
         _book(ledger_now, job, held, free_now, counter)
     return RoundState(
         snapshot=snapshot,
+        fetching=fetching,
+        startup=StartupForecast(fetching, launched),
         physically_free=free_now.copy(),
         free_now=free_now,
         free_later=cluster.free(),

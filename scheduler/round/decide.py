@@ -80,6 +80,7 @@ def decide(
         resizing=promised_allocations(state, proposal, targets, decisions),
         pending_since_s=pending_since_s,
         decayed_usage=record_usage(state, decisions, found.usage),
+        fetching_s=state.startup.launched_now(snapshot, decisions),
     )
     if learnt is not None:
         remembered = learnt.added_to(remembered)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from scheduler.api.plan import Keep, Preempt, Wait
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.placement.startup import StartupForecast
 from scheduler.placement.state import PlacementState
 from scheduler.quota.budget import Budget
 from scheduler.quota.gpu_hours import GpuHourLimits
@@ -22,6 +23,7 @@ class RoundState(PlacementState):
     same books with nothing booked, to copy. budget: what the policy may grant. settled: decisions that need no policy.
     colocated_with: by job that was promised GPUs, the jobs with which it is to share them. resizing: jobs that ran when
     they were promised GPUs. limits: budgets of GPU-hours. notable: jobs that do more than wait (NotableJobs).
+    startup: how long starts take.
     """
 
     ledger_now: Ledger
@@ -30,6 +32,7 @@ class RoundState(PlacementState):
     budget: Budget
     limits: GpuHourLimits
     notable: Sequence[JobSnapshot]
+    startup: StartupForecast
     settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resizing: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from mlhub.clusters.models import CachedInput
+from mlhub.clusters.models import CachedInput, Node
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
 from mlhub.registry.models import ModelVersion
@@ -30,7 +30,7 @@ Sizes = dict[str, int]  # bytes by hash
 
 @dataclass(frozen=True)
 class InputCaches:
-    """keys: of the InputSet of a job, by job; of jobs of whose project no node holds anything there is none."""
+    """keys: of the InputSet of a job, by job; there are none where no node has a cache of its own."""
 
     keys: Mapping[UUID, str] = field(default_factory=dict)
     sets: tuple[InputSet, ...] = ()
@@ -38,18 +38,17 @@ class InputCaches:
 
 
 def input_caches(jobs: Iterable[Job]) -> InputCaches:
-    """jobs: also ones that were never saved. Three queries, or one where no cache holds anything."""
+    """jobs: also ones that were never saved. Four queries, or one where no node has a cache of its own."""
     asking = list(jobs)
+    if not asking or not Node.objects.filter(has_own_cache=True).exists():
+        return InputCaches()
     cached = CachedInput.objects.filter(project__in={job.project_id for job in asking})
     rows = list(cached.values_list("node", "project", "sha256", "size_bytes", "fetch_s"))
-    if not rows:
-        return InputCaches()
     held: dict[UUID, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))  # by project and hash: nodes
     for node, project, sha256, _, _ in rows:
         held[project][sha256].append(node)
-    wanted = [job for job in asking if job.project_id in held]
-    keys = {job.id: _key(job) for job in wanted}
-    one_of = {keys[job.id]: job for job in wanted}
+    keys = {job.id: _key(job) for job in asking}
+    one_of = {keys[job.id]: job for job in asking}
     data = _sizes_of_data({job.dataset_version_id for job in one_of.values() if job.dataset_version_id is not None})
     code = _sizes_of_code({job.model_version_id for job in one_of.values() if job.model_version_id is not None})
     sets = []

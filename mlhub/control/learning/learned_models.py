@@ -197,6 +197,7 @@ def _memory_line(points: Mapping[int, float]) -> tuple[float, float] | None:
 def learned_costs() -> CostModel:
     """Fitted to the newest attempts of all families: how long they took to start and to leave, and what that lost.
 
+    A start counts without fetching inputs into the cache of a node: whether the next one fetches depends on its nodes.
     What a script would lose is no matter of its family: unsaved_work.py.
     """
     newest = (
@@ -208,13 +209,16 @@ def learned_costs() -> CostModel:
     )
     columns = (
         "job_id", "kind", "family", "step_s", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome",
-        "first_step", "last_step",
+        "first_step", "last_step", "inputs",
     )  # fmt: skip
+    caching = set(Node.objects.filter(has_own_cache=True).values_list("name", flat=True))
     found, resumed_at = [], dict[UUID, int]()  # by job, the step at which its next attempt went on
     for row in newest.values(*columns)[:LOOKED_AT]:
         family, went_on_at = row["family"] or "", resumed_at.get(row["job_id"])
         resumed_at[row["job_id"]] = row["first_step"]
-        found.append(CostObservation(family, CostKind.START, (row["training_at"] - row["created_at"]).total_seconds()))
+        fetch_s = max((use["fetch_s"] for node, use in row["inputs"].items() if node in caching), default=0.0)
+        start_s = (row["training_at"] - row["created_at"]).total_seconds() - fetch_s
+        found.append(CostObservation(family, CostKind.START, max(0.0, start_s)))
         if row["outcome"] != "stopped" or not row["stop_asked_at"] or not row["ended_at"]:
             continue
         leave_s = (row["ended_at"] - row["stop_asked_at"]).total_seconds()

@@ -158,6 +158,7 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
     """
     owner = job.project.organisation_id
     tree, family = tree_of({owner}, now=now, users={(owner, job.created_by_id)}), family_of(job)
+    caches = input_caches([job])
     one = job_snapshot(
         job,
         tenant=tenant_of(job, tree),
@@ -168,8 +169,16 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
         steps_total=expected_steps([job]).get(job.id),
         user=tree.user_of(job),
         admission=current_hold(now=now),
+        inputs=caches.keys.get(job.id, ""),
     )
-    return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=_with_tenants(snapshot.tenants, tree))
+    known = {each.key for each in snapshot.input_sets}
+    return replace(
+        snapshot,
+        jobs=(*snapshot.jobs, sound_job(one)),
+        tenants=_with_tenants(snapshot.tenants, tree),
+        input_sets=(*snapshot.input_sets, *(each for each in caches.sets if each.key not in known)),
+        fetch_bps=snapshot.fetch_bps if known else caches.fetch_bps,
+    )
 
 
 def with_user_quotas(

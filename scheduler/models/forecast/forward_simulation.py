@@ -110,7 +110,7 @@ class ForwardSimulation:
     strict_order: a waiting job for which too few GPUs are free holds up those behind it.
 
     quota: books in which nothing is booked yet; None = there are no limits. limited_type: the type whose limits count
-    for a job; "" = none's do.
+    for a job; "" = none's do. start_s: seconds from a job's launch to its first step.
     """
 
     def __init__(
@@ -123,6 +123,7 @@ class ForwardSimulation:
         strict_order: bool = False,
         quota: QuotaBooks | None = None,
         limited_type: Callable[[JobSnapshot], str] = lambda _: "",
+        start_s: Callable[[JobSnapshot], float] = start_cost_s,
     ) -> None:
         self._speeds = _TypedSpeeds(speeds, gpu_type)
         self._limited_type = limited_type
@@ -130,6 +131,7 @@ class ForwardSimulation:
         self._regrow = regrow
         self._strict_order = strict_order
         self._quota = quota
+        self._start_s = start_s
 
     def run(
         self,
@@ -154,7 +156,9 @@ class ForwardSimulation:
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
         books = None if self._quota is None else _Books(self._quota, self._limited_type)
-        state = _State(self._speeds, self._sizes, queue, free, strict_order=self._strict_order, books=books)
+        state = _State(
+            self._speeds, self._sizes, queue, free, strict_order=self._strict_order, books=books, start_s=self._start_s
+        )
         state.awaiting = awaiting
         for job, n_workers, delay_s in running:
             state.launch(job, n_workers, from_s=delay_s, now_s=0.0)
@@ -241,8 +245,9 @@ class _State:
         *,
         strict_order: bool,
         books: _Books | None,
+        start_s: Callable[[JobSnapshot], float],
     ) -> None:
-        self._speeds, self._sizes, self._books = speeds, sizes, books
+        self._speeds, self._sizes, self._books, self._start_s = speeds, sizes, books, start_s
         self.free = free
         self.active: dict[str, _Active] = {}
         self.ends: list[tuple[float, str, int]] = []
@@ -284,7 +289,7 @@ class _State:
     ) -> None:
         for job in self.line.take(lambda: self.free, is_allowed, tenants=tenants):
             n_workers = self._fastest(job, is_allowed)
-            self.launch(job, n_workers, from_s=now_s + start_cost_s(job), now_s=now_s)
+            self.launch(job, n_workers, from_s=now_s + self._start_s(job), now_s=now_s)
             self.free -= n_workers
 
     def _fastest(self, job: JobSnapshot, is_allowed: Callable[[JobSnapshot, int], bool]) -> int:

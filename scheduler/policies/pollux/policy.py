@@ -94,9 +94,8 @@ class Pollux:
             if n_workers and budget.reserve(job, n_workers, gpu_type=types[node_workers[0][0]]):
                 times = self._times(view, job, n_workers, fair)
                 why = (Explanation(Reason.FAIR_GOODPUT, {"n_workers": n_workers, "times": times}),)
-                grants.append(
-                    Grant(job.id, n_workers, budget.gpu_type(job), notes.get(job.id, why), node_workers=node_workers)
-                )
+                gpu_type, why = budget.gpu_type(job), notes.get(job.id, why)
+                grants.append(Grant(job.id, n_workers, gpu_type, why, node_workers=node_workers, equal_nodes=True))
         return Proposal(
             tuple(grants),
             tuple(job.id for job in jobs),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from scheduler.api.gpu_budgets import OnExhausted
 from scheduler.api.plan import Decision, Launch, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.models.cost import restart_cost_s, start_cost_s
+from scheduler.models.cost import restart_cost_s
 from scheduler.models.progress import remaining_s
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.quota.demand import SharedGpuCounter
@@ -43,6 +43,7 @@ class BudgetForecast:
 
     def __init__(self, state: RoundState, decisions: Mapping[str, Decision], speeds: JobSpeeds) -> None:
         self._decisions, self._speeds, self._limits = decisions, speeds, state.limits
+        self._startup = state.startup
         self._now_s = state.snapshot.now_s
         self._jobs = state.snapshot.by_id
         held = budgeted_gpus(state, decisions)
@@ -72,7 +73,7 @@ class BudgetForecast:
         """It starts when the period does; None = no one knows when."""
         if start_s is None:
             return Prediction()
-        delay_s = start_cost_s(job) if job.executed_gpu_s <= 0.0 else restart_cost_s(job)
+        delay_s = self._startup.start_s(job) if job.executed_gpu_s <= 0.0 else self._startup.restart_s(job)
         end_s = start_s + delay_s + remaining_s(job, step_s=self._speeds.step_s(job, job.fixed_workers, gpu_type=""))
         return Prediction(start_s, start_s, end_s, end_s)
 

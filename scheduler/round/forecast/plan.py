@@ -13,7 +13,6 @@ from scheduler.api.host_resources import held_resources
 from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
-from scheduler.models.cost import restart_cost_s, start_cost_s, start_left_s
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.forward_simulation import ForwardSimulation, LeavingGang
 from scheduler.models.progress import p90_s, remaining_s, steps_left
@@ -105,14 +104,17 @@ class RoundForecast:
     def _of_holder(self, job: JobSnapshot, decision: Decision) -> Prediction | None:
         """The prediction of a job that holds GPUs, or that some are promised to; None for all others."""
         promised = self._state.pending_resizes.get(job.id) or self._state.resuming.get(job.id)
+        startup = self._state.startup
         if isinstance(decision, Launch):
-            return self._on(job, decision.allocation, delay_s=start_cost_s(job), starts_now=True)
+            delay_s = startup.start_s(job, decision.allocation)
+            return self._on(job, decision.allocation, delay_s=delay_s, starts_now=True)
         if isinstance(decision, Resize):
-            return self._on(job, decision.allocation, delay_s=restart_cost_s(job))
+            return self._on(job, decision.allocation, delay_s=startup.restart_s(job, decision.allocation))
         if promised is not None and isinstance(decision, Keep | Wait):
-            return self._on(job, promised, delay_s=restart_cost_s(job))
+            return self._on(job, promised, delay_s=startup.restart_s(job, promised))
         if isinstance(decision, Keep) and job.phase is not Phase.STOPPING and (held := job.held) is not None:
-            return self._on(job, held, delay_s=self._still_starting_s(job))
+            elapsed_s = self._now_s - (job.allocated_at_s or self._now_s)
+            return self._on(job, held, delay_s=startup.left_s(job, elapsed_s=elapsed_s))
         return None
 
     def _on(
@@ -124,11 +126,6 @@ class RoundForecast:
         start_s = now_s if starts_now else None
         late_s = p90_s(delay_s + left_s, error=error_s / max(delay_s + left_s, 1e-9))
         return Prediction(start_s, start_s, now_s + delay_s + left_s, now_s + late_s, step_s)
-
-    def _still_starting_s(self, job: JobSnapshot) -> float:
-        if job.phase is not Phase.STARTING:
-            return 0.0
-        return start_left_s(job, elapsed_s=self._now_s - (job.allocated_at_s or self._now_s))
 
     def _queued(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, Prediction]:
         """Waiting and preempted candidates, by playing the ends of the others forward in the policy's order."""
@@ -160,6 +157,7 @@ class RoundForecast:
             strict_order=self._proposal.strict_order,
             quota=self._quota(),
             limited_type=self._limited_type,
+            start_s=self._state.startup.start_s,
         )
         queue = [jobs[j] for j in in_line]
         awaiting = {jobs[j].tenant for j in in_line if _is_awaiting(decisions[j])}

@@ -8,7 +8,6 @@ from dataclasses import replace
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.proposal import Packing
 from scheduler.api.snapshot import GangAllocation
-from scheduler.models.cost import restart_cost_s
 from scheduler.placement.link_pricing import LinkPricing
 from scheduler.round.placement.progress import PlacementProgress
 
@@ -34,8 +33,9 @@ def move(progress: PlacementProgress, pricing: LinkPricing) -> None:
         found = progress.finder.find_exactly(progress.with_own(progress.free_now, job, held), job, grant)
         found = None if found == held else found
         gain_s = pricing.gain_s(job, held, found) if found is not None else 0.0
-        if found is not None and progress.free_later.fits(job, found) and pricing.pays(job, gain_s):
-            facts = {"gain_s": gain_s, "cost_s": restart_cost_s(job)}
+        cost_s = 0.0 if found is None else progress.state.startup.restart_s(job, found)
+        if found is not None and progress.free_later.fits(job, found) and pricing.pays(gain_s, restart_s=cost_s):
+            facts = {"gain_s": gain_s, "cost_s": cost_s}
             why = replace(grant, explanations=(Explanation(Reason.MIGRATES, facts),))
             del progress.targets.kept[job_id]
             progress.place(job, found, why)

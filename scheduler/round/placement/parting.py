@@ -61,15 +61,17 @@ def _left_s(progress: PlacementProgress, job: JobSnapshot, held: GangAllocation)
 
 
 def _carry_out(progress: PlacementProgress, neighbours: NodeNeighbours, move: _Move) -> bool:
-    """Whether there is a place for it."""
+    """Whether there is a place for it, and the move pays though it may have to fetch its inputs there."""
     job, held, grant = move.job, move.held, progress.grants[move.job.id]
     progress.free_later.release(job, held)
     found = progress.finder.find_apart(progress.with_own(progress.free_now, job, held), job, grant)
     is_apart = found is not None and neighbours.norm(job, neighbours.others(job, found)) == 1.0
-    if found is None or not is_apart or not progress.free_later.fits(job, found):
+    cost_s = 0.0 if found is None else progress.state.startup.restart_s(job, found)
+    pays = move.gain_s > MUST_GAIN * cost_s
+    if found is None or not is_apart or not pays or not progress.free_later.fits(job, found):
         progress.free_later.reserve(job, held)
         return False
-    facts = {"gain_s": move.gain_s, "cost_s": restart_cost_s(job)}
+    facts = {"gain_s": move.gain_s, "cost_s": cost_s}
     del progress.targets.kept[job.id]
     neighbours.remove(job, held)
     neighbours.add(job, found)

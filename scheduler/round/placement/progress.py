@@ -11,7 +11,6 @@ from scheduler.api.proposal import Grant, Packing, Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.free_resources import FreeResources
-from scheduler.placement.input_fetching import InputFetching
 from scheduler.placement.link_pricing import LinkPricing
 from scheduler.placement.neighbours import NodeNeighbours
 from scheduler.placement.search import PlacementSearch
@@ -36,7 +35,6 @@ class PlacementProgress:
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
         self.pricing = LinkPricing(state, speeds) if is_priced else None
         self.neighbours = self._neighbours()
-        fetching = InputFetching(state.snapshot)
         self.finder = PlacementSearch(
             self.grants,
             speeds,
@@ -44,8 +42,19 @@ class PlacementProgress:
             harmful=self.targets.harmful,
             neighbours=self.neighbours,
             most_servers=None if state.ledger_now.hosts is None else self.most_servers,
-            fetching=fetching if fetching.is_needed else None,
+            fetching=state.fetching if state.fetching.is_needed else None,
+            named=self._named() if state.fetching.is_needed else None,
         )
+
+    def _named(self) -> dict[str, int]:
+        """By node, the GPUs that grants name there and that their jobs do not hold yet."""
+        found: dict[str, int] = {}
+        for grant in self.proposal.grants:
+            held = self.jobs[grant.job].held if grant.node_workers else None
+            own = {share.node: len(share.gpus) for share in held.shares} if held is not None else {}
+            for node, k in grant.node_workers:
+                found[node] = found.get(node, 0) + max(0, k - own.get(node, 0))
+        return found
 
     def most_servers(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns how many servers next to so many workers limits of CPUs and memory leave the job, now and later; at

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from mlhub.clusters.models import Node
 from mlhub.control.learning.learned_models import learned_models_of
 from mlhub.control.learning.restart_costs import costs_of, costs_of_newest
 from mlhub.control.learning.target_prediction import expected_steps
@@ -62,6 +63,19 @@ def test_a_family_s_own_times_count_and_others_count_for_families_that_never_ran
     assert costs.of(family_of(quick)).start.seconds < 6
     assert costs.of(family_of(quick)).leave.seconds == pytest.approx(9)  # the only one known
     assert 4 < costs.of("new").start.seconds < 40
+
+
+def test_a_start_counts_without_what_it_fetched_into_the_cache_of_a_node(world: World) -> None:
+    one = world.job(name="one", max_workers=1)
+    world.rounds(2)
+    trained(world, one, start_s=140)
+    uses = {"n0": {"inputs_bytes": 10, "fetched_bytes": 10, "fetch_s": 100.0}}
+    Attempt.objects.filter(job=one).update(inputs=uses)
+    measured_s = learned_models_of({family_of(one)}).costs.of(family_of(one)).start.seconds
+    Node.objects.filter(name="n0").update(has_own_cache=True)
+    without_s = learned_models_of({family_of(one)}).costs.of(family_of(one)).start.seconds
+    assert measured_s > 80
+    assert without_s == pytest.approx(measured_s * 40 / 140, rel=0.05)
 
 
 def test_work_after_the_last_checkpoint_is_a_loss_in_seconds(world: World) -> None:

@@ -11,11 +11,12 @@ import pytest
 from mlhub.backends.protocol import GpuStatus
 from mlhub.clusters.cached_inputs import InputUse, record_input_use
 from mlhub.clusters.models import Node
-from mlhub.control.rounds.snapshots import take_snapshot
+from mlhub.control.rounds.snapshots import take_snapshot, with_hypothetical
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.execution.families import family_of
 from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.states import JobState
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.actions.limits.user_quotas import limit_user
@@ -223,6 +224,23 @@ def test_the_noise_of_an_attempt_that_began_with_a_grown_batch_is_counted_in_dec
     assert ahead[-1][0] == 4000
 
 
+def test_a_job_that_is_only_asked_about_has_inputs_too(world: World) -> None:
+    one = world.job(name="one")
+    world.rounds(1)
+    Node.objects.update(has_own_cache=True)
+    first, _ = (node.name for node in world.backend.nodes)
+    cached(one, first, fetch_s=2.0)
+    present = snapshot(world)
+    asked = Job.objects.select_related("project", "model_version").get(pk=one.pk)
+    asked.pk, asked.state, asked._state.adding = new_id(), JobState.QUEUED, True
+    found = with_hypothetical(present, asked, now=world.now)
+    assert found.jobs[-1].inputs == by_name(present, "one").inputs
+    assert found.input_sets == present.input_sets
+    Job.objects.all().delete()
+    alone = with_hypothetical(replace(present, jobs=(), input_sets=()), asked, now=world.now)
+    assert (alone.input_sets, alone.fetch_bps) == (present.input_sets, present.fetch_bps)
+
+
 def test_jobs_of_one_project_with_the_same_data_and_code_read_one_set_of_inputs(world: World) -> None:
     one, other = world.job(name="one"), world.job(name="other")
     world.rounds(1)
@@ -238,4 +256,8 @@ def test_jobs_of_one_project_with_the_same_data_and_code_read_one_set_of_inputs(
     assert found.input_sets == (InputSet(key, 10 * 2**20, ((second, 10 * 2**20),)),)
     assert found.fetch_bps == 8 * 10 * 2**20 / 2.0
     Job.objects.filter(pk=other.pk).update(project=world.cast.project_b)
-    assert by_name(snapshot(world), "other").inputs == ""  # whose cache is another one
+    found = snapshot(world)  # whose cache is another one, and holds nothing
+    other_key = by_name(found, "other").inputs
+    assert other_key not in ("", key)
+    held = {one.key: one.held for one in found.input_sets}
+    assert held == {key: ((second, 10 * 2**20),), other_key: ()}

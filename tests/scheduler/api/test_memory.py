@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ def full() -> RoundMemory:
         resizing={"a": promise()},
         pending_since_s={"c": 4.0},
         decayed_usage={"at_s": 5.0, "by": [["org", "team", 0.5, 0.25, 0.0]]},
+        fetching_s={"d": 6.0},
     )
 
 
@@ -68,16 +69,24 @@ def test_a_recorded_memory_of_the_version_before_is_read() -> None:
 def test_a_memory_of_version_2_has_another_name_for_jobs_that_are_pending() -> None:
     value = {**full().to_json(), "version": 2}
     value["claims_since_s"] = value.pop("pending_since_s")
-    assert RoundMemory.from_json(value) == full()
+    del value["fetching_s"]
+    assert RoundMemory.from_json(value) == replace(full(), fetching_s={})
+
+
+def test_a_memory_of_version_3_does_not_know_who_fetches() -> None:
+    value = {**full().to_json(), "version": 3}
+    del value["fetching_s"]
+    assert RoundMemory.from_json(value) == replace(full(), fetching_s={})
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"version": 4}, "version 4"),
+        ({"version": 5}, "version 5"),
         ({"version": "2"}, "version '2'"),
         ({"version": 2, "bands": {}}, "'bands'"),
         ({"version": 3, "claims_since_s": {}}, "'claims_since_s'"),
+        ({"version": 3, "fetching_s": {}}, "'fetching_s'"),
         ({"luck": 7}, "'luck'"),
         ({"resizing": {"a": {"mode": "all_reduce"}}}, "not a memory's record"),
         ({"resizing": [1]}, "not a memory's record"),
@@ -88,13 +97,14 @@ def test_a_record_that_is_no_memory_is_refused_with_what_is_wrong(value: dict[st
         RoundMemory.from_json(value)
 
 
-def test_another_policy_gets_no_values_but_keeps_promises_and_usage() -> None:
+def test_another_policy_gets_no_values_but_keeps_promises_usage_and_who_fetches() -> None:
     memory = full()
     assert memory.values_for("las") == {"served": {"a": 3.0}}
     assert memory.values_for("fifo") == {}
     kept = memory.for_other_policy()
-    assert (kept.resizing, kept.decayed_usage) == (memory.resizing, memory.decayed_usage)
-    assert kept == RoundMemory(resizing=memory.resizing, decayed_usage=memory.decayed_usage)
+    assert kept == RoundMemory(
+        resizing=memory.resizing, decayed_usage=memory.decayed_usage, fetching_s=memory.fetching_s
+    )
 
 
 @pytest.mark.parametrize("policy", ["mlhub", "las", "pollux"])

@@ -18,8 +18,12 @@ from scheduler import (
     Profile,
     RackSnapshot,
     Resize,
+    RoundMemory,
     SpeedObservation,
+    decide,
+    policy_named,
 )
+from scheduler.api.topology import InputSet
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 
@@ -94,6 +98,17 @@ def test_the_job_whose_restart_costs_least_goes_aside() -> None:
 def test_free_gpus_are_taken_before_anybody_is_moved() -> None:
     case = room(3).running(small("a"), gang("g", slow=3.0), small("b"))
     assert places(case.decide("mlhub")) == {"g": [("n2", (0, 1))]}
+
+
+@pytest.mark.parametrize(("reader", "gigabytes"), [("g", 1), ("g", 10_000), ("a", 1), ("a", 10_000)])
+def test_what_movers_would_fetch_counts_with_their_restarts(reader: str, gigabytes: int) -> None:
+    """Of the data each node holds what is there now; b never moves, as it would have to fetch as much as a."""
+    jobs = [small("a"), gang("g", slow=3.0), small("b")]
+    readers = {"g"} if reader == "g" else {"a", "b"}
+    case = room().running(*(replace(one, inputs="data" if one.id in readers else "") for one in jobs))
+    data = InputSet("data", gigabytes * 10**9)
+    plan = decide(replace(case.snapshot, input_sets=(data,)), policy=policy_named("mlhub", {}), memory=RoundMemory())
+    assert ("Resize" in kinds(plan).values()) == (gigabytes == 1)
 
 
 def test_jobs_that_start_are_not_moved() -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import Launch, Mode, Plan, RoundMemory, decide, policy_named
+from scheduler import Decision, Keep, Launch, Mode, Plan, RoundMemory, decide, policy_named
+from scheduler.api.plan import Prediction, Reason, with_prediction
 from scheduler.api.topology import InputSet
 from scheduler.policies.registry import POLICIES
 from tests.scheduler.cases import GIB, Case, cluster, job
@@ -29,6 +30,15 @@ def nodes_of(plan: Plan, id: str) -> set[str]:
     decision = plan.of(id)
     assert isinstance(decision, Launch)
     return {share.node for share in decision.allocation.shares}
+
+
+def unpredicted(plan: Plan) -> list[Decision]:
+    """The decisions, without what they say of fetching and of times."""
+    kept = (with_prediction(one, Prediction()) for one in plan.decisions)
+    return [
+        replace(one, explanations=tuple(e for e in one.explanations if e.reason is not Reason.INPUTS_FETCHED))
+        for one in kept
+    ]
 
 
 def sentences(plan: Plan, id: str) -> list[str]:
@@ -81,6 +91,38 @@ def test_what_is_fetched_in_no_time_moves_no_job() -> None:
     assert not [one for one in sentences(plan, "new") if "cache" in one]
 
 
+def test_of_nodes_that_pollux_finds_equal_a_job_on_one_goes_to_the_one_that_holds_its_inputs() -> None:
+    case = cluster(nodes=3, gpus=4).waiting(job("new", gpus=1, inputs=DATA))
+    for node in ("n0", "n1", "n2"):
+        plan = decided(case, (node, 10 * GIB), policy="pollux")
+        assert nodes_of(plan, "new") == {node}
+        expected = f"Its inputs are in the cache of {node}; to fetch them would take about 107 s."
+        assert expected in sentences(plan, "new")
+
+
+def test_pollux_takes_no_gpu_for_that_which_its_search_gave_to_another() -> None:
+    """n2, which holds what all of them read, has room for two of the five; all are placed at once."""
+    jobs = [job(f"j{at}", gpus=1, at=float(at), inputs=DATA) for at in range(5)]
+    plan = decided(cluster(nodes=3, gpus=2).waiting(*jobs), ("n2", 10 * GIB), policy="pollux")
+    places = [node for one in jobs for node in nodes_of(plan, one.id)]
+    assert places.count("n2") == 2
+    assert all(places.count(node) <= 2 for node in ("n0", "n1"))
+
+
+def test_pollux_moves_no_running_job_for_its_inputs() -> None:
+    case = cluster(nodes=3, gpus=4).running(job("r", gpus=2, inputs=DATA))
+    assert isinstance(decided(case, ("n2", 10 * GIB), policy="pollux").of("r"), Keep)
+
+
+def test_pollux_starts_a_job_on_a_node_of_the_type_that_its_search_found() -> None:
+    case = cluster(nodes=2, gpus=4).waiting(job("new", gpus=1, inputs=DATA))
+    plan = decided(case, policy="pollux")
+    case = case.with_node("n1" if nodes_of(plan, "new") == {"n0"} else "n0", gpu_type="k80")
+    found = nodes_of(decided(case, policy="pollux"), "new")
+    for node in ("n0", "n1"):
+        assert nodes_of(decided(case, (node, 10 * GIB), policy="pollux"), "new") == found
+
+
 def one_fast_place(length_s: float) -> Case:
     """n0 has 4 free GPUs; n1 and n2 have two each, and links are slow."""
     case = cluster(nodes=3, gpus=4)
@@ -97,14 +139,19 @@ def test_a_cold_node_is_taken_where_the_job_ends_earlier_there_though_it_fetches
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_inputs_that_no_node_holds_change_no_decision(policy: str) -> None:
+def test_inputs_that_no_node_holds_change_no_place(policy: str) -> None:
+    """Fetching takes as long everywhere: predictions have it, and the decision says so."""
     case = (
         cluster(nodes=4, gpus=4, racks=2)
         .running(job("r", gpus=3))
         .waiting(*[job(f"j{i}", gpus=1 + i) for i in range(4)])
     )
     named = replace(case, jobs=tuple(replace(one, inputs=DATA) for one in case.jobs))
-    assert decided(named, policy=policy) == decide(case.snapshot, policy=policy_named(policy, {}), memory=RoundMemory())
+    plan = decide(case.snapshot, policy=policy_named(policy, {}), memory=RoundMemory())
+    assert unpredicted(decided(named, policy=policy)) == unpredicted(plan)
+    assert decided(named, policy=policy, size_bytes=0) == replace(
+        plan, memory=replace(plan.memory, fetching_s={one.job: 0.0 for one in plan.decisions if type(one) is Launch})
+    )
 
 
 def test_equal_caches_change_no_place() -> None:

@@ -7,7 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import GangAllocation, Keep, Launch, Mode, NodeAllocation, Phase, RackSnapshot, Resize
+from scheduler import (
+    GangAllocation,
+    Keep,
+    Launch,
+    Mode,
+    NodeAllocation,
+    Phase,
+    RackSnapshot,
+    Resize,
+    RoundMemory,
+    decide,
+    policy_named,
+)
+from scheduler.api.topology import InputSet
 from tests.scheduler.cases import Case, cluster, job, reason
 
 RING = {"parameters_bytes": 1_000_000_000, "mode": Mode.ALL_REDUCE}
@@ -119,6 +132,17 @@ def test_it_stays_where_the_restart_costs_more_than_the_move_gains() -> None:
     case = scattered()
     nearly_done = replace(case, jobs=tuple(replace(one, steps_done=one.steps_total - 3.0) for one in case.jobs))
     assert all(isinstance(d, Keep) for d in nearly_done.decide("mlhub").decisions)
+
+
+def test_it_stays_where_fetching_its_inputs_takes_longer_than_the_move_saves() -> None:
+    case = scattered()
+    snapshot = replace(
+        case.snapshot,
+        jobs=tuple(replace(one, inputs="data") for one in case.jobs),
+        input_sets=(InputSet("data", 10**16),),
+    )
+    plan = decide(snapshot, policy=policy_named("mlhub", {}), memory=RoundMemory())
+    assert all(isinstance(d, Keep) for d in plan.decisions)
 
 
 def test_after_a_move_it_comes_to_rest() -> None:

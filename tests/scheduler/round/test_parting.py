@@ -9,6 +9,7 @@ import pytest
 
 from scheduler import JobSnapshot, PairObservation, PairResource, Plan, Resize, decide, policy_named
 from scheduler.api.memory import RoundMemory
+from scheduler.api.topology import InputSet
 from tests.scheduler.cases import Case, cluster, job, kinds
 
 SLOW = PairObservation("fast", "heavy", 0.5, 0.7, PairResource.NODE)
@@ -55,6 +56,15 @@ def test_a_move_that_does_not_repay_its_restart_is_not_made() -> None:
     case = two_on_one_node()
     nearly_done = replace(case, jobs=tuple(replace(one, steps_done=one.steps_total - 20) for one in case.jobs))
     assert set(kinds(decided(nearly_done, SLOW)).values()) == {"Keep"}
+
+
+def test_what_a_mover_would_fetch_counts_with_its_restart() -> None:
+    case = two_on_one_node()
+    case = replace(case, jobs=tuple(replace(one, inputs="data") for one in case.jobs))
+    for size_bytes, moved in ((10**9, 1), (10**13, 0)):
+        snapshot = replace(case.snapshot, pairs=(SLOW,), input_sets=(InputSet("data", size_bytes),))
+        plan = decide(snapshot, policy=policy_named("mlhub", {}), memory=RoundMemory())
+        assert list(kinds(plan).values()).count("Resize") == moved
 
 
 def test_a_job_starts_on_a_node_without_those_that_slow_it() -> None:

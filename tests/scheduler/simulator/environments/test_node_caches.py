@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from benchmarks.predictions_inputs import judged_ends
 from scheduler import GangAllocation, Mode, NodeAllocation, NodeSnapshot, RackSnapshot, policy_named
 from scheduler.api.topology import InputSet
 from scheduler.simulator.engine import simulate
@@ -58,6 +59,14 @@ def test_trials_end_earlier_where_the_scheduler_knows_which_nodes_hold_their_dat
     unknown = [mean_jct_s(Unknown, seed, policy=policy) for seed in seeds]
     assert all(one < other for one, other in zip(known, unknown, strict=True))
     assert sum(known) < 0.97 * sum(unknown)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "mlhub"])
+def test_jobs_of_a_day_with_large_inputs_end_when_their_first_prediction_said(policy: str) -> None:
+    found = judged_ends(policy, 1, n_jobs=200)
+    assert found.held_p90 >= 0.9
+    assert found.median_error < 0.005
+    assert found.median_p90 < 1.1
 
 
 def test_a_node_keeps_what_it_used_last_as_far_as_there_is_room() -> None:
