@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,7 +19,7 @@ from uuid import UUID
 from mlhub.agent.platform_api import AgentRefusedError, PlatformApi, PlatformAwayError
 from mlhub.backends.agents.messages import MOST_HASHES, MOST_PROJECTS
 from mlhub.runtime.data.node_cache import hashes_in, is_used, remove_unused
-from mlhub.wire.trees import remove_tree
+from mlhub.wire.trees import remove_tree, restore_rights
 
 logger = logging.getLogger(__name__)
 LOOK_EVERY_S, RETRY_S = 900.0, 60.0
@@ -50,10 +51,13 @@ class ProjectCaches:
         used, n_aside = set(self._used()), 0
         for project in sorted(set(projects) - used):
             folder = self._folder / project
-            if folder.is_dir() and not is_used(folder):
-                folder.rename(self._folder / f".{project}{ASIDE}")
-                logger.info("cache.removed project=%s", project)
-                n_aside += 1
+            try:
+                if folder.is_dir() and not is_used(folder):
+                    folder.rename(self._folder / f".{project}.{secrets.token_hex(4)}{ASIDE}")
+                    logger.info("cache.removed project=%s", project)
+                    n_aside += 1
+            except OSError as error:  # the loop goes on, and so do the caches of others
+                logger.warning("cache.not_removed folder=%s %s", folder, error)
         return n_aside
 
     def _look(self) -> None:
@@ -78,9 +82,11 @@ class ProjectCaches:
         found: dict[str, list[str]] = {}
         for path in sorted(self._folder.iterdir()):
             is_aside = path.name.startswith(".") and path.name.endswith(ASIDE)
-            project = path.name[1 : -len(ASIDE)] if is_aside else path.name
+            project = path.name[1:].split(".")[0] if is_aside else path.name
             if _is_id(project) and not path.is_symlink():
-                found[project] = [] if is_aside else sorted(hashes_in(path))
+                found.setdefault(project, [])
+                if not is_aside:
+                    found[project] = _some_hashes_in(path)
         if len(found) > MOST_PROJECTS:  # another part of them each time
             return {project: found[project] for project in random.sample(sorted(found), MOST_PROJECTS)}
         return found
@@ -94,6 +100,18 @@ def _requests(held: Mapping[str, Collection[str]]) -> Iterator[tuple[list[str], 
         for project, sha256 in pairs[start : start + MOST_HASHES]:
             inputs.setdefault(project, []).append(sha256)
         yield sorted(held), inputs
+
+
+def _some_hashes_in(folder: Path) -> list[str]:
+    """Of as many inputs as one request takes, others each time: a pod may leave any number of names, and a folder that
+    its owner cannot read before its rights are restored."""
+    try:
+        found = sorted(hashes_in(folder))
+    except OSError as error:
+        logger.warning("cache.not_read folder=%s %s", folder, error)
+        restore_rights(folder)
+        return []
+    return found if len(found) <= MOST_HASHES else sorted(random.sample(found, MOST_HASHES))
 
 
 def _is_id(name: str) -> bool:

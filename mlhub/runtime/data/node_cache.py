@@ -36,7 +36,7 @@ class NodeCache:
         target, lock = self._folder / key, _open(self._folder / f".{key}.lock")
         try:
             fcntl.flock(lock, fcntl.LOCK_SH)  # in use from here on
-            if not target.is_dir():
+            if not _is_entry(target):
                 self._make(target, make)
             os.utime(target)
         except BaseException:
@@ -55,9 +55,10 @@ class NodeCache:
         aside, lock = target.with_name(f".{target.name}.new"), _open(target.with_name(f".{target.name}.making"))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.is_dir():
+            if _is_entry(target):
                 return  # another process was first
-            shutil.rmtree(aside, ignore_errors=True)  # of a process that died while making it
+            _remove(target)  # a link or a file, which some pod left under this name
+            _remove(aside)  # of a process that died while making it
             aside.mkdir()
             make(aside)
             aside.rename(target)
@@ -77,6 +78,18 @@ class NodeCache:
                 if is_alone:
                     shutil.rmtree(path, ignore_errors=True)
                     left -= sizes[path]
+
+
+def _is_entry(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _remove(path: Path) -> None:
+    """Whatever it is; follows no link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    else:
+        remove_tree(path)
 
 
 def hashes_in(folder: Path) -> set[str]:
@@ -103,9 +116,7 @@ def remove_unused(folder: Path, sha256s: Collection[str]) -> int:
             continue
         with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
             if is_alone:
-                if path.is_symlink() or path.is_file():
-                    path.unlink(missing_ok=True)
-                remove_tree(path)
+                _remove(path)
                 n_gone += not os.path.lexists(path)
     return n_gone
 
@@ -154,7 +165,13 @@ def _alone(lock: Path) -> Iterator[bool]:
 
 
 def _open(lock: Path) -> int:
-    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    """What a pod left in a lock's place is removed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(lock, flags, 0o644)
+    except OSError:
+        _remove(lock)
+        return os.open(lock, flags, 0o644)
 
 
 def _used_at(path: Path) -> float:
