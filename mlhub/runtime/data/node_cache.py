@@ -12,13 +12,14 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlhub.wire.trees import remove_tree
+from mlhub.wire.trees import remove_tree, statuses_below
 
 MAX_BYTES = 32 * 2**30
+OWN = re.compile(r"\..*\.(lock|making|new)")  # names of files that are no entries
 SHA256 = re.compile(r"[0-9a-f]{64}")  # begins the name of each entry: the hash of the input that it was made from
 
 
@@ -67,8 +68,12 @@ class NodeCache:
             os.close(lock)
 
     def _evict(self) -> None:
-        """Evicts unused entries, the least recently used first."""
-        there = sorted((path for path in self._folder.iterdir() if not path.name.startswith(".")), key=_used_at)
+        """Evicts what died while it was made, and unused entries, the least recently used first."""
+        for aside in self._folder.glob(".*.new"):
+            with _alone(aside.with_suffix(".making")) as is_alone:
+                if is_alone:
+                    _remove(aside)
+        there = sorted((path for path in self._folder.iterdir() if not OWN.fullmatch(path.name)), key=_used_at)
         sizes = {path: _size(path) for path in there}
         left = sum(sizes.values())
         for path in there:
@@ -76,7 +81,7 @@ class NodeCache:
                 return
             with _alone(path.with_name(f".{path.name}.lock")) as is_alone:
                 if is_alone:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove(path)
                     left -= sizes[path]
 
 
@@ -114,16 +119,26 @@ def remove_unused(folder: Path, sha256s: Collection[str]) -> int:
         found = SHA256.match(path.name)
         if found is None or found[0] not in sha256s:
             continue
-        with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
-            if is_alone:
-                _remove(path)
-                n_gone += not os.path.lexists(path)
+        n_gone += remove_entry(path)
     return n_gone
+
+
+def remove_entry(path: Path) -> bool:
+    """Removes an entry that no process uses; returns whether it is gone."""
+    with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
+        if is_alone:
+            _remove(path)
+    return not os.path.lexists(path)
+
+
+def longest_unused_first(folders: Iterable[Path]) -> list[Path]:
+    """The entries of these caches."""
+    return sorted((path for folder in folders for path in _entries(folder)), key=_used_at)
 
 
 def _entries(folder: Path) -> list[Path]:
     with suppress(FileNotFoundError):
-        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+        return [path for path in folder.iterdir() if not OWN.fullmatch(path.name)]
     return []
 
 
@@ -176,13 +191,11 @@ def _open(lock: Path) -> int:
 
 def _used_at(path: Path) -> float:
     with suppress(OSError):
-        return path.stat().st_mtime
+        return path.lstat().st_mtime
     return 0.0
 
 
 def _size(path: Path) -> int:
-    total = 0
-    for file in path.rglob("*"):
-        with suppress(OSError):
-            total += file.stat().st_size
-    return total
+    with suppress(OSError):
+        return path.lstat().st_size + sum(status.st_size for status in statuses_below(path))
+    return 0

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,3 +81,23 @@ def test_any_number_of_names_makes_one_request_of_a_project(tmp_path: Path) -> N
 def test_a_folder_that_a_pod_closed_to_its_own_user_is_removed_and_holds_up_no_other() -> None:
     done = run("tests.backends.agents.closed_cache", "", timeout_s=120, drop=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_caches_of_all_projects_give_way_when_the_disk_is_nearly_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for four entries, and one must be free."""
+    old, held, older, new = (entry(tmp_path, p, n) for p in (HOSTILE, OTHER) for n in ("a" * 64, GONE))
+    for path, age_s in ((old, 50), (held, 99), (older, 90), (new, 1)):
+        os.utime(path, (time.time() - age_s,) * 2)
+    lock = os.open(held.with_name(f".{held.name}.lock"), os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_SH)  # as a pod does
+
+    def disk_usage(folder: Path) -> Any:
+        used = len(list(folder.glob("*/*/data")))
+        return SimpleNamespace(total=20, used=5 * used, free=20 - 5 * used)
+
+    monkeypatch.setattr(project_caches.shutil, "disk_usage", disk_usage)
+    tend_until_removed(tmp_path, Platform())
+    os.close(lock)
+    assert [path.exists() for path in (old, held, older, new)] == [True, True, False, True]
