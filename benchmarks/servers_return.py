@@ -128,11 +128,10 @@ def journal_s() -> float:
         assembly = WorkerCoordination(1, ShardCondition())
         assembly.leases = Leases(BatchLease(steps=10**9, steps_per_epoch=10**9), 1)
         if journal is not None:
-            assembly.keep(journal)
-        assembly.wait_at_barrier(0)
+            assembly.record_in(journal)
         began = resource.getrusage(resource.RUSAGE_SELF)
         for number in range(1, N_ASKS + 1):
-            assembly.ask(0, number, stop=False, checkpoint=False, n_under_way=0)
+            assembly.lease(0, number, stop=False, checkpoint=False, n_under_way=0)
         ended = resource.getrusage(resource.RUSAGE_SELF)
         return (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / N_ASKS
 

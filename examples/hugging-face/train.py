@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import Dataset, random_split
-from transformers import EvalPrediction, Trainer, TrainingArguments, ViTConfig, ViTForImageClassification
+from transformers import EvalPrediction, Trainer, TrainingArguments, ViTConfig, ViTForImageClassification, set_seed
 
 
 class Pictures(Dataset):
@@ -42,6 +42,7 @@ def main() -> None:
 
     pictures = Pictures(options.data)
     training, held_out = random_split(pictures, [0.8, 0.2], torch.Generator().manual_seed(0))
+    set_seed(0)  # the model is made before the Trainer sets its own
     config = ViTConfig(
         image_size=8, patch_size=2, num_channels=1, num_labels=10,
         hidden_size=64, num_hidden_layers=4, num_attention_heads=4, intermediate_size=128,

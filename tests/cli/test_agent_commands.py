@@ -70,6 +70,7 @@ def test_a_machine_gets_a_token_is_listed_and_is_removed(root: Cast, capsys: pyt
     assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.OK
     said = " ".join(capsys.readouterr().err.split())
     assert "What runs there ends within 51 s; its results are no longer taken" in said
+    assert "The agent's folder stays on the machine" in " ".join(said.split())
     assert not Agent.objects.exists()
     assert main(["agent", "rm", "lab-1", "--yes"]) == CommandStatus.REFUSED
     assert "There is no agent lab-1" in capsys.readouterr().err

@@ -98,7 +98,7 @@ class ReturningGang:
     def _push_again(self, index: int) -> None:
         made = (index, self._workers[index].n_done)
         if made in self.used:
-            self._carry_out(self.rule.repeat(index))
+            self._carry_out(self.rule.repeat(self._push_of(index)))
         else:
             self._send(index)
 
@@ -113,7 +113,7 @@ class ReturningGang:
         worker = self._workers[index]
         if self._n_started >= self._n_pushes:
             worker.is_idle = True
-            self._say(index, lambda: self._carry_out(self.rule.idle(index)))
+            self._say(index, lambda: self._carry_out(self.rule.idle(index, clock=worker.clock)))
             return
         self._n_started += 1
         self.leads.append(worker.n_done - min(self._n_finished(i) for i in range(len(self._workers))))
@@ -133,9 +133,13 @@ class ReturningGang:
         self._send(index)
 
     def _send(self, index: int) -> None:
+        self._pushed[self.rule.n_pushes] = (index, self._workers[index].n_done)
+        self._carry_out(self.rule.push(self._push_of(index)))
+
+    def _push_of(self, index: int) -> Push:
+        """The worker's push that is not answered yet."""
         worker = self._workers[index]
-        self._pushed[self.rule.n_pushes] = (index, worker.n_done)
-        self._carry_out(self.rule.push(Push(index, worker.version)))
+        return Push(index, worker.version, worker.clock + 1)
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:

@@ -77,7 +77,7 @@ class VirtualGang:
 
     def _start(self, worker: int) -> None:
         if self._n_started >= self.max_pushes:
-            self._carry_out(self.rule.idle(worker))
+            self._carry_out(self.rule.idle(worker, clock=self.rule.clock(worker)))
             return
         self._n_started += 1
         clocks = [clock for _, clock, is_idle in self.rule.state()["members"] if not is_idle]
@@ -91,7 +91,7 @@ class VirtualGang:
         number = self.n_pushes(worker)
         self._n_pushes[worker] = number + 1
         self.pushed[self.rule.n_pushes] = self.gradient(worker, number, weights)
-        self._carry_out(self.rule.push(Push(worker, version)))
+        self._carry_out(self.rule.push(Push(worker, version, self.rule.clock(worker) + 1)))
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:

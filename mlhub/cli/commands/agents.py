@@ -102,7 +102,8 @@ def remove(context: typer.Context, name: AgentName, yes: Yes = False) -> None:
     session.api.delete(f"/agents/{name}")
     session.output.note(
         f"Removed: {name}. What runs there ends within {within_s:.0f} s; its results are no longer taken, and its jobs "
-        "begin again elsewhere in the meantime."
+        "begin again elsewhere in the meantime. The agent's folder stays on the machine, with cached data of jobs: end "
+        "the agent there, and remove the folder of its --home (/var/lib/mlhub-agent for root, else ~/.mlhub-agent)."
     )
 
 

@@ -12,14 +12,15 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlhub.wire.trees import remove_tree
+from mlhub.wire.trees import remove_tree, statuses_below
 
 MAX_BYTES = 32 * 2**30
 PREPARED_FOLDER = "prepared"  # a cache of them, next to inputs that pods share
+OWN = re.compile(r"\..*\.(lock|making|new)")  # names of files that are no entries
 SHA256 = re.compile(r"[0-9a-f]{64}")  # begins the name of each entry: the hash of the input that it was made from
 
 
@@ -37,7 +38,7 @@ class NodeCache:
         target, lock = self._folder / key, _open(self._folder / f".{key}.lock")
         try:
             fcntl.flock(lock, fcntl.LOCK_SH)  # in use from here on
-            if not target.is_dir():
+            if not _is_entry(target):
                 self._make(target, make)
             os.utime(target)
         except BaseException:
@@ -56,9 +57,10 @@ class NodeCache:
         aside, lock = target.with_name(f".{target.name}.new"), _open(target.with_name(f".{target.name}.making"))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.is_dir():
+            if _is_entry(target):
                 return  # another process was first
-            shutil.rmtree(aside, ignore_errors=True)  # of a process that died while making it
+            _remove(target)  # a link or a file, which some pod left under this name
+            _remove(aside)  # of a process that died while making it
             aside.mkdir()
             make(aside)
             aside.rename(target)
@@ -67,8 +69,12 @@ class NodeCache:
             os.close(lock)
 
     def _evict(self) -> None:
-        """Evicts unused entries, the least recently used first."""
-        there = sorted((path for path in self._folder.iterdir() if not path.name.startswith(".")), key=_used_at)
+        """Evicts what died while it was made, and unused entries, the least recently used first."""
+        for aside in self._folder.glob(".*.new"):
+            with _alone(aside.with_suffix(".making")) as is_alone:
+                if is_alone:
+                    _remove(aside)
+        there = sorted((path for path in self._folder.iterdir() if not OWN.fullmatch(path.name)), key=_used_at)
         sizes = {path: _size(path) for path in there}
         left = sum(sizes.values())
         for path in there:
@@ -76,8 +82,20 @@ class NodeCache:
                 return
             with _alone(path.with_name(f".{path.name}.lock")) as is_alone:
                 if is_alone:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove(path)
                     left -= sizes[path]
+
+
+def _is_entry(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _remove(path: Path) -> None:
+    """Whatever it is; follows no link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    else:
+        remove_tree(path)
 
 
 def hashes_in(folder: Path) -> set[str]:
@@ -102,18 +120,26 @@ def remove_unused(folder: Path, sha256s: Collection[str]) -> int:
         found = SHA256.match(path.name)
         if found is None or found[0] not in sha256s:
             continue
-        with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
-            if is_alone:
-                if path.is_symlink() or path.is_file():
-                    path.unlink(missing_ok=True)
-                remove_tree(path)
-                n_gone += not os.path.lexists(path)
+        n_gone += remove_entry(path)
     return n_gone
+
+
+def remove_entry(path: Path) -> bool:
+    """Removes an entry that no process uses; returns whether it is gone."""
+    with _held_alone(path.with_name(f".{path.name}.lock")) as is_alone:
+        if is_alone:
+            _remove(path)
+    return not os.path.lexists(path)
+
+
+def longest_unused_first(folders: Iterable[Path]) -> list[Path]:
+    """The entries of these caches."""
+    return sorted((path for folder in folders for path in _entries(folder)), key=_used_at)
 
 
 def _entries(folder: Path) -> list[Path]:
     with suppress(FileNotFoundError):
-        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+        return [path for path in folder.iterdir() if not OWN.fullmatch(path.name)]
     return []
 
 
@@ -162,18 +188,22 @@ def _alone(lock: Path) -> Iterator[bool]:
 
 
 def _open(lock: Path) -> int:
-    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    """What a pod left in a lock's place is removed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(lock, flags, 0o644)
+    except OSError:
+        _remove(lock)
+        return os.open(lock, flags, 0o644)
 
 
 def _used_at(path: Path) -> float:
     with suppress(OSError):
-        return path.stat().st_mtime
+        return path.lstat().st_mtime
     return 0.0
 
 
 def _size(path: Path) -> int:
-    total = 0
-    for file in path.rglob("*"):
-        with suppress(OSError):
-            total += file.stat().st_size
-    return total
+    with suppress(OSError):
+        return path.lstat().st_size + sum(status.st_size for status in statuses_below(path))
+    return 0

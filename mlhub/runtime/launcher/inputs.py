@@ -70,11 +70,21 @@ def _cached(item: Input, *, api: IngestApi, cache: NodeCache, folder: Path) -> t
         is_fetched = True
         fetch_checked(item, fetch=api.fetch, target=entry / item.sha256).chmod(0o444)
 
-    path = cache.get(f"{item.sha256}.input", fetch) / item.sha256
-    if not path.is_file() or path.stat().st_size != item.size_bytes:  # something else wrote to the cache
+    path = _found(item, cache, fetch)
+    if path is None:  # something else wrote to the cache
         folder.mkdir(parents=True, exist_ok=True)
         path, is_fetched = fetch_checked(item, fetch=api.fetch, target=folder / item.sha256), True
     return path, BroughtInput(item.sha256, not is_fetched, time.monotonic() - began)
+
+
+def _found(item: Input, cache: NodeCache, fetch: Callable[[Path], None]) -> Path | None:
+    """The file in the cache, which may have been fetched into it; None when the cache cannot hold it."""
+    try:
+        path = cache.get(f"{item.sha256}.input", fetch) / item.sha256
+        is_whole = path.is_file() and not path.is_symlink() and path.stat().st_size == item.size_bytes
+    except OSError:
+        return None
+    return path if is_whole else None
 
 
 def brought_before(spec_path: Path) -> list[BroughtInput]:

@@ -3,7 +3,7 @@
 
 A unit is a part of a step's batch. Workers ask for one after the other; before anything that concerns all of them (an
 evaluation, a checkpoint, the end) they meet at a barrier: a worker that is asked to hold flushes what it has, becomes
-idle, and waits there.
+idle, and waits there. Each goes on with the same clock (rules.py), above all clocks before.
 Pure: no sockets, no clock. The first shard drives it.
 """
 
@@ -25,11 +25,6 @@ class BatchLease:
     parts: int = 1
     start: int = 0
     warmup_steps: int = 0
-
-    @property
-    def n_alone(self) -> int:
-        """Units that one worker does alone."""
-        return max(0, self.warmup_steps - self.start) * self.parts
 
 
 @dataclass(frozen=True)
@@ -57,26 +52,36 @@ class WaitAtBarrier:
 
 @dataclass
 class Leases:
-    """n_expected: workers that must be there before the first unit is given out."""
+    """n_expected: workers that must be there, or gone, before the first unit is given out. clock: with which all went
+    on from the last barrier."""
 
     work: BatchLease
     n_expected: int
     members: set[int] = field(default_factory=set)
+    clock: int = 0
+    is_begun: bool = False
 
     def __post_init__(self) -> None:
         self._next = self.work.start * self.work.parts
         self._returned: deque[int] = deque()
         self._held_by: dict[int, deque[int]] = {}
         self._at_barrier: set[int] = set()
-        self._is_begun = False
+        self._gone: set[int] = set()  # before the beginning
+        self._highest_clock = 0
         self._stop = self._checkpoint = False
         self._met_at = self._next
         self._barrier: int | None = None
 
+    def arrive(self, worker: int) -> None:
+        """The worker is ready for its first unit. All begin once the last of those who live has arrived."""
+        self.members.add(worker)
+        self._gone.discard(worker)
+        self._begin()
+
     def ask(
         self, worker: int, *, stop: bool = False, checkpoint: bool = False, n_under_way: int = 0
     ) -> LeasedWork | Backoff:
-        """All the worker's units but the last n_under_way are done; it wants another.
+        """All the worker's units but the last n_under_way are done; it wants another. Call it once all have begun.
 
         stop and checkpoint are requests for the next barrier.
         """
@@ -86,8 +91,9 @@ class Leases:
         self._checkpoint |= checkpoint
         return self._grant(worker) or Backoff()
 
-    def wait_at_barrier(self, worker: int) -> dict[int, LeasedWork | WaitAtBarrier]:
+    def wait_at_barrier(self, worker: int, *, clock: int) -> dict[int, LeasedWork | WaitAtBarrier]:
         """The worker waits at the barrier; nothing of it is under way. Returns who is answered now, and what."""
+        self._highest_clock = max(self._highest_clock, clock)
         self._are_done(worker, all_but=0)
         self._at_barrier.add(worker)
         return self._settle()
@@ -97,6 +103,10 @@ class Leases:
         self._returned.extend(self._held_by.pop(worker, ()))
         self.members.discard(worker)
         self._at_barrier.discard(worker)
+        if not self.is_begun:
+            self._gone.add(worker)
+            self._begin()
+            return {}
         if not self.members:
             return {}
         return self._settle()
@@ -113,7 +123,10 @@ class Leases:
             "returned": list(self._returned),
             "held_by": [[worker, list(units)] for worker, units in self._held_by.items()],
             "attending": sorted(self._at_barrier),
-            "is_begun": self._is_begun,
+            "is_begun": self.is_begun,
+            "gone": sorted(self._gone),
+            "clock": self.clock,
+            "highest_clock": self._highest_clock,
             "stop": self._stop,
             "checkpoint": self._checkpoint,
             "met_at": self._met_at,
@@ -125,13 +138,13 @@ class Leases:
         self._next, self._met_at, self._barrier = state["next"], state["met_at"], state["barrier"]
         self._returned = deque(state["returned"])
         self._held_by = {worker: deque(units) for worker, units in state["held_by"]}
-        self._is_begun, self._stop, self._checkpoint = state["is_begun"], state["stop"], state["checkpoint"]
+        self.is_begun, self._stop, self._checkpoint = state["is_begun"], state["stop"], state["checkpoint"]
+        self._gone, self.clock, self._highest_clock = set(state["gone"]), state["clock"], state["highest_clock"]
+
+    def _begin(self) -> None:
+        self.is_begun |= bool(self.members) and len(self.members | self._gone) >= self.n_expected
 
     def _settle(self) -> dict[int, LeasedWork | WaitAtBarrier]:
-        if not self._is_begun:
-            if len(self._at_barrier) < self.n_expected:
-                return {}
-            self._is_begun = True
         out: dict[int, LeasedWork | WaitAtBarrier] = {}
         for worker in sorted(self._at_barrier):
             grant = self._grant(worker)
@@ -147,12 +160,13 @@ class Leases:
             members=tuple(sorted(self.members)),
         )
         self._met_at, self._barrier = self._next, None
+        self.clock = self._highest_clock = self._highest_clock + 1
         self._at_barrier.clear()
         self._checkpoint = False
         return dict.fromkeys(barrier.members, barrier)
 
     def _grant(self, worker: int) -> LeasedWork | None:
-        if not self._is_begun or (self._is_warming_up and worker != min(self.members)):
+        if self._is_warming_up and worker != min(self.members):
             return None
         if self._returned:
             unit = self._returned.popleft()

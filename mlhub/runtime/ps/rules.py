@@ -11,6 +11,11 @@ four dials, is every consistency of the field:
     soft-sync(c)       c                 as asked                unlimited    counted
     first K of n       K                 yes                     -            discarded
 
+A worker's clock counts its finished pushes. The worker states it with each push, so that it is the same on every shard:
+shards that counted by themselves would let two workers wait for each other, each on another shard. It begins where the
+slowest worker is; a barrier lifts all clocks to one above the highest (leases.py), so that a clock above a worker's
+last one shows that both have passed a barrier.
+
 Sources: Ho et al., NIPS '13 (SSP); Gupta et al., Rudra, 2015 (soft-sync); Chen et al., 2016 (backup workers).
 """
 
@@ -23,10 +28,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Push:
-    """version: of the weights it was computed on. weight: its part of a batch, in (0, 1]."""
+    """version: of the weights it was computed on. weight: its part of a batch, in (0, 1].
+
+    clock: the worker's, once this push is finished.
+    """
 
     worker: int
     version: int
+    clock: int
     weight: float = 1.0
 
 
@@ -75,7 +84,7 @@ _COUNTS = ("version", "n_pushes", "n_discarded")
 
 @dataclass
 class _Member:
-    clock: int = 0  # finished pushes, counted from the lowest of those who were here when it came
+    clock: int = 0  # as it stated last
     is_idle: bool = False
     waits_for_group: bool = False
     waits_for_others: bool = False
@@ -85,14 +94,13 @@ class _Member:
 class Rule:
     """group_size: pushes that make a version. blocks: a worker waits for the version that its push goes into.
     lead: how many clocks a worker may start ahead of the slowest; None: unlimited. drops_late: pushes computed on an
-    older version are discarded. needs_all: a death ends the gang. n_alone: first pushes, made by one worker alone."""
+    older version are discarded. needs_all: a death ends the gang."""
 
     group_size: int
     blocks: bool = False
     lead: int | None = None
     drops_late: bool = False
     needs_all: bool = False
-    n_alone: int = 0
     scale: Scale = field(default=lambda _: 1.0)
     version: int = 0
     n_pushes: int = 0
@@ -110,7 +118,8 @@ class Rule:
     def join(self, worker: int) -> list[Instruction]:
         """A worker comes, now or late: it starts where the slowest is, with the newest weights."""
         clocks = [m.clock for m in self._members.values() if not m.is_idle]
-        self._members[worker] = _Member(clock=min(clocks, default=0))
+        highest = max((m.clock for m in self._members.values()), default=0)
+        self._members[worker] = _Member(clock=min(clocks, default=highest))
         return [SendReply(worker, self.version, is_complete=True)]
 
     def state(self) -> dict[str, Any]:
@@ -130,19 +139,18 @@ class Rule:
         self._members[worker] = _Member(clock, is_idle)
         return self._conclude_leftover_group() + self._release()
 
-    def repeat(self, worker: int) -> list[Instruction]:
+    def repeat(self, push: Push) -> list[Instruction]:
         """A push that was used before the server died, and not answered."""
-        self._members[worker].clock += 1
-        return self._reply_or_defer(worker) + self._release()
+        self._wake(self._members[push.worker], push.clock)
+        return self._reply_or_defer(push.worker) + self._release()
 
     def push(self, push: Push) -> list[Instruction]:
         """Raises ValueError for a worker that is no member, or that has not been answered yet."""
         member = self._members.get(push.worker)
         if member is None or member.waits_for_group or member.waits_for_others:
             raise ValueError(f"worker {push.worker} pushes out of turn")
-        if member.is_idle:
-            self._wake(member)
-        serial, self.n_pushes, member.clock = self.n_pushes, self.n_pushes + 1, member.clock + 1
+        self._wake(member, push.clock)
+        serial, self.n_pushes = self.n_pushes, self.n_pushes + 1
         if self.drops_late and push.version < self.version:
             self.n_discarded += 1
             return [Discard(serial), SendReply(push.worker, self.version, is_complete=True)]
@@ -154,9 +162,10 @@ class Rule:
             out += self._reply_or_defer(push.worker)
         return out + self._release()
 
-    def idle(self, worker: int) -> list[Instruction]:
-        """The worker has nothing to do for now: no other waits for it until it pushes again."""
-        self._members[worker].is_idle = True
+    def idle(self, worker: int, *, clock: int) -> list[Instruction]:
+        """The worker has nothing to do for now: no other waits for it until it pushes again, or all pass a barrier."""
+        member = self._members[worker]
+        member.clock, member.is_idle = clock, True
         return self._conclude_leftover_group() + self._release()
 
     def leave(self, worker: int, *, is_expected: bool) -> list[Instruction]:
@@ -214,15 +223,16 @@ class Rule:
                 out.append(SendReply(worker, self.version, is_complete=True))
         return out
 
-    def _wake(self, member: _Member) -> None:
-        """Back from a rest: level with the slowest; when all rested, all begin at one clock, and together."""
-        if all(m.is_idle for m in self._members.values()):
-            highest = max(m.clock for m in self._members.values())
+    def _wake(self, member: _Member, clock: int) -> None:
+        """The member has work. One that passed a barrier while it was idle is further than its clock was, and so are
+        all that were idle before the barrier: none runs ahead of them while they compute their first push.
+        """
+        levelled = clock - 1
+        if member.is_idle and levelled > member.clock:
             for other in self._members.values():
-                other.clock, other.is_idle = highest, other is not member and self.n_pushes < self.n_alone
-            return
-        member.clock = max(member.clock, self._slowest())
-        member.is_idle = False
+                if other.is_idle and other.clock < levelled:
+                    other.clock, other.is_idle = levelled, False
+        member.clock, member.is_idle = clock, False
 
 
 def bulk_synchronous(n_workers: int) -> Rule:

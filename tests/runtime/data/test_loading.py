@@ -176,6 +176,16 @@ def test_what_no_pod_uses_is_given_up_for_room_longest_unused_first(tmp_path: Pa
     assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} == {"in use", "new"}
 
 
+def test_what_died_while_it_was_made_and_what_no_pod_named_as_an_entry_are_given_up_too(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    (folder / ".killed.new").mkdir(parents=True)
+    (folder / ".killed.new" / "half").write_bytes(bytes(100))
+    (folder / ".hidden").write_bytes(bytes(10**6))
+    (folder / "plain").write_bytes(bytes(10**6))
+    NodeCache(folder, max_bytes=10**5).get("new", lambda entry: (entry / "it").write_bytes(bytes(100)))
+    assert {p.name for p in folder.iterdir() if not p.name.endswith((".lock", ".making"))} == {"new"}
+
+
 def test_the_next_batches_are_made_while_this_one_is_trained_on() -> None:
     threads: dict[Batch, str] = {}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -118,6 +119,29 @@ def test_what_is_damaged_or_gone_from_the_cache_is_fetched(servers: Servers, tmp
     shutil.rmtree(tmp_path / "cache")
     again, (found,) = brought(servers, tmp_path, "pod-3")
     assert (again.read_bytes(), found.is_found) == (CONTENT, False)
+
+
+def test_what_a_pod_left_under_an_entrys_name_ends_no_later_pod(servers: Servers, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / ITEM.sha256).mkdir(parents=True)
+    (tmp_path / "cache").mkdir()
+    entry, lock = (tmp_path / "cache" / name for name in (f"{ITEM.sha256}.input", f".{ITEM.sha256}.input.lock"))
+    plants = [
+        lambda: entry.symlink_to(tmp_path / "elsewhere"),
+        lambda: entry.symlink_to("/nowhere"),
+        lambda: entry.write_bytes(CONTENT),
+        lambda: lock.symlink_to(tmp_path / "elsewhere"),
+        lambda: (lock / "full").mkdir(parents=True),
+        lambda: os.mkfifo(lock),
+        lambda: [entry.mkdir(), (entry / ITEM.sha256).symlink_to(tmp_path / "data")],
+    ]
+    (tmp_path / "data").write_bytes(CONTENT[::-1])
+    for number, plant in enumerate(plants):
+        shutil.rmtree(tmp_path / "cache")
+        (tmp_path / "cache").mkdir()
+        plant()
+        path, _ = brought(servers, tmp_path, f"pod-{number}")
+        assert path.read_bytes() == CONTENT, number
+        assert not path.is_symlink()
 
 
 def test_a_file_of_this_machine_is_used_where_it_is_and_nothing_is_said_of_it(tmp_path: Path) -> None:

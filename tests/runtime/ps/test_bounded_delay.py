@@ -37,7 +37,7 @@ def test_no_more_than_the_bound_is_under_way_whatever_the_network_does(bound: in
         now += 1.0
         window.start()
         arrived_at = max(arrived_at, now) + transits[step]
-        (apply, answer) = rule.push(Push(0, in_use))
+        (apply, answer) = rule.push(Push(0, in_use, step + 1))
         applied.append(apply)
         held.append((arrived_at, answer.version))
         assert sum(at > now for at, _ in held) <= bound + 1
@@ -102,9 +102,8 @@ def test_two_workers_lose_no_push() -> None:
 def test_what_was_under_way_when_a_worker_died_is_done_by_others() -> None:
     leases = Leases(BatchLease(steps=10, steps_per_epoch=10), n_expected=2)
     for worker in (0, 1):
-        leases.members.add(worker)
-        granted = leases.wait_at_barrier(worker)
-    assert granted == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
+        leases.arrive(worker)
+    assert [leases.ask(0), leases.ask(1)] == [LeasedWork(0, 0), LeasedWork(1, 0)]
     assert leases.ask(0, n_under_way=1) == LeasedWork(2, 0)
     assert leases.ask(0, n_under_way=2) == LeasedWork(3, 0)
     assert leases.ask(0, n_under_way=2) == LeasedWork(4, 0)  # step 0 has arrived; 2, 3 and 4 are held

@@ -17,6 +17,8 @@ def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, 
     """Workers take turns at random. deaths, joins: turn -> worker. Returns finished units and meetings."""
     dice = random.Random(seed)
     alive = set(range(leases.n_expected))
+    for worker in alive:
+        leases.arrive(worker)
     holds: dict[int, LeasedWork | None] = dict.fromkeys(alive)
     attending: set[int] = set()
     done: list[tuple[int, int]] = []
@@ -53,7 +55,7 @@ def play(leases: Leases, *, seed: int, deaths: dict[int, int], joins: dict[int, 
         answer = leases.ask(worker, stop=turn == stop_at)
         if isinstance(answer, Backoff):
             attending.add(worker)
-            answered(leases.wait_at_barrier(worker))
+            answered(leases.wait_at_barrier(worker, clock=turn))
         else:
             holds[worker] = answer
     raise AssertionError("it does not end")
@@ -125,20 +127,44 @@ def test_a_wish_to_stop_ends_at_a_whole_step_with_everything_before_it_done(
     assert sorted(done) == [(step, part) for step in range(last) for part in range(work.parts)]
 
 
-def test_nothing_is_given_out_before_everybody_is_there() -> None:
+def test_all_begin_once_everybody_is_there_who_lives() -> None:
+    leases = Leases(BatchLease(steps=3, steps_per_epoch=3), 3)
+    leases.arrive(0)
+    leases.leave(1)
+    assert not leases.is_begun
+    leases.arrive(1)  # another in its place
+    leases.leave(2)
+    assert leases.is_begun
+    assert [leases.ask(0), leases.ask(1)] == [LeasedWork(0, 0), LeasedWork(1, 0)]
+
+
+def test_none_begins_when_all_have_gone() -> None:
     leases = Leases(BatchLease(steps=3, steps_per_epoch=3), 2)
-    assert leases.ask(0) == Backoff()
-    assert leases.wait_at_barrier(0) == {}
-    assert leases.ask(1) == Backoff()
-    assert leases.wait_at_barrier(1) == {0: LeasedWork(0, 0), 1: LeasedWork(1, 0)}
+    leases.leave(0)
+    leases.leave(1)
+    assert not leases.is_begun
+
+
+def test_all_leave_a_barrier_with_a_clock_above_every_one_before() -> None:
+    leases = Leases(BatchLease(steps=4, steps_per_epoch=2), 2)
+    clocks = []
+    for worker in (0, 1):
+        leases.arrive(worker)
+    for clock in (5, 9):
+        for worker in (0, 1):
+            leases.ask(worker)
+        for worker in (0, 1):
+            leases.wait_at_barrier(worker, clock=clock + worker)
+        clocks.append(leases.clock)
+    assert clocks == [7, 11]
 
 
 def test_a_checkpoint_is_asked_for_once() -> None:
     leases = Leases(BatchLease(steps=9, steps_per_epoch=9, start=4), 1)
-    assert leases.ask(0) == Backoff()
-    assert leases.wait_at_barrier(0) == {0: LeasedWork(4, 0)}
+    leases.arrive(0)
+    assert leases.ask(0) == LeasedWork(4, 0)
     assert leases.ask(0, checkpoint=True) == Backoff()
-    assert leases.wait_at_barrier(0) == {0: WaitAtBarrier(5, stop=False, checkpoint=True, members=(0,))}
+    assert leases.wait_at_barrier(0, clock=1) == {0: WaitAtBarrier(5, stop=False, checkpoint=True, members=(0,))}
     assert leases.ask(0) == LeasedWork(5, 0)
 
 

@@ -162,20 +162,41 @@ def test_bounded_delay_limits_what_is_under_way(max_delay: int) -> None:
 
 
 def test_who_warms_up_alone_waits_for_no_other_and_then_all_begin_at_one_clock() -> None:
-    rule = Rule(group_size=1, lead=1, n_alone=6)
+    rule = Rule(group_size=1, lead=1)
     for worker in range(3):
         rule.join(worker)
-        rule.idle(worker)
+    rule.idle(1, clock=0)
+    rule.idle(2, clock=0)
     for version in range(6):
-        answers = rule.push(Push(0, version))
+        answers = rule.push(Push(0, version, version + 1))
         assert rules.SendReply(0, version + 1, is_complete=True) in answers
-    rule.idle(0)
-    rule.push(Push(1, 6))
-    assert [rule.clock(worker) for worker in range(3)] == [6, 7, 6]
-    rule.push(Push(1, 7))
+    rule.idle(0, clock=6)
+    rule.push(Push(1, 6, 8))  # the barrier lifted its clock to 7
+    assert [rule.clock(worker) for worker in range(3)] == [7, 8, 7]
+    rule.push(Push(1, 7, 9))
     assert rule.clock(1) - rule.clock(2) == 2  # two ahead of those who have not begun: it is held
     with pytest.raises(ValueError, match="out of turn"):
-        rule.push(Push(1, 8))
+        rule.push(Push(1, 8, 10))
+
+
+def test_a_worker_that_is_idle_again_after_the_barrier_is_not_waited_for() -> None:
+    rule = rules.stale_synchronous(0)
+    for worker in range(3):
+        rule.join(worker)
+        rule.idle(worker, clock=0)
+    rule.idle(2, clock=1)  # it has passed the barrier, and found no batch
+    assert rules.SendReply(0, 1, is_complete=True) not in rule.push(Push(0, 0, 2))  # 1 has passed it, too
+    assert rules.SendReply(0, 1, is_complete=True) in rule.idle(1, clock=1)
+
+
+def test_a_worker_that_joins_while_all_others_are_idle_begins_where_they_are() -> None:
+    rule = rules.stale_synchronous(0)
+    rule.join(0)
+    rule.push(Push(0, 0, 1))
+    rule.push(Push(0, 1, 2))
+    rule.idle(0, clock=2)
+    rule.join(1)
+    assert rule.clock(1) == 2
 
 
 RULES = {
@@ -222,8 +243,8 @@ def test_a_push_out_of_turn_is_refused() -> None:
     rule = rules.bulk_synchronous(2)
     rule.join(0)
     rule.join(1)
-    rule.push(Push(0, 0))
+    rule.push(Push(0, 0, 1))
     with pytest.raises(ValueError, match="out of turn"):
-        rule.push(Push(0, 0))
+        rule.push(Push(0, 0, 2))
     with pytest.raises(ValueError, match="out of turn"):
-        rule.push(Push(7, 0))
+        rule.push(Push(7, 0, 1))

@@ -134,7 +134,7 @@ def test_a_worker_that_dies_half_way_through_a_push_hurts_no_other_and_may_come_
     first, weights, gradient = gang.client(0)
     second, _, _ = gang.client(1)
     push = PushRequest(
-        stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1, n_bytes=n * 4,
+        stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1, clock=1, n_bytes=n * 4,
     )  # fmt: skip
     send(second.links[0].connections.training, push, memoryview(bytes(CHUNK_ELEMENTS * 4 + 100)))
     second.close(leaves=False)

@@ -126,7 +126,7 @@ def test_a_push_in_memory_that_was_not_shared_ends_the_connection() -> None:
     gang = Gang({"name": "asp"}, n_workers=1, tcp_only=True)
 
     def act(_: int, client: Client, *__: torch.Tensor) -> None:
-        push = SharedPushRequest(stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1)
+        push = SharedPushRequest(stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1, clock=1)
         with pytest.raises(PeerLostError, match=r"closed|broke"):
             call(client.links[0].connections.training, push)
 

@@ -113,6 +113,7 @@ class Client:
         """Waits for rank 0's weights; later: receives the newest. Raises PeerLostError."""
         targets = self._own_views
         self.links.on_each(lambda shard, connections: self._transfers.pull(shard, connections, targets[shard]))
+        self.coordination.advance_clock(self.links[0].clock)
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -207,10 +208,10 @@ class Client:
         """Returns the push for each shard."""
         vector, number = self._gradient if pushed is None else pushed, self._numbers.next()
         found = self.versions if versions is None else versions
-        stop, checkpoint, value = report.stop, report.checkpoint, report.value
+        stop, checkpoint, value, clock = report.stop, report.checkpoint, report.value, self.coordination.count_push()
         return [
             OutgoingPush(
-                PushRequest(stop, checkpoint, found[shard], value, weight, number, length),
+                PushRequest(stop, checkpoint, found[shard], value, weight, number, clock, length),
                 vector[begin:end],
                 begin,
                 self.feedback,

@@ -15,10 +15,21 @@ from mlhub.runtime.ps.wire.transfer import call
 
 
 class CoordinationClient:
-    """One worker's side. numbers: of all its requests."""
+    """One worker's side. numbers: of all its requests. It keeps the worker's clock, which is the same on all shards."""
 
     def __init__(self, links: ShardLinks, numbers: RequestNumbers) -> None:
         self._links, self._numbers = links, numbers
+        self._clock = 0
+
+    def count_push(self) -> int:
+        """Returns the clock of the next push."""
+        self._clock += 1
+        return self._clock
+
+    def advance_clock(self, clock: int) -> None:
+        """The first shard reports where a worker that comes begins, or with which clock all left the last barrier."""
+        if clock > self._clock:  # never while a push is under way on another thread
+            self._clock = clock
 
     def lease(self, *, stop: bool, checkpoint: bool, n_under_way: int) -> LeasedWork | Backoff:
         """Asks for a batch. Raises PeerLostError."""
@@ -26,6 +37,7 @@ class CoordinationClient:
 
         def one(_: int, connections: ServerConnections) -> LeasedWork | Backoff:
             reply = call(connections.orders, request)
+            self.advance_clock(reply.clock)
             return LeasedWork(reply.step, reply.part) if isinstance(reply, LeaseReply) else Backoff()
 
         return self._links.on_shard(0, one)
@@ -34,25 +46,26 @@ class CoordinationClient:
         """Reports to all shards that no worker needs to wait for this one until it pushes again."""
 
         def one(shard: int, connections: ServerConnections) -> None:
-            self._links[shard].is_idle = True
-            call(connections.training, IdleRequest())  # answered once what was left over is applied
+            self._links[shard].is_idle, self._links[shard].clock = True, self._clock
+            call(connections.training, IdleRequest(self._clock))  # answered once what was left over is applied
 
         self._links.on_each(one)
 
     def wait_at_barrier(self) -> LeasedWork | WaitAtBarrier:
         """Reports idle, and waits for a batch or for all workers."""
         self.idle()
-        request = BarrierRequest(self._numbers.next())
+        request = BarrierRequest(self._numbers.next(), self._clock)
 
         def one(_: int, connections: ServerConnections) -> LeasedWork | WaitAtBarrier:
             reply = call(connections.orders, request)
+            self.advance_clock(reply.clock)
             if isinstance(reply, LeaseReply):
                 return LeasedWork(reply.step, reply.part)
             return WaitAtBarrier(reply.step, reply.stop, reply.checkpoint, reply.members)
 
         order = self._links.on_shard(0, one)
         for link in self._links:
-            link.is_idle = False
+            link.is_idle, link.clock = False, self._clock
         return order
 
     def total(self, values: Sequence[float]) -> list[float]:

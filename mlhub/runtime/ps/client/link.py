@@ -116,7 +116,8 @@ class _Made(NamedTuple):
 
 
 class Link:
-    """connections: the current ones. version, clock: as the server reported last. is_idle: nothing to push for now.
+    """connections: the current ones. version: as the server reported last. clock: the worker's, of its last push that
+    the server answered, or later. is_idle: nothing to push for now.
 
     A caller reads `connections` once and keeps to them, since a restart of the server replaces them.
     """

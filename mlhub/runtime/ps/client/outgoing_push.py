@@ -35,14 +35,14 @@ class OutgoingPush:
     def send_only(self, connection: socket.socket) -> None:
         """Sends the push without asking for weights. Raises PeerLostError."""
         own = self.request
-        self._send(connection, PushOnlyRequest(own.version, own.weight, own.number, own.n_bytes))
+        self._send(connection, PushOnlyRequest(own.version, own.weight, own.number, own.clock, own.n_bytes))
 
     def announce_shared(self, connection: socket.socket) -> None:
         """Reports that the push is in memory which the server shares. Raises PeerLostError."""
         own = self.request
         send(
             connection,
-            SharedPushRequest(own.stop, own.checkpoint, own.version, own.value, own.weight, own.number),
+            SharedPushRequest(own.stop, own.checkpoint, own.version, own.value, own.weight, own.number, own.clock),
         )
 
     def _send(self, connection: socket.socket, request: Message) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
+from mlhub.runtime.ps.leases import Backoff, LeasedWork
 from mlhub.runtime.ps.server.phase_timings import ServerPhase
 from mlhub.runtime.ps.server.push_stream import PushStream
 from mlhub.runtime.ps.server.rows import pull_rows, push_rows
@@ -137,16 +137,18 @@ class ServerConnection:
             checkpoint=request.checkpoint,
             n_under_way=request.n_under_way,
         )
-        return BackoffReply() if isinstance(order, Backoff) else LeaseReply(order.step, order.part)
+        clock = self._shard.coordination.clock
+        return BackoffReply(clock) if isinstance(order, Backoff) else LeaseReply(order.step, order.part, clock)
 
     def _wait_at_barrier(self, request: BarrierRequest) -> LeaseReply | BarrierReply:
-        order: LeasedWork | WaitAtBarrier = self._shard.coordination.wait_at_barrier(self._worker, request.number)
+        coordination = self._shard.coordination
+        order = coordination.wait_at_barrier(self._worker, request.number, clock=request.clock)
         if isinstance(order, LeasedWork):
-            return LeaseReply(order.step, order.part)
-        return BarrierReply(order.stop, order.checkpoint, order.step, order.members)
+            return LeaseReply(order.step, order.part, coordination.clock)
+        return BarrierReply(order.stop, order.checkpoint, order.step, coordination.clock, order.members)
 
-    def _idle(self, request: IdleRequest) -> DoneReply:  # noqa: ARG002 (it has no fields)
-        self._shard.idle(self._worker)
+    def _idle(self, request: IdleRequest) -> DoneReply:
+        self._shard.idle(self._worker, clock=request.clock)
         return DoneReply()
 
     def _return(self, request: ReturnRequest) -> DoneReply:

@@ -39,6 +39,11 @@ class WorkerCoordination:
         self._log: WriteAheadLog | None = None
 
     @property
+    def clock(self) -> int:
+        """With which workers went on from the last barrier."""
+        return 0 if self.leases is None else self.leases.clock
+
+    @property
     def n_totals(self) -> int:
         """Sums made so far."""
         return self._totals.generation
@@ -62,23 +67,29 @@ class WorkerCoordination:
     ) -> LeasedWork | Backoff:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
+                self._wait_begun(worker)
                 self._record("lease", worker, number, stop, checkpoint, n_under_way)
             order = self._orders[worker]
             assert not isinstance(order, WaitAtBarrier)
             return order
 
-    def wait_at_barrier(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
+    def wait_at_barrier(self, worker: int, number: int = 0, *, clock: int) -> LeasedWork | WaitAtBarrier:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._record("barrier", worker, number)
+                self._record("barrier", worker, number, clock)
             self._waiting.wait(lambda: worker in self._orders)
             order = self._orders[worker]
             assert not isinstance(order, Backoff)
             return order
 
     def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
-        """Sums float64 vectors over all participants, in the order of ranks."""
+        """Sums float64 vectors over all participants, in the order of ranks.
+
+        One that came after the last barrier is no participant until the next, and receives its own values.
+        """
         with self._waiting.changed:
+            if self.leases is not None and worker not in self._participants:
+                return values
             if not self._is_repeated(worker, number):
                 self._record("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
             generation = self._contributed[worker]
@@ -96,6 +107,14 @@ class WorkerCoordination:
         if worker in self.left:
             self._record("rejoin", worker)
 
+    def _wait_begun(self, worker: int) -> None:
+        """With the lock held: the first batch is leased once all workers are there."""
+        leases = self.leases
+        assert leases is not None
+        if not leases.is_begun:
+            self._record("arrive", worker)
+            self._waiting.wait(lambda: leases.is_begun)
+
     def leave(self, worker: int, *, is_expected: bool = False) -> None:
         """With the lock held: no worker waits for this one any more."""
         self._record("leave", worker, is_expected)
@@ -107,11 +126,16 @@ class WorkerCoordination:
         self._last_requests[worker] = number
         self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
 
-    def _wait_at_barrier(self, worker: int, number: int) -> None:
+    def _arrive(self, worker: int) -> None:
+        assert self.leases is not None
+        self.leases.arrive(worker)
+        self._waiting.changed.notify_all()
+
+    def _wait_at_barrier(self, worker: int, number: int, clock: int) -> None:
         assert self.leases is not None
         self._last_requests[worker] = number
         self._orders.pop(worker, None)
-        self._publish(self.leases.wait_at_barrier(worker))
+        self._publish(self.leases.wait_at_barrier(worker, clock=clock))
 
     def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
         self._last_requests[worker], self._contributed[worker] = number, self._totals.generation
@@ -134,8 +158,8 @@ class WorkerCoordination:
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
-        "lease": _lease, "barrier": _wait_at_barrier, "total": _total, "join": _join, "rejoin": _rejoin,
-        "leave": _leave,
+        "arrive": _arrive, "lease": _lease, "barrier": _wait_at_barrier, "total": _total, "join": _join,
+        "rejoin": _rejoin, "leave": _leave,
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:

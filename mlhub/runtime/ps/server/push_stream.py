@@ -71,7 +71,9 @@ class PushStream:
         self._check_length(request.n_bytes)
         shard = self._shard
         push = shard.announce(
-            Push(self._worker, request.version, request.weight), number=request.number, report=StepAgreement()
+            Push(self._worker, request.version, request.clock, request.weight),
+            number=request.number,
+            report=StepAgreement(),
         )
         for index in range(len(shard.chunks)):
             self._receive_chunk(shard.pipeline.buffer(push, index))
@@ -119,7 +121,7 @@ class PushStream:
 
     def _announce(self, request: PushRequest | SharedPushRequest) -> InflightPush:
         report = StepAgreement(request.stop, request.checkpoint, request.value)
-        push = Push(self._worker, request.version, request.weight)
+        push = Push(self._worker, request.version, request.clock, request.weight)
         return self._shard.announce(push, number=request.number, report=report)
 
     def _check_length(self, n_bytes: int) -> None:

@@ -84,8 +84,7 @@ class Shard:
             # a shard that holds nothing makes no worker wait
             rule = rule_for(plan.strategy if plan.size else {"name": "asp"}, n_workers=self.n_workers)
             if plan.work is not None:
-                lease = BatchLease(**plan.work)
-                self.coordination.leases, rule.n_alone = Leases(lease, self.n_workers), lease.n_alone
+                self.coordination.leases = Leases(BatchLease(**plan.work), self.n_workers)
             self._begin(plan, weights, chunks, rule)
 
     def _begin(self, plan: ShardPlan, weights: Tensor, chunks: list[Chunk], rule: Rule) -> None:
@@ -121,7 +120,7 @@ class Shard:
             self.bytes_pushed += self.push_bytes
             inflight = self.pipeline.new_push(push.worker, number)
             if inflight.is_repeated:
-                self._carry_out(self.rule.repeat(push.worker))
+                self._carry_out(self.rule.repeat(push))
                 return inflight
             self.pipeline.register(self.rule.n_pushes, inflight)
             self._reports[push.worker] = report
@@ -159,7 +158,7 @@ class Shard:
             return SendReply(worker, self.rule.version, is_complete=True)
 
     def clock(self, worker: int) -> int:
-        """Pushes of the worker that are finished, as the rule counts; 0 for one that is gone."""
+        """The worker's clock, as the rule knows it; 0 for one that is gone."""
         with self._changed:
             return self.rule.clock(worker) if self.rule is not None and worker in self.rule.members else 0
 
@@ -173,10 +172,10 @@ class Shard:
                     chunk.mark(lost)
             self._carry_out(self.rule.readmit(worker, clock=clock, is_idle=is_idle, version=version))
 
-    def idle(self, worker: int) -> None:
+    def idle(self, worker: int, *, clock: int) -> None:
         with self._changed:
             assert self.rule is not None
-            self._carry_out(self.rule.idle(worker))
+            self._carry_out(self.rule.idle(worker, clock=clock))
 
     def leave(self, worker: int, reason: str | None) -> None:
         """reason: why it is lost; None when it is done. Under BSP the death of one worker ends the gang."""

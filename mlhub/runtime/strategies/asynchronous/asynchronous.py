@@ -32,6 +32,8 @@ class Asynchronous(ServerWorker):
         warmup = int(self.spec.parameters.get("warmup_steps", 0))
         lease = BatchLease(plan.steps, plan.steps_per_epoch, self.parts, start=plan.start, warmup_steps=warmup)
         self.connect(model, optimizer, resume=resume, plan=plan, work=asdict(lease))
+        if any(self.client.versions):  # it came late: until the next barrier it sums alone
+            self.n_members = 1
         self.optimizer = optimizer
         return model
 

@@ -81,7 +81,7 @@ def test_a_message_that_is_cut_off_is_a_lost_peer_and_a_damaged_header_is_refuse
 
 def test_another_message_than_the_expected_is_refused_by_name() -> None:
     with pytest.raises(FrameError, match=r"Expected DoneReply, SumReply, got IdleRequest\."):
-        received(encode(IdleRequest()), DoneReply, SumReply)
+        received(encode(IdleRequest(0)), DoneReply, SumReply)
 
 
 def test_a_refusal_is_raised_with_its_reason() -> None:
@@ -141,8 +141,8 @@ def test_an_unknown_code_and_a_payload_that_was_not_declared_are_refused() -> No
     [
         SumRequest(-1, b""),
         WriteSnapshotRequest(b"folder"),  # type: ignore[arg-type]
-        BarrierReply(False, False, 2**64, ()),
-        PushRequest(False, False, 0, "1", 1.0, 1, 0),  # type: ignore[arg-type]
+        BarrierReply(False, False, 2**64, 0, ()),
+        PushRequest(False, False, 0, "1", 1.0, 1, 1, 0),  # type: ignore[arg-type]
     ],
     ids=lambda content: type(content).__name__,
 )

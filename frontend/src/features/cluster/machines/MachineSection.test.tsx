@@ -95,6 +95,7 @@ describe("Machines with an agent", () => {
     const dialog = within(await screen.findByRole("dialog"));
     expect(dialog.getByRole("link", { name: "digits-cnn" })).toBeVisible();
     expect(dialog.getByText(/for up to 51 s/)).toBeVisible();
+    expect(dialog.getByText(/The agent.s folder stays on the machine/)).toBeVisible();
     expect(asked).toEqual([]);
     await user.click(dialog.getByRole("button", { name: "Remove" }));
     await waitFor(() => expect(asked).toEqual([{ removed: "node-a" }]));

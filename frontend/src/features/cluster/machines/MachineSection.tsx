@@ -98,6 +98,9 @@ function RemoveMachine({ name, node, endsWithinS }: { name: string; node: Node |
           <Text size="sm">
             {t`On the machine itself it runs on for up to ${seconds} s; the platform takes nothing from it any more.`}
           </Text>
+          <Text size="sm">
+            {t`The agent's folder stays on the machine, with cached data of jobs: end the agent there, and remove /var/lib/mlhub-agent, ~/.mlhub-agent, or what its --home names.`}
+          </Text>
           {node !== undefined && <JobsOnNode node={node} />}
         </Stack>
       }

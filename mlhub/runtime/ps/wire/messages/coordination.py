@@ -10,15 +10,18 @@ from mlhub.runtime.ps.wire.messages.purposes import TRAINING, Purpose
 
 @message(21)
 class LeaseReply(Message):
-    """The worker is to train on this part of the batch of this step."""
+    """The worker is to train on this part of the batch of this step. clock: no worker's is lower since the barrier."""
 
     step: int
     part: int
+    clock: int
 
 
 @message(22)
 class BackoffReply(Message):
-    """There is no batch for now: the worker flushes what it has, and waits at the barrier."""
+    """There is no batch for now: the worker flushes what it has, and waits at the barrier. clock: as LeaseReply."""
+
+    clock: int
 
 
 @message(23, purposes=(*TRAINING, Purpose.ORDERS))
@@ -36,24 +39,28 @@ class LeaseRequest(Request[LeaseReply | BackoffReply]):
 
 @message(24)
 class BarrierReply(Message):
-    """All members are at the barrier, and every step below `step` is done."""
+    """All members are at the barrier, and every step below `step` is done. clock: with which each of them goes on."""
 
     stop: bool
     checkpoint: bool
     step: int
+    clock: int
     members: tuple[int, ...]
 
 
 @message(25, purposes=(*TRAINING, Purpose.ORDERS))
 class BarrierRequest(Request[LeaseReply | BarrierReply]):
-    """An idle worker waits for a batch or for all others."""
+    """An idle worker waits for a batch or for all others. clock: the worker's own."""
 
     number: int
+    clock: int
 
 
 @message(26, purposes=TRAINING)
 class IdleRequest(Request[DoneReply]):
-    """No other worker needs to wait for this one until it pushes again."""
+    """No other worker needs to wait for this one until it pushes again. clock: the worker's own."""
+
+    clock: int
 
 
 @message(27, purposes=TRAINING)

@@ -28,6 +28,7 @@ class PullRequest(Request[WeightsReply]):
 @message(11, purposes=TRAINING)
 class PushRequest(Request[WeightsReply]):
     """A gradient, float32 or encoded. weight: its part of a batch. version: of the weights it was computed on.
+    clock: the worker's, once the push is finished: the same on every shard.
 
     stop, checkpoint: what the worker asks for at the next step. value: is summed over workers.
     """
@@ -38,6 +39,7 @@ class PushRequest(Request[WeightsReply]):
     value: float
     weight: float
     number: int
+    clock: int
     n_bytes: Streamed
 
 
@@ -55,6 +57,7 @@ class PushOnlyRequest(Request[PushAcceptedReply]):
     version: int
     weight: float
     number: int
+    clock: int
     n_bytes: Streamed
 
 
@@ -80,6 +83,7 @@ class SharedPushRequest(Request[SharedWeightsReply]):
     value: float
     weight: float
     number: int
+    clock: int
 
 
 @message(16, purposes=TRAINING)
