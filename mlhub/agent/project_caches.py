@@ -46,7 +46,8 @@ class ProjectCaches:
         if gone and self._set_aside(gone):
             self._next_s = 0.0  # they are removed, and the platform learns that they are gone
         if time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + LOOK_EVERY_S
+            # not all machines at once that began at once
+            self._next_s = time.monotonic() + random.uniform(0.8, 1.0) * LOOK_EVERY_S
             self._thread = threading.Thread(target=self._look, daemon=True, name="project-caches")
             self._thread.start()
 

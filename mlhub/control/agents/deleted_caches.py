@@ -13,7 +13,7 @@ from mlhub.backends.agents.messages import MOST_PROJECTS, DeletedCaches
 from mlhub.clusters.models import Agent, CachedInput
 from mlhub.core.errors import ConflictError
 from mlhub.core.installation import is_restored_lately
-from mlhub.jobs.execution.referenced_inputs import referenced_inputs
+from mlhub.jobs.execution.referenced_inputs import inputs_referenced_by
 from mlhub.jobs.models import Allocation
 from mlhub.tenants.models import Project
 
@@ -46,8 +46,10 @@ def deleted_caches(
     if not gone and len(projects) < MOST_PROJECTS:
         Agent.objects.filter(pk=agent.pk).update(caches_clean_at=now)
     lost = {}
-    for project, sha256s in inputs.items():
-        if project in kept and (left := set(sha256s) - referenced_inputs(kept[project], sha256s)):
+    asked = {project: sha256s for project, sha256s in inputs.items() if project in kept}
+    referenced = inputs_referenced_by([kept[project] for project in asked], asked)
+    for project, sha256s in asked.items():
+        if left := set(sha256s) - referenced[project]:
             CachedInput.objects.filter(node=agent.name, project=project, sha256__in=left).delete()
             lost[str(project)] = frozenset(left)
     return DeletedCaches(gone, lost)

@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -94,6 +96,26 @@ def test_a_deleted_dataset_is_to_go_with_what_is_known_of_it_and_data_that_jobs_
     on = job(project, cast.bob, name="on-shared")
     type(on).objects.filter(pk=on.pk).update(dataset_version=shared["latest_version"]["id"])
     assert lost(ask(machine, [project.pk], {project.pk: [of_shared]}))[1] == {}
+
+
+def test_many_projects_are_asked_about_at_once_in_as_many_queries_as_one(cast: Cast, machine: Machine) -> None:
+    projects = [Project.objects.create(organisation=cast.a, name=f"many-{i}") for i in range(4)]
+    foreign = upload(cast.client(cast.bob), cast.project_a, name="foreign", content=files.csv(9)).json()
+    of_foreign = foreign["latest_version"]["files"][0]["sha256"]
+    for project in projects:
+        ran(cast, project)
+    on = job(projects[1], cast.bob, name="on-foreign")
+    type(on).objects.filter(pk=on.pk).update(dataset_version=foreign["latest_version"]["id"])
+
+    def cost(asked: list[Project]) -> tuple[int, Any]:
+        with CaptureQueriesContext(connection) as queries:
+            answer = ask(machine, [one.pk for one in asked], {one.pk: [of_foreign] for one in asked})
+        return len(queries), lost(answer)[1]
+
+    n_of_one, _ = cost(projects[1:2])
+    n_of_all, gone = cost(projects)
+    assert n_of_all - (len(projects) - 1) <= n_of_one + 1  # one more for each that loses something
+    assert gone == {str(one.pk): {of_foreign} for one in projects if one is not projects[1]}
 
 
 def test_a_token_shows_nothing_of_projects_that_were_never_on_its_machine(cast: Cast, machine: Machine) -> None:
