@@ -11,10 +11,12 @@ import { createBrowserRouter, RouterProvider } from "react-router";
 import { Providers } from "@/app/Providers";
 import { createQueryClient } from "@/app/queries/queryClient";
 import { routes } from "@/app/router";
+import { keepFocus } from "@/lib/keptFocus";
 import { publishStyleNonce } from "@/lib/nonce";
 
 export function start(root: HTMLElement): void {
   publishStyleNonce();
+  keepFocus();
   createRoot(root).render(
     <StrictMode>
       <Providers queries={createQueryClient()}>
