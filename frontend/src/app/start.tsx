@@ -11,7 +11,7 @@ import { createBrowserRouter, RouterProvider } from "react-router";
 import { Providers } from "@/app/Providers";
 import { createQueryClient } from "@/app/queries/queryClient";
 import { routes } from "@/app/router";
-import { keepFocus } from "@/lib/keptFocus";
+import { keepFocus } from "@/app/keptFocus";
 import { publishStyleNonce } from "@/lib/nonce";
 
 export function start(root: HTMLElement): void {
