@@ -13,7 +13,7 @@ import { answers, page, server } from "@/testing/server";
 
 const RUN = { id: "00000000-0000-7000-8000-00000000aa01" };
 
-it("lays runs from elsewhere beside jobs: parameters, newest values, and curves over steps and seconds", async () => {
+it("lays runs from elsewhere next to jobs: parameters, newest values, and curves over steps and seconds", async () => {
   compared();
   const run: Run = { ...RUN, status: "FINISHED", name: "laptop", project: VISION, created_by: job().created_by, parent_job: null, started_at: AT, ended_at: AT };
   comparedRuns([described({ id: RUN.id, name: "laptop", status: "FINISHED" })], { lr: "0.5", epochs: "3" });
@@ -50,7 +50,7 @@ it("adds any run to a thousand less one, found by a search of the API, and keeps
   const field = await screen.findByRole("combobox", { name: "Runs from elsewhere" });
   expect(await screen.findByText("and 987 more")).toBeVisible();
   await user.click(field);
-  await user.keyboard("{Backspace}"); // takes away no run that nobody sees
+  await user.keyboard("{Backspace}"); // takes away no run that is not seen
   await user.paste("run 999");
   await user.click(await screen.findByRole("option", { name: /run 999/ }));
   expect(asked).toContain("run 999");
