@@ -54,7 +54,7 @@ describe("The waits of the timeline", () => {
   it("are in the CSV, those of pending jobs until now", () => {
     const waiting = [{ job: 1, start_p50_s: 3300, start_p90_s: null, finish_p50_s: null, finish_p90_s: null }];
     const lines = csvOfTimeline([page([job("ran", -60, 600), job("pends", 1200, null)], [[bar(0, 0, 600, 900)]], waiting)]).trim().split("\r\n");
-    expect(lines[0]).toMatch(/,submitted,waited_s$/);
+    expect(lines[0]).toMatch(/,submitted,pending_s$/);
     expect(lines[1]).toBe(`attempt,n0,0,1,ran,Vision,${at(600)},${at(900)},,,${at(-60)},660`);
     expect(lines[2]).toBe(`pending,,,,pends,Vision,${at(3300)},,,,${at(1200)},1800`);
   });

@@ -139,7 +139,7 @@ export function successorOf(mark: Mark, bars: readonly Bar[]): Bar | undefined {
   return soon.sort((one, other) => one.sinceS - other.sinceS)[0];
 }
 
-const CSV_COLUMNS = ["kind", "node", "first_gpu", "n_gpus", "job", "organisation", "since", "until", "predicted_finish_p50", "predicted_finish_p90", "submitted", "waited_s"];
+const CSV_COLUMNS = ["kind", "node", "first_gpu", "n_gpus", "job", "organisation", "since", "until", "predicted_finish_p50", "predicted_finish_p90", "submitted", "pending_s"];
 
 /** A row a bar, a mark and a pending job, with their times; what lies in the future is predicted. A pending job that has not run waited until now. */
 export function csvOfTimeline(pages: readonly Timeline[]): string {
