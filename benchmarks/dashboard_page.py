@@ -18,7 +18,7 @@ PAGE = """# The dashboard with much data
 
 Written by `python -m benchmarks.dashboard`: pages in Chromium (visits of each: {rounds}), of organisations with {sizes}
 jobs, in turns. The largest has {metrics:,} metrics of 200 points, one of {points:,} points, and a log of {lines:,}
-lines of about 470 bytes, all in the job of the row *Job*; the others have their share of it. *Compare* has all jobs,
+lines of about 470 bytes, all in the job of the rows *Job*; the others have their share of it. *Compare* has all jobs,
 1,000 at most, with a curve of 200 points each. {when}, on {n_processors}
 processors at a load of {load:.0f}: times are of that machine, so read the ratios to the empty organisation (0 jobs) of
 the same run.
@@ -31,7 +31,8 @@ Milliseconds (median), and how many times those of the empty organisation.
 
 ## The longest task while scrolling
 
-Milliseconds on the main thread, of the worst visit; those below 50 ms are not reported by Chromium and count as 0.
+Milliseconds on the main thread, of the worst visit, and in brackets the most processor time of a task: the rest it
+waited, because browser, server and database share the processors here. The limit is 50 ms.
 
 {tasks}
 
@@ -68,7 +69,7 @@ def page_of(
         n_processors=os.cpu_count(),
         load=load,
         paint=table(lambda of, empty: f"{of.paint():.0f} ({of.paint() / empty.paint():.1f})"),
-        tasks=table(lambda of, _: f"{max(of.tasks_ms):.0f}"),
+        tasks=table(lambda of, _: f"{max(of.tasks_ms):.0f} ({max(of.tasks_cpu_ms):.0f})"),
         heap=table(lambda of, _: f"{statistics.median(of.heap_bytes) / 1e6:.1f}"),
         responses=table(lambda of, _: _size(of)),
         before=before,
