@@ -56,3 +56,13 @@ def test_it_is_named_by_the_model_that_requires_it_and_the_refusal_says_which(
     assert "the newest birds v1. Their jobs: 0." in capsys.readouterr().err
     assert main(["environment", "rm", "brids", "--yes"]) == CommandStatus.REFUSED
     assert "mlhub environment ls" in capsys.readouterr().err
+
+
+def test_all_are_listed_however_many_there_are(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for n in range(60):
+        request_environment(bob.a, requirements=[f"greeting=={n}"], origin="requirements.txt", actor=bob.bob)
+    assert main(["-o", "json", "environment", "ls"]) == CommandStatus.OK
+    assert len(json.loads(capsys.readouterr().out)) == 60

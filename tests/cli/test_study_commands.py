@@ -28,6 +28,25 @@ direction: maximize
 """
 
 
+def test_all_studies_are_listed_however_many_there_are(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    ready_dataset(bob.project_a, bob.bob)
+    builtin("mlp")
+    file = tmp_path / "study.yaml"
+    file.write_text(FILE)
+    assert main(["study", "create", str(file), "--set", "max_trials=4"]) == CommandStatus.OK
+    made = Study.objects.get()
+    for n in range(59):
+        made.pk, made.name = None, f"search {n}"
+        made.save(force_insert=True)
+    capsys.readouterr()
+    assert main(["-o", "json", "study", "ls"]) == CommandStatus.OK
+    assert len(json.loads(capsys.readouterr().out)) == 60
+
+
 @pytest.mark.slow
 def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     bob: Cast,  # noqa: F811

@@ -4,6 +4,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { QuotaOwner, QuotaVersion } from "@/api/types";
+import { everyPage } from "@/lib/cursor";
 
 export function quotaQuery(organisationId: string) {
   return queryOptions({
@@ -23,13 +24,19 @@ export function quotaTreeQuery(organisationId: string) {
 
 export const quotaRequestsKey = ["quota-requests"];
 
-/** The newest page of them: those that wait, and what was answered lately. */
+const ANSWERED = 20;
+
+/** All that wait, then what was answered lately; each the newest first. */
 export function quotaRequestsQuery(organisationId: string) {
+  const read = (query: { is_waiting: boolean; limit: number; cursor?: string }) =>
+    unwrap(api.GET("/api/v1/quota-requests", { params: { query: { organisation: organisationId, ...query } } }));
   return queryOptions({
     queryKey: [...quotaRequestsKey, organisationId],
-    queryFn: async () =>
-      (await unwrap(api.GET("/api/v1/quota-requests", { params: { query: { organisation: organisationId, limit: 20 } } })))
-        .results,
+    queryFn: async () => {
+      const waiting = everyPage((page) => read({ is_waiting: true, ...page }));
+      const answered = read({ is_waiting: false, limit: ANSWERED });
+      return [...(await waiting), ...(await answered).results];
+    },
   });
 }
 

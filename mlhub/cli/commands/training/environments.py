@@ -33,7 +33,7 @@ SHOWN = 3  # requirements of a table
 def list_environments(context: typer.Context) -> None:
     """List environments, newest first."""
     session = session_of(context)
-    session.output.rows(session.api.get("/environments", limit=50)["results"], LISTED)
+    session.output.rows(list(session.api.all("/environments")), LISTED)
 
 
 @environment.command("show")

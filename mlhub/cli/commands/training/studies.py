@@ -57,7 +57,7 @@ def list_studies(context: typer.Context) -> None:
     """List studies, newest first."""
     session = session_of(context)
     query = {"project": project_id(session.api, session.project)} if session.project else {}
-    session.output.rows(session.api.get("/studies", limit=50, **query)["results"], LISTED)
+    session.output.rows(list(session.api.all("/studies", **query)), LISTED)
 
 
 @study.command("show")

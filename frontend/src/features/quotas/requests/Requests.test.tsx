@@ -21,9 +21,26 @@ function serve(may_edit: boolean, requests: QuotaRequest[] = []) {
   server.use(
     answers("/api/v1/organisations/{id}/quota", quota()),
     answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners: [quotaOwner()] }),
-    answers("/api/v1/quota-requests", { results: requests, next: null, previous: null }),
+    http.get("/api/v1/quota-requests", ({ request }) => HttpResponse.json(listed(requests, new URL(request.url).searchParams))),
   );
 }
+
+/** As the API lists them: pages of `limit`, the newest first, of those that wait or were answered. */
+function listed(requests: readonly QuotaRequest[], query: URLSearchParams) {
+  const found = requests.filter(({ state }) => String(state === "waiting") === query.get("is_waiting"));
+  const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))];
+  const next = from + limit < found.length ? `http://localhost/api/v1/quota-requests?cursor=${from + limit}` : null;
+  return { results: found.slice(from, from + limit), next, previous: null };
+}
+
+it("shows every request that waits, and of the answered ones the newest", async () => {
+  const many = Array.from({ length: 230 }, (_, n) => ({ ...REQUEST, id: `waiting-${n}`, reason: `waits ${n}` }));
+  const answered = Array.from({ length: 30 }, (_, n) => ({ ...REQUEST, id: `answered-${n}`, state: "approved" as const, reason: `answered ${n}` }));
+  serve(false, [...answered, ...many]);
+  renderPage("/quotas");
+  expect(await screen.findByText("waits 229")).toBeVisible();
+  expect(screen.getAllByText(/^answered \d+$/)).toHaveLength(20);
+});
 
 it("lets a member ask for more, with a reason", async () => {
   const received: Record<string, unknown>[] = [];
@@ -110,7 +127,7 @@ it("keeps both answers in view when another administrator was first, until they 
   let state: QuotaRequest["state"] = "waiting";
   serve(true);
   server.use(
-    answers("/api/v1/quota-requests", () => ({ results: [{ ...REQUEST, state }], next: null, previous: null })),
+    http.get("/api/v1/quota-requests", ({ request }) => HttpResponse.json(listed([{ ...REQUEST, state }], new URL(request.url).searchParams))),
     http.post("/api/v1/quota-requests/:id/approve", () => {
       state = "refused";
       const facts = { present: { state, note: "after the deadline", by: "carol" }, yours: { state: "approved", note: "" } };

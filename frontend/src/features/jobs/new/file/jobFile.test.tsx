@@ -40,10 +40,20 @@ const FULL: JobSubmit = {
   features: ["layer4"],
 };
 
+/** As the API lists them: those of the name that is asked for, else those whose name contains what is searched. */
+function named(path: string, rows: readonly { name: string }[]) {
+  return http.get(path, ({ request }) => {
+    const query = new URL(request.url).searchParams;
+    const [name, search] = [query.get("name"), query.get("search") ?? ""];
+    const found = rows.filter((row) => (name === null ? row.name.includes(search) : row.name === name));
+    return HttpResponse.json(page(found.slice(0, Number(query.get("limit") ?? 50))));
+  });
+}
+
 beforeEach(() => {
   server.use(
-    answers("/api/v1/datasets", page([dataset()])),
-    answers("/api/v1/models", page([model(), builtin])),
+    named("/api/v1/datasets", [dataset()]),
+    named("/api/v1/models", [model(), builtin]),
     answers("/api/v1/strategies", []),
     answers("/api/v1/jobs/{id}", jobDetail()),
     answers("/api/v1/jobs", page([])),
@@ -70,6 +80,13 @@ describe("A job file", () => {
     expect(requestOf({ ...read.draft, dataset: "other", model: "other" })).toEqual({ dataset: "other", model: "other", mode: "auto", epochs: 2 });
     const numbered = await readFile("dataset_version: " + ofDataset.id + "\nmodel: MLP:3\n");
     expect("draft" in numbered && requestOf(numbered.draft)).toEqual({ dataset_version: ofDataset.id, model: "MLP:3", mode: "auto" });
+  });
+
+  it("finds the one of exactly that name behind many whose names contain it", async () => {
+    const others = Array.from({ length: 60 }, (_, n) => model({ id: `m${n}`, name: `MLP ${n}` }));
+    server.use(named("/api/v1/models", [...others, builtin]));
+    const read = await readFile("model: MLP\nproject: research\n");
+    expect("draft" in read && read.draft.model).toBe(builtin.id);
   });
 
   it.each<JobSubmit>([

@@ -3,7 +3,6 @@
 import { t } from "@lingui/core/macro";
 import { CORE_SCHEMA, YAMLException, dump, load, types } from "js-yaml";
 
-import { datasetChoices, modelChoices } from "@/api/choices";
 import { Problem, api, isRecord, unwrap } from "@/api/client";
 import type { JobSubmit } from "@/api/types";
 import { POD_SETTINGS, podSettings } from "@/domain/pods/podSetting";
@@ -118,17 +117,12 @@ interface Found {
   pin?: Pin;
 }
 
-interface Named {
-  id: string;
-  name: string;
-}
-
 /** A sentence where there is none; undefined where nothing is given. */
 async function ofName(field: "dataset" | "model", given: unknown): Promise<Found | string | undefined> {
   if (typeof given !== "string" || given === "") return undefined;
   if (ID.test(given)) return { of: given };
   const name = field === "model" ? VERSION.exec(given)?.[1] ?? given : given;
-  const found = await idsOf(field === "dataset" ? datasetChoices.read : modelChoices.read, name);
+  const found = await idsOf(field, name);
   if (found.length > 1) return t`${field}: ${given} is the name of several; give the id.`;
   const [id] = found;
   if (id === undefined) return t`${field}: there is none of the name ${given}.`;
@@ -151,7 +145,12 @@ async function ownerOf(field: "dataset" | "model", id: string): Promise<string> 
   return (await unwrap(api.GET("/api/v1/model-versions/{id}", params))).model.id;
 }
 
-async function idsOf(read: (query: { search: string; limit: number }) => Promise<{ results: Named[] }>, name: string): Promise<string[]> {
-  const { results } = await read({ search: name, limit: 50 });
-  return results.filter((one) => one.name === name).map(({ id }) => id);
+/** Of those with exactly this name, two at most: each project may have one. */
+async function idsOf(field: "dataset" | "model", name: string): Promise<string[]> {
+  const named = { name, limit: 2 };
+  const { results } =
+    field === "dataset"
+      ? await unwrap(api.GET("/api/v1/datasets", { params: { query: named } }))
+      : await unwrap(api.GET("/api/v1/models", { params: { query: { ...named, ready: true } } }));
+  return results.map(({ id }) => id);
 }
