@@ -5742,6 +5742,8 @@ export interface components {
         CommonMetrics: {
             /** @description The metrics, those of the most jobs first. */
             metrics: components["schemas"]["CommonMetric"][];
+            /** @description How many there are: `search` finds those that are not listed. */
+            n_metrics: number;
         };
         ComparedCurve: {
             /**
@@ -5768,10 +5770,6 @@ export interface components {
             n_rows: number;
             /** @description Those that vary, the largest share first. */
             parameters: components["schemas"]["ComparedParameter"][];
-        };
-        ComparedJobsRequest: {
-            /** @description The ids of the jobs; those that the caller may not see are left out. */
-            jobs: string[];
         };
         ComparedParam: {
             /** @description The parameter's name. */
@@ -15380,6 +15378,15 @@ export interface components {
              */
             since: string;
         };
+        WantedMetricsRequest: {
+            /** @description The ids of the jobs; those that the caller may not see are left out. */
+            jobs: string[];
+            /**
+             * @description Only metrics whose names contain this.
+             * @default
+             */
+            search: string;
+        };
         Webhook: {
             /**
              * Format: uuid
@@ -20858,7 +20865,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ComparedJobsRequest"];
+                "application/json": components["schemas"]["WantedMetricsRequest"];
             };
         };
         responses: {

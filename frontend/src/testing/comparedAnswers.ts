@@ -36,7 +36,7 @@ export function compared(all: Job[] = JOBS, measured = IMPORTANCE): Asked[] {
       return HttpResponse.json(page(all.filter(({ id }) => ids.includes(id))));
     }),
     http.post("/api/v1/jobs/compare/metrics", () =>
-      HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: all.length }, { key: "train/loss", n_jobs: 1 }] }),
+      HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: all.length }, { key: "train/loss", n_jobs: 1 }], n_metrics: 2 }),
     ),
     http.post("/api/v1/jobs/compare/curves", async ({ request }) => {
       const body = (await request.json()) as Asked;

@@ -2771,15 +2771,16 @@ class AsyncJobsOperations:
             body={"results": results, "parameters": parameters},
         )
 
-    async def compare_metrics(self, *, jobs: Sequence[str]) -> r.CommonMetrics:
+    async def compare_metrics(self, *, jobs: Sequence[str], search: str | Unset = UNSET) -> r.CommonMetrics:
         """The names of the metrics that the jobs have, with how many of them have each.
 
         POST /jobs/compare/metrics
 
         jobs: The ids of the jobs; those that the caller may not see are left out.
+        search: Only metrics whose names contain this.
         """
         return await self._transport.record(
-            r.CommonMetrics, "POST", path_of("/jobs/compare/metrics"), body={"jobs": jobs}
+            r.CommonMetrics, "POST", path_of("/jobs/compare/metrics"), body={"jobs": jobs, "search": search}
         )
 
     async def preview(

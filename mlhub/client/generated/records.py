@@ -452,6 +452,7 @@ class CommonMetrics(ApiRecord):
     """CommonMetrics of an answer."""
 
     metrics: list[CommonMetric]
+    n_metrics: int
 
 
 class ComparedCurve(ApiRecord):

@@ -2753,14 +2753,17 @@ class JobsOperations:
             body={"results": results, "parameters": parameters},
         )
 
-    def compare_metrics(self, *, jobs: Sequence[str]) -> r.CommonMetrics:
+    def compare_metrics(self, *, jobs: Sequence[str], search: str | Unset = UNSET) -> r.CommonMetrics:
         """The names of the metrics that the jobs have, with how many of them have each.
 
         POST /jobs/compare/metrics
 
         jobs: The ids of the jobs; those that the caller may not see are left out.
+        search: Only metrics whose names contain this.
         """
-        return self._transport.record(r.CommonMetrics, "POST", path_of("/jobs/compare/metrics"), body={"jobs": jobs})
+        return self._transport.record(
+            r.CommonMetrics, "POST", path_of("/jobs/compare/metrics"), body={"jobs": jobs, "search": search}
+        )
 
     def preview(
         self,

@@ -33,6 +33,16 @@ class ComparedJobsSerializer(StrictSerializer):
     )
 
 
+class WantedMetricsSerializer(ComparedJobsSerializer):
+    search = serializers.CharField(
+        max_length=MAX_NAME,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Only metrics whose names contain this.",
+    )
+
+
 class ManyCurvesSerializer(StrictSerializer):
     """One metric, and the jobs or runs whose curves are to be compared."""
 
@@ -78,6 +88,7 @@ class CommonMetricSerializer(serializers.Serializer[Any]):
 
 class CommonMetricsSerializer(serializers.Serializer[Any]):
     metrics = CommonMetricSerializer(many=True, help_text="The metrics, those of the most jobs first.")
+    n_metrics = serializers.IntegerField(help_text="How many there are: `search` finds those that are not listed.")
 
 
 class CompareCurvesView(APIView):
@@ -95,12 +106,14 @@ class CompareCurvesView(APIView):
 class CompareMetricsView(APIView):
     required_scope = "read"
 
-    @extend_schema(request=ComparedJobsSerializer, responses=CommonMetricsSerializer)
+    @extend_schema(request=WantedMetricsSerializer, responses=CommonMetricsSerializer)
     def post(self, request: Request) -> Response:
         """The names of the metrics that the jobs have, with how many of them have each."""
-        jobs = _visible(caller(request), read_body(ComparedJobsSerializer, request))
-        metrics = CommonMetricSerializer(metrics_in_common(job.pk for job in jobs), many=True).data
-        return Response({"metrics": metrics[: n_fitting(metrics)]})
+        body = read_body(WantedMetricsSerializer, request)
+        jobs = _visible(caller(request), body)
+        n_metrics, found = metrics_in_common((job.pk for job in jobs), search=body["search"])
+        metrics = CommonMetricSerializer(found, many=True).data
+        return Response({"metrics": metrics[: n_fitting(metrics)], "n_metrics": n_metrics})
 
 
 def _visible(user: User, body: dict[str, Any]) -> list[Job]:

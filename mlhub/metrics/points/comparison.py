@@ -100,11 +100,14 @@ def compared_curves(jobs: Sequence[Job], *, metric: str, axis: str, max_points: 
     return [curve for curve in found if curve.x]
 
 
-def metrics_in_common(ids: Iterable[UUID]) -> list[dict[str, Any]]:
-    """The names of the metrics that the jobs have, with how many jobs have each: the most common first."""
-    rows = Series.objects.filter(job__in=list(ids)).order_by().values("key")
-    counted = rows.annotate(n_jobs=Count("job", distinct=True)).order_by("-n_jobs", "key")[:MAX_METRICS]
-    return [{"key": row["key"], "n_jobs": row["n_jobs"]} for row in counted]
+def metrics_in_common(ids: Iterable[UUID], *, search: str = "") -> tuple[int, list[dict[str, Any]]]:
+    """How many metrics the jobs have whose names contain `search`, and the first MAX_METRICS of them, those of the most
+    jobs first, with how many jobs have each.
+    """
+    rows = Series.objects.filter(job__in=list(ids), key__icontains=search).order_by().values("key")
+    counted = rows.annotate(n_jobs=Count("job", distinct=True)).order_by("-n_jobs", "key")
+    found = [{"key": row["key"], "n_jobs": row["n_jobs"]} for row in counted[:MAX_METRICS]]
+    return len(found) if len(found) < MAX_METRICS else rows.distinct().count(), found
 
 
 def _attempts_by_job(jobs: Sequence[Job]) -> dict[UUID, list[Attempt]]:

@@ -104,3 +104,13 @@ def test_names_of_common_metrics_are_left_out_when_they_are_too_long_for_one_ans
     found = [row["key"] for row in answer.json()["metrics"]]
     assert len(found) > 100
     assert found == keys[: len(found)]
+
+
+def test_a_metric_that_is_not_listed_among_so_many_is_found_by_a_part_of_its_name(cast: Cast) -> None:
+    attempt = opened(job(cast.project_a, cast.bob))
+    Series.objects.bulk_create(Series(attempt=attempt, job_id=attempt.job_id, key=f"unit/{n:04}") for n in range(1000))
+    answer = compare(cast, attempt.job_id, part="metrics").json()
+    assert answer["n_metrics"] == 1000
+    assert "unit/0999" not in [row["key"] for row in answer["metrics"]]
+    found = compare(cast, attempt.job_id, part="metrics", search="T/0999").json()
+    assert found == {"metrics": [{"key": "unit/0999", "n_jobs": 1}], "n_metrics": 1}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparing jobs: which curves are asked for, what differs, and that the address says all of it.
-import { act, screen, within } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it, vi } from "vitest";
 
@@ -61,7 +61,7 @@ it("asks which metrics there are while the jobs are still read", async () => {
     }),
     http.post("/api/v1/jobs/compare/metrics", () => {
       ask();
-      return HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: 2 }] });
+      return HttpResponse.json({ metrics: [{ key: "eval/loss", n_jobs: 2 }], n_metrics: 1 });
     }),
   );
   renderPage("/compare?jobs=b,a");
@@ -77,6 +77,26 @@ it("asks for the metric that most jobs have, and for another over another axis w
   await expect.poll(() => asked.at(-1)).toMatchObject({ metric: "train/loss", axis: "gpu_hours" });
   expect(router.state.location.search).toContain("axis=gpu_hours");
   expect(await screen.findByRole("figure", { name: "train/loss of 2 jobs by gpu-hours" })).toBeInTheDocument();
+});
+
+it("finds a metric by a part of its name where jobs have more than are listed", async () => {
+  const asked = compared();
+  const keys = Array.from({ length: 1000 }, (_, n) => ({ key: `unit/${n}`, n_jobs: 2 }));
+  server.use(
+    http.post("/api/v1/jobs/compare/metrics", async ({ request }) => {
+      const { search = "" } = (await request.json()) as { search?: string };
+      const found = keys.filter(({ key }) => key.includes(search));
+      return HttpResponse.json({ metrics: found.slice(0, 400), n_metrics: found.length });
+    }),
+  );
+  const { user } = renderPage("/compare?jobs=a,b");
+  await expect.poll(() => asked.at(-1)?.metric).toBe("unit/0");
+  await waitFor(() => expect(screen.getByRole("combobox", { name: "Metric" })).toHaveValue("unit/0 (2 jobs)"));
+  const field = screen.getByRole("combobox", { name: "Metric" });
+  await user.clear(field);
+  await user.type(field, "unit/999");
+  await user.click(await screen.findByRole("option", { name: "unit/999 (2 jobs)" }));
+  await expect.poll(() => asked.at(-1)?.metric).toBe("unit/999");
 });
 
 it("compares a thousand jobs by bounded questions, with their ids in the fragment", async () => {

@@ -11,13 +11,14 @@ import type { RunStatus } from "@/api/types";
 import { SECONDS } from "@/components/chart/axisUnits";
 import type { NamedLine } from "@/components/chart/lines/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { Section } from "@/components/layout/Section";
 import { isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveCanvas, saveText } from "@/lib/download";
 
 import { useGrowingRows } from "./live";
-import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricsQuery, pointsEach, readCurves } from "./queries";
+import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricChoices, metricsQuery, pointsEach, readCurves } from "./queries";
 import { type ComparedRuns, type ComparedRunCurve, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
@@ -52,7 +53,8 @@ interface Props {
 export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, baseline }: Props) {
   const client = useQueryClient();
   const metrics = useQuery(metricsQuery(ids));
-  const keys = useMemo(() => keysOf(metrics.data ?? [], runs.metrics), [metrics.data, runs.metrics]);
+  const keys = useMemo(() => keysOf(metrics.data?.metrics ?? [], runs.metrics), [metrics.data, runs.metrics]);
+  const choices = useMemo(() => metricChoices(ids), [ids]);
   const [chosen, setMetric] = useSetting("metric", "");
   const [axisName, setAxis] = useSetting("axis", "step");
   const [smooth, setSmooth] = useSetting("smooth", "0");
@@ -64,7 +66,7 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
   const curves = useQuery(curvesQuery(ids, metric, axis));
   const runCurves = useQuery(runCurvesQuery(runIds, metric, axis));
   useLiveCurves({ jobs, ids, runIds, runs, metric, axis });
-  useChanges((metrics.data ?? []).length === 0 && ids.length > 0 ? "progress" : null, () => {
+  useChanges((metrics.data?.metrics ?? []).length === 0 && ids.length > 0 ? "progress" : null, () => {
     whenRead(client, metricsQuery(ids).queryKey, () => void metrics.refetch());
   });
   const smoothing = Math.min(0.99, Math.max(0, Number(smooth) || 0));
@@ -87,13 +89,26 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
   return (
     <Section title={t`Curves`}>
       <Group align="end" gap="sm">
-        <NativeSelect
-          size="xs"
-          label={t`Metric`}
-          value={metric}
-          onChange={(event) => setMetric(event.currentTarget.value)}
-          data={keys.map(({ key, having }) => ({ value: key, label: `${key} (${having})` }))}
-        />
+        {metrics.data?.isWhole === false ? (
+          <SearchSelect
+            size="xs"
+            miw={240}
+            label={t`Metric`}
+            source={choices}
+            textOf={({ key, n_jobs }) => `${key} (${countOf(n_jobs, 0)})`}
+            allowDeselect={false}
+            value={metric}
+            onChange={setMetric}
+          />
+        ) : (
+          <NativeSelect
+            size="xs"
+            label={t`Metric`}
+            value={metric}
+            onChange={(event) => setMetric(event.currentTarget.value)}
+            data={keys.map(({ key, having }) => ({ value: key, label: `${key} (${having})` }))}
+          />
+        )}
         <NativeSelect
           size="xs"
           label={t`Over`}
@@ -182,7 +197,7 @@ export function useCurvesAhead(ids: readonly string[], hasRuns: boolean) {
   const [chosen] = useSetting("metric", "");
   const [axisName] = useSetting("axis", "step");
   const axis = axisOf(axisName);
-  const metric = chosen || (metrics.data?.[0]?.key ?? "");
+  const metric = chosen || (metrics.data?.metrics[0]?.key ?? "");
   useEffect(() => {
     if (metric === "" || hasRuns) return;
     void client.query(curvesQuery(ids, metric, axis)).catch(() => undefined);

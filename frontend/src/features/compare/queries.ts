@@ -2,6 +2,7 @@
 // What the page that compares jobs reads: the jobs, the metrics that they have, and one metric's curves, some jobs at a time.
 import { queryOptions } from "@tanstack/react-query";
 
+import type { ChoiceSource } from "@/api/choices";
 import { api, commaLists, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
 import type { Job } from "@/api/types";
@@ -49,21 +50,39 @@ export async function readJobs(ids: readonly string[]): Promise<ComparedJob[]> {
   return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }
 
-/** The metrics of the jobs, those that the most jobs have first. */
+export interface ComparedMetric {
+  key: string;
+  n_jobs: number;
+}
+
+/** Metrics of the jobs, those that the most jobs have first. isWhole: there are no others. */
 export const metricsQuery = (ids: readonly string[]) =>
-  queryOptions({
-    queryKey: ["compared-metrics", ids],
-    queryFn: async (): Promise<{ key: string; n_jobs: number }[]> => {
-      const counts = new Map<string, number>();
-      for (const jobs of chunks(ids, ROWS_OF_AN_ANSWER)) {
-        const { metrics } = await unwrap(api.POST("/api/v1/jobs/compare/metrics", { body: { jobs } }));
-        for (const { key, n_jobs } of metrics) counts.set(key, (counts.get(key) ?? 0) + n_jobs);
-      }
-      const found = [...counts].map(([key, n_jobs]) => ({ key, n_jobs }));
-      return found.sort((a, b) => b.n_jobs - a.n_jobs || rank(a.key) - rank(b.key) || a.key.localeCompare(b.key));
+  queryOptions({ queryKey: ["compared-metrics", ids], queryFn: () => readMetrics(ids), staleTime: 60_000 });
+
+/** To choose one of more metrics than are listed. */
+export function metricChoices(ids: readonly string[]): ChoiceSource<ComparedMetric> {
+  return {
+    key: ["compared-metrics", "choices", ...ids],
+    read: async ({ search = "", limit }) => {
+      const { metrics, isWhole } = await readMetrics(ids, search);
+      return { results: metrics.slice(0, limit), next: isWhole && metrics.length <= limit ? null : "more", previous: null };
     },
-    staleTime: 60_000,
-  });
+    idOf: ({ key }) => key,
+    readOne: async (key) => (await readMetrics(ids, key)).metrics.find((metric) => metric.key === key) ?? { key, n_jobs: 0 },
+  };
+}
+
+async function readMetrics(ids: readonly string[], search = ""): Promise<{ metrics: ComparedMetric[]; isWhole: boolean }> {
+  const counts = new Map<string, number>();
+  let isWhole = true;
+  for (const jobs of chunks(ids, ROWS_OF_AN_ANSWER)) {
+    const { metrics, n_metrics } = await unwrap(api.POST("/api/v1/jobs/compare/metrics", { body: { jobs, search } }));
+    for (const { key, n_jobs } of metrics) counts.set(key, (counts.get(key) ?? 0) + n_jobs);
+    isWhole &&= n_metrics === metrics.length;
+  }
+  const found = [...counts].map(([key, n_jobs]) => ({ key, n_jobs }));
+  return { metrics: found.sort((a, b) => b.n_jobs - a.n_jobs || rank(a.key) - rank(b.key) || a.key.localeCompare(b.key)), isWhole };
+}
 
 export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) =>
   queryOptions({

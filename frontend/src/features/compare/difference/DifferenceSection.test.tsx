@@ -29,7 +29,7 @@ function serve() {
       const ids = new URL(request.url).searchParams.get("id")?.split(",") ?? [];
       return HttpResponse.json(page(JOBS.filter(({ id }) => ids.includes(id))));
     }),
-    http.post("/api/v1/jobs/compare/metrics", () => HttpResponse.json({ metrics: [] })),
+    http.post("/api/v1/jobs/compare/metrics", () => HttpResponse.json({ metrics: [], n_metrics: 0 })),
     http.get("/api/v1/jobs/:id/difference", ({ request, params }) => {
       asked.push(`${String(params.id)} to ${new URL(request.url).searchParams.get("to") ?? ""}`);
       return HttpResponse.json(DIFFERENCE);
