@@ -17,7 +17,7 @@ def large_timeline(name: str) -> dict[str, Any]:
     few = timeline()
     nodes = [{**node, "name": f"{node['name']}-{at}"} for at in range(20) for node in few["nodes"]]
     jobs = [{**job, "name": f"{name}-{at}"} for at, job in enumerate(few["jobs"])]
-    return {**few, "nodes": nodes, "jobs": jobs, "waiting": few["waiting"] * 10}
+    return {**few, "nodes": nodes, "jobs": jobs, "waiting": few["waiting"] * 10, "n_waiting": 10 * few["n_waiting"]}
 
 
 def timeline() -> dict[str, Any]:
@@ -61,4 +61,4 @@ def timeline() -> dict[str, Any]:
 
     waiting = [pending(2, 6.9, 7.6, 7.8, 8), pending(6, 6.6, None, 7.1, 7.7)]
     return {"since": iso(since), "until": iso(until), "now": iso(NOW), "next_after": None, "nodes": nodes,
-            "waiting": waiting, "jobs": jobs}  # fmt: skip
+            "waiting": waiting, "n_waiting": len(waiting), "jobs": jobs}  # fmt: skip

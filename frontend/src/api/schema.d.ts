@@ -14356,6 +14356,8 @@ export interface components {
             nodes: components["schemas"]["TimelineNode"][];
             /** @description The caller's jobs that wait; on the first page only. */
             waiting: components["schemas"]["TimelineWaiting"][];
+            /** @description How many of the caller's jobs wait and are predicted to start in the window: those that start first are in `waiting`. 0 on further pages. */
+            n_waiting: number;
             /** @description The jobs that bars, marks and waiting name. */
             jobs: components["schemas"]["TimelineJob"][];
         };

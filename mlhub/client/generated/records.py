@@ -3170,6 +3170,7 @@ class Timeline(ApiRecord):
     next_after: str | None
     nodes: list[TimelineNode]
     waiting: list[TimelineWaiting]
+    n_waiting: int
     jobs: list[TimelineJob]
 
 

@@ -95,6 +95,10 @@ class TimelineSerializer(serializers.Serializer[Any]):
     )
     nodes = TimelineNodeSerializer(many=True, help_text="Nodes in the order of their names.")
     waiting = TimelineWaitingSerializer(many=True, help_text="The caller's jobs that wait; on the first page only.")
+    n_waiting = serializers.IntegerField(
+        help_text="How many of the caller's jobs wait and are predicted to start in the window: those that start first "
+        "are in `waiting`. 0 on further pages."
+    )
     jobs = TimelineJobSerializer(many=True, help_text="The jobs that bars, marks and waiting name.")
 
 

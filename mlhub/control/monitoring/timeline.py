@@ -108,7 +108,7 @@ def timeline_as_seen_by(user: User, window: TimelineWindow, *, after: str = "") 
     names = _node_names(window)
     chosen = [name for name in names if name > after][:MOST_NODES]
     rows = list(_allocations(window).filter(node__in=chosen))
-    waiting = [] if after else _waiting(user, window)
+    n_waiting, waiting = (0, []) if after else _waiting(user, window)
     jobs = _jobs_seen(user, {row["attempt__job_id"] for row in rows} | {one["job"] for one in waiting})
     waiting = [one for one in waiting if one["job"] in jobs]  # unless it was deleted meanwhile
     marks = _marks(window, rows)
@@ -134,6 +134,7 @@ def timeline_as_seen_by(user: User, window: TimelineWindow, *, after: str = "") 
         "next_after": last if shown and last != names[-1] else None,
         "nodes": [_with_places(node, order) for node in shown],
         "waiting": [{**one, "job": order[one["job"]]} for one in waiting],
+        "n_waiting": n_waiting,
         "jobs": [jobs[job] for job in order],
     }
 
@@ -301,15 +302,15 @@ def _checkpoints(window: TimelineWindow, attempts: set[UUID]) -> list[tuple[UUID
     return found
 
 
-def _waiting(user: User, window: TimelineWindow) -> list[dict[str, Any]]:
-    """Queued jobs of the caller that are predicted to start in the window, the first ones."""
+def _waiting(user: User, window: TimelineWindow) -> tuple[int, list[dict[str, Any]]]:
+    """How many queued jobs of the caller are predicted to start in the window, and the first ones."""
     if window.until <= window.now:
-        return []
+        return 0, []
     rows = Job.objects.visible_to(user).queued().filter(predicted_start_at__lt=window.until)
     columns = (
         "id", "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at"
     )  # fmt: skip
-    return [
+    found = [
         {
             "job": job,
             "start_p50_s": _clipped(start, window),
@@ -321,3 +322,4 @@ def _waiting(user: User, window: TimelineWindow) -> list[dict[str, Any]]:
             *columns
         )[:MOST_WAITING]
     ]
+    return (len(found) if len(found) < MOST_WAITING else rows.count()), found

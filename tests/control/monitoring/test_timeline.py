@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import F
 
 from mlhub.control.models import JobDecision
-from mlhub.control.monitoring.timeline import TimelineBar, merged, timeline_as_seen_by, window_of
+from mlhub.control.monitoring.timeline import MOST_WAITING, TimelineBar, merged, timeline_as_seen_by, window_of
 from mlhub.core.ids import new_id
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.jobs.states import JobState
@@ -85,6 +85,17 @@ def test_a_job_waited_from_its_submission_until_its_first_attempt_got_gpus(cast:
     found = timeline_as_seen_by(cast.bob, window_of("1h", until=None, now=at(1800)))
     times = {one["name"]: (one["submitted_at"], one["allocated_at"]) for one in found["jobs"]}
     assert times == {"ran": (at(0), at(600)), "waits": (at(100), None)}
+
+
+def test_the_first_of_many_jobs_that_wait_are_listed_and_all_are_counted(cast: Cast) -> None:
+    node_row()
+    for n in range(MOST_WAITING + 3):
+        waiting = job(cast.project_a, cast.bob, name=f"waits {n}")
+        Job.objects.filter(pk=waiting.pk).update(predicted_start_at=at(1900 + n))
+    found = timeline_as_seen_by(cast.bob, window_of("1h", until=None, now=at(1800)))
+    listed = [found["jobs"][one["job"]]["name"] for one in found["waiting"]]
+    assert listed == [f"waits {n}" for n in range(MOST_WAITING)]
+    assert found["n_waiting"] == MOST_WAITING + 3
 
 
 def test_preemptions_resizes_failures_and_checkpoints_are_marks(cast: Cast) -> None:

@@ -53,6 +53,7 @@ function day(): Timeline {
       },
     ],
     waiting: [],
+    n_waiting: 0,
     jobs: [
       { id: DIGITS.id, name: "digits-cnn", organisation: "Acme", submitted_at: "2026-03-02T00:00:00Z", allocated_at: null },
       { id: "00000000-0000-4000-8000-0000000000b2", name: "speech", organisation: "Audio", submitted_at: "2026-03-02T00:00:00Z", allocated_at: null },

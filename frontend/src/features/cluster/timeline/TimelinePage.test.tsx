@@ -25,6 +25,7 @@ const TIMELINE: Timeline = {
     { name: "n1", gpu_type: "a100", n_gpus: 4, bars: [{ ...BAR, until_s: 2700, p50_s: 3000, p90_s: 3600 }], marks: [] },
   ],
   waiting: [{ job: 1, start_p50_s: 3000, start_p90_s: 3100, finish_p50_s: 3300, finish_p90_s: 3600 }],
+  n_waiting: 1,
   jobs: JOBS,
 };
 
@@ -54,6 +55,13 @@ describe("The timeline of the cluster", () => {
     expect(await screen.findByTitle(/^digits: waited 8 min 00 s, submitted .*, started /)).toBeInTheDocument();
     expect(screen.getByTitle(/^speech: waited 1 h 15 min until now, submitted .*, predicted start /)).toBeInTheDocument();
     expect(screen.getAllByTitle(/waited/)).toHaveLength(2);
+  });
+
+  it("says how many more jobs are predicted to start in the window than are drawn", async () => {
+    server.use(answers("/api/v1/cluster/timeline", { ...TIMELINE, n_waiting: 51 }));
+    renderPage("/cluster/timeline");
+    expect(await screen.findByText(/^50 more pending jobs are predicted to start in this window/)).toBeVisible();
+    expect(screen.getByRole("link", { name: "See the queue" })).toHaveAttribute("href", "/queue");
   });
 
   it("draws no wait of a job that is pending again", async () => {
@@ -133,7 +141,7 @@ describe("The timeline of the cluster", () => {
   });
 
   it("adds nodes page by page", async () => {
-    const later: Timeline = { ...TIMELINE, nodes: [{ ...(TIMELINE.nodes[1] as Timeline["nodes"][number]), name: "n2" }], waiting: [] };
+    const later: Timeline = { ...TIMELINE, nodes: [{ ...(TIMELINE.nodes[1] as Timeline["nodes"][number]), name: "n2" }], waiting: [], n_waiting: 0 };
     server.use(
       http.get("/api/v1/cluster/timeline", ({ request }) => {
         const isFirst = !new URL(request.url).searchParams.has("after");

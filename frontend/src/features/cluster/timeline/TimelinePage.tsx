@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster over time: which job held which GPU, and what is predicted. Window, end and form are in the address.
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useRef, useState } from "react";
@@ -8,6 +8,7 @@ import { type RefObject, useRef, useState } from "react";
 import type { Timeline, TimelineWindow } from "@/api/types";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+import { TextLink } from "@/components/display/TextLink";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
@@ -39,6 +40,7 @@ export function TimelinePage() {
   const timeline = useQuery(timelineQuery(window, until, nPages));
   const first = timeline.data?.[0];
   const drawing = useRef<HTMLDivElement>(null);
+  const nFurther = first === undefined ? 0 : first.n_waiting - first.waiting.length;
 
   /** By half a window; to now where it would reach it. */
   function move(direction: -1 | 1) {
@@ -84,6 +86,15 @@ export function TimelinePage() {
         </Group>
       </Group>
       <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} drawing={drawing} />}</QueryResult>
+      {nFurther > 0 && (
+        <Text size="sm" c="dimmed">
+          {plural(nFurther, {
+            one: "# more pending job is predicted to start in this window, after those that are shown.",
+            other: "# more pending jobs are predicted to start in this window, after those that are shown.",
+          })}{" "}
+          <TextLink to="/queue">{t`See the queue`}</TextLink>
+        </Text>
+      )}
       {timeline.data?.at(-1)?.next_after && (
         <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => setPages(nPages + 1)} style={{ alignSelf: "center" }}>
           {t`Show more nodes`}

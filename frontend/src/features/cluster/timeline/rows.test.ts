@@ -28,7 +28,7 @@ const bar = (place: number, firstGpu: number, sinceS: number, untilS: number) =>
 
 function page(jobs: Timeline["jobs"], bars: Timeline["nodes"][number]["bars"][], waiting: Timeline["waiting"] = []): Timeline {
   const nodes = bars.map((found, index) => ({ name: `n${index}`, gpu_type: "a100", n_gpus: 2, bars: found, marks: [] }));
-  return { since: SINCE, until: at(3600), now: at(3000), next_after: null, nodes, waiting, jobs };
+  return { since: SINCE, until: at(3600), now: at(3000), next_after: null, nodes, waiting, n_waiting: waiting.length, jobs };
 }
 
 describe("The waits of the timeline", () => {
