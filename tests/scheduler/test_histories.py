@@ -145,6 +145,21 @@ def test_a_job_does_not_move_for_ever_between_types_where_its_servers_find_no_pl
     assert restless(case.waiting(gang), "mlhub") == []
 
 
+def test_a_job_grows_only_once_the_one_that_it_displaces_has_left_its_tenant_s_limit() -> None:
+    """Where GPUs may be shared, it would stop for its new size while the other one, which leaves, still counts."""
+    case = cluster(nodes=2, gpus=1, max_jobs_per_gpu=1).with_node("n0", max_jobs_per_gpu=4)
+    case = case.quota("bob", max_gpus=2)
+    small = job("grows", tenant="bob", length_s=900.0, max_workers=2, priority=1, profile=LOADS)
+    case = case.running(small, n=1).running(job("leaves", gpus=1, tenant="bob", length_s=90_000.0))
+    for _ in range(6):
+        plan = case.decide("mlhub")
+        assert exceeded_limits(case, plan) == []
+        case = case.after(plan, seconds=ROUND_S)
+    grown = case.snapshot.by_id["grows"].allocation
+    assert grown is not None
+    assert grown.n_workers == 2
+
+
 @pytest.mark.parametrize("policy", ["mlhub", "muri"])
 def test_a_job_starts_once_the_one_that_it_displaces_has_left_its_tenant_s_limit(policy: str) -> None:
     """Where GPUs may be shared, plans are placed as they are once all preempted jobs have left."""
