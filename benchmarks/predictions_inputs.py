@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from dataclasses import replace
 
 from scheduler import POLICIES, NodeSnapshot, RackSnapshot, policy_named
 from scheduler.simulator.engine import simulate
 from scheduler.simulator.environments.counting import CountingEnvironment
 from scheduler.simulator.reports.calibration import Calibration, Calibrator
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 N_NODES, PER_NODE, N_SETS, HOURS, LEARNS_S = 8, 4, 24, 36.0, 12 * 3600.0
@@ -26,8 +28,14 @@ SIZES_GB, CACHE_BYTES = (5.0, 60.0), 150 * GB
 START_S, STOP_S = 30.0, 5.0
 
 
-def day_with_inputs(seed: int, *, n_jobs: int) -> CountingEnvironment:
-    """Returns the day of that seed."""
+def day_with_inputs(
+    seed: int, *, n_jobs: int, most: int | None = None, gpu_speeds: GpuSpeeds | None = None, has_inputs: bool = True
+) -> CountingEnvironment:
+    """Returns the day of that seed. most: workers of each job, which may have 1; None = each has its own number.
+
+    gpu_speeds: of several GPU types, which nodes have by turns; None = there is one. has_inputs: False = the same jobs,
+    which read nothing.
+    """
     dice = random.Random(seed)
     sets = [(f"data-{i}", int(dice.uniform(*SIZES_GB) * GB)) for i in range(N_SETS)]
     at_s, jobs = 0.0, []
@@ -35,11 +43,18 @@ def day_with_inputs(seed: int, *, n_jobs: int) -> CountingEnvironment:
         at_s += dice.expovariate(n_jobs / (HOURS * 3600))
         name, size_bytes = dice.choice(sets)
         n_gpus, seconds = dice.choice([1, 1, 1, 2, 4]), dice.lognormvariate(7.3, 1.0)
-        jobs.append(TraceJob(f"job-{i}", at_s, n_gpus, seconds, model=name, inputs=name, inputs_bytes=size_bytes))
-    nodes = tuple(NodeSnapshot(f"node-{i}", "rack", "a100", PER_NODE, 64, 2**36, 10e9) for i in range(N_NODES))
+        job = TraceJob(f"job-{i}", at_s, n_gpus, seconds, model=name)
+        job = replace(job, min_gpus=1, max_gpus=most) if most else job
+        jobs.append(replace(job, inputs=name, inputs_bytes=size_bytes) if has_inputs else job)
+    types = sorted({gpu_type for gpu_type, _ in gpu_speeds.speeds}) if gpu_speeds else ["a100"]
+    nodes = tuple(
+        NodeSnapshot(f"node-{i}", "rack", types[i % len(types)], PER_NODE, 64, 2**36, 10e9) for i in range(N_NODES)
+    )
     cluster = Cluster(nodes, (RackSnapshot("rack", 40e9),))
     trace = Trace("inputs", "mlhub", tuple(jobs))
-    return CountingEnvironment(trace, cluster, start_s=START_S, stop_s=STOP_S, cache_bytes=CACHE_BYTES)
+    return CountingEnvironment(
+        trace, cluster, start_s=START_S, stop_s=STOP_S, cache_bytes=CACHE_BYTES, gpu_speeds=gpu_speeds
+    )
 
 
 def judged_ends(policy: str, seed: int, *, n_jobs: int, since_s: float = LEARNS_S) -> Calibration:

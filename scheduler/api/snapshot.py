@@ -22,11 +22,11 @@ LEAST = {  # that a number of a job may be
     "example_s": 0, "step_overhead_s": 0, "start_s": 0, "checkpoint_s": 0, "lost_s": 0, "executed_gpu_s": 0,
     "start_error": 0, "noise_scale": 0, "likely_steps_left": 0, "min_local_batch": 0, "max_local_batch": 1,
     "max_batch_size": 1, "requested_workers": 0, "requested_servers": 0, "used_batch_size": 1, "allocated_at_s": -1e15,
-    "last_resized_at_s": -1e15,
+    "last_resized_at_s": -1e15, "training_since_s": -1e15, "hold_until_s": -1e15, "priority": -1e15, "n_preemptions": 0,
 }  # fmt: skip
 MAY_BE_NONE = frozenset({
     "example_s", "noise_scale", "likely_steps_left", "max_local_batch", "max_batch_size", "requested_workers",
-    "requested_servers", "used_batch_size", "allocated_at_s", "last_resized_at_s",
+    "requested_servers", "used_batch_size", "allocated_at_s", "last_resized_at_s", "training_since_s", "hold_until_s",
 })  # fmt: skip
 
 
@@ -35,7 +35,7 @@ _LEAST_SEEN = (  # that a number of a measurement may be
     ("n_servers", 0),
     ("n_nodes", 0),
     ("n_racks", 0),
-    ("batch_size", 0),
+    ("batch_size", 1),
     ("step_s", 0),
     ("compute_s", 0),
     ("sync_s", 0),

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping
+from itertools import accumulate
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot
@@ -39,6 +41,20 @@ class InputFetching:
             return 0.0
         usable = [node.name for node in self._nodes if not job.gpu_types or node.gpu_type in job.gpu_types]
         return sum(self._node_s(job, held, node) for node in usable) / max(1, len(usable))
+
+    def levels(self, job: JobSnapshot, free: Mapping[str, int], *, gpu_type: str = "") -> FetchingLevels | None:
+        """Returns how long fetching takes by the size of a gang; None where it is not known what nodes hold.
+
+        free: GPUs by node. gpu_type: "" = any that the job may use.
+        """
+        held = self._held_by(job)
+        if held is None:
+            return None
+        types = (gpu_type,) if gpu_type else job.gpu_types
+        usable = [node.name for node in self._nodes if not types or node.gpu_type in types]
+        seconds = {name: self._node_s(job, held, name) for name in usable}
+        usual_s = sum(seconds.values()) / max(1, len(seconds))
+        return FetchingLevels([(seconds[name], free[name]) for name in usable if free.get(name)], usual_s)
 
     def differs(self, job: JobSnapshot) -> bool:
         """Returns whether any node holds any of its inputs: else fetching takes as long everywhere."""
@@ -76,3 +92,52 @@ class InputFetching:
 
     def _node_s(self, job: JobSnapshot, held: Mapping[str, int], node: str) -> float:
         return max(0, self._sets[job.inputs].size_bytes - held.get(node, 0)) / self._bytes_per_s
+
+
+class FetchingLevels:
+    """Holds the seconds of fetching by the size of a gang. free: seconds and GPUs of nodes; usual_s: of any node."""
+
+    def __init__(self, free: Collection[tuple[float, int]], usual_s: float) -> None:
+        warmest_first = sorted(free)
+        self._seconds = [fetch_s for fetch_s, _ in warmest_first]
+        self._n_gpus = list(accumulate(n_gpus for _, n_gpus in warmest_first))
+        self._usual_s = usual_s
+
+    def of(self, n_workers: int) -> float:
+        """Returns the seconds on the free nodes where it takes least; where too few are free, those of any node."""
+        if n_workers <= 0:
+            return 0.0
+        at = bisect_left(self._n_gpus, n_workers)
+        return self._seconds[at] if at < len(self._seconds) else self._usual_s
+
+
+class FetchingBySize:
+    """Says how long fetching takes, by the size of a gang, before it is known which nodes it gets.
+
+    A running gang keeps its nodes and takes others in addition. free: by node, the GPUs that are free now; asked once.
+    """
+
+    def __init__(self, fetching: InputFetching, free: Callable[[], Mapping[str, int]]) -> None:
+        self._fetching, self._free_now = fetching, free
+        self._free: Mapping[str, int] | None = None
+        self._levels: dict[tuple[str, str, tuple[str, ...]], FetchingLevels | None] = {}
+
+    def seconds(
+        self, job: JobSnapshot, sizes: Collection[int], *, gpu_type: str = "", stays: bool = True
+    ) -> list[float]:
+        """Returns the seconds at each of these sizes; 0 where it is not known what nodes hold of the job's inputs.
+
+        stays: False = on none of the nodes that it holds now.
+        """
+        key = (job.inputs, gpu_type, job.gpu_types)
+        if key not in self._levels:
+            if self._free is None:
+                self._free = self._free_now()
+            self._levels[key] = self._fetching.levels(job, self._free, gpu_type=gpu_type)
+        levels, held = self._levels[key], job.held if stays else None
+        if levels is None:
+            return [0.0] * len(sizes)
+        if held is None:
+            return [levels.of(n) for n in sizes]
+        own_s = self._fetching.fetch_s(job, held)
+        return [max(own_s, levels.of(n - held.n_workers)) for n in sizes]

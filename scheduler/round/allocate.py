@@ -11,6 +11,7 @@ from scheduler.api.plan import Decision, Launch, Resize
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.placement.input_fetching import FetchingBySize
 from scheduler.placement.state import PlacementTargets
 from scheduler.policies.abilities import abilities_of
 from scheduler.policies.toolkit.policy import Policy, View
@@ -157,4 +158,5 @@ def _view(state: RoundState, inputs: RoundInputs) -> View:
         state.free_by_node,
         inputs.explain,
         inputs.cache.interference,
+        FetchingBySize(state.fetching, state.free_now_by_node) if state.fetching.is_needed else None,
     )

@@ -14,6 +14,7 @@ from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.standing_jobs import NotableJobs
+from scheduler.round.validation import check_nodes
 
 MAX_CLUSTERS = 4
 
@@ -42,11 +43,15 @@ class RoundCache:
         return known.copy()
 
     def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
-        """Returns the cluster of these nodes without jobs, from the cache where it is known."""
+        """Returns the cluster of these nodes without jobs, from the cache where it is known.
+
+        Raises ValueError for nodes whose numbers cannot be.
+        """
         for i, known in enumerate(self._empty):
             if known.nodes == nodes:
                 self._empty.insert(0, self._empty.pop(i))
                 return known
+        check_nodes(nodes)
         self._empty.insert(0, EmptyCluster(nodes))
         del self._empty[MAX_CLUSTERS:]
         return self._empty[0]

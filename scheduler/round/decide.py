@@ -18,6 +18,7 @@ from scheduler.round.explanation import why_it_leaves, why_it_waits
 from scheduler.round.forecast.budgets import budgeted_gpus
 from scheduler.round.memory import pending_within_guarantee, promised_allocations, record_usage
 from scheduler.round.prediction import LearntErrors, predict
+from scheduler.round.validation import check_measurements
 
 
 def decide(
@@ -51,6 +52,7 @@ def decide(
     limits = GpuHourLimits(snapshot)
     snapshot = limits.narrow(snapshot)
     notable = cache.notable.among(snapshot.jobs)
+    check_measurements(notable)
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=notable)
     lengths = JobLengthModel(memory.job_lengths)
 

@@ -37,6 +37,10 @@ class RoundState(PlacementState):
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resizing: frozenset[str] = frozenset()
 
+    def free_now_by_node(self) -> dict[str, int]:
+        """Returns, for each node that accepts jobs, the number of its GPUs that no job holds."""
+        return {node.name: len(self.free_now.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}
+
     def free_by_node(self) -> dict[str, int]:
         """Returns, for each node that accepts jobs, the number of its GPUs that no job is certain to keep."""
         return {node.name: len(self.free_later.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}

@@ -17,17 +17,17 @@ def check(
     """Checks a snapshot. Raises ValueError for one that no round can work with.
 
     new: the jobs that were not checked before; None = all. is_known_cluster: the same nodes, racks and tenants were
-    checked before.
+    checked before. Measurements and the numbers of nodes are checked before anything is worked out of them.
 
-    Ids and names are unique; numbers are finite and not negative, those of measurements and quotas too; nodes are in
-    racks that exist; links have a bandwidth above 0 (it may be infinite).
+    Ids and names are unique; numbers are finite and not negative, those of quotas too; nodes are in racks that exist;
+    uplinks have a bandwidth above 0 (it may be infinite).
     """
     if not math.isfinite(snapshot.now_s):
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
     _check_ids(snapshot)
     _check_inputs(snapshot)
     _check_jobs(snapshot.jobs if new is None else new)
-    _check_measurements(snapshot.jobs if new is None else new)
+    _check_noise_ahead(snapshot.jobs if new is None else new)
     if not is_known_cluster:
         _check_nodes(snapshot)
         for tenant in snapshot.tenants:
@@ -61,12 +61,19 @@ def _check_jobs(jobs: Sequence[JobSnapshot]) -> None:
         raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
 
 
-def _check_measurements(jobs: Sequence[JobSnapshot]) -> None:
-    """Jobs of a family mostly carry the very same measurements, which are looked at once."""
-    seen: dict[str, tuple[SpeedObservation, ...]] = {}
-    for job in [job for job in jobs if job.observations or job.noise_ahead]:
-        if job.noise_ahead and not all(0 <= noise < math.inf for _, noise in job.noise_ahead):
+def _check_noise_ahead(jobs: Sequence[JobSnapshot]) -> None:
+    for job in [job for job in jobs if job.noise_ahead]:
+        if not all(0 <= noise < math.inf for _, noise in job.noise_ahead):
             raise ValueError(f"job {job.id!r} has noise_ahead {job.noise_ahead!r}; all must be finite and at least 0")
+
+
+def check_measurements(jobs: Sequence[JobSnapshot]) -> None:
+    """Checks what was measured of jobs. Raises ValueError for numbers that are not finite or too small.
+
+    Jobs of a family mostly carry the very same measurements, which are looked at once.
+    """
+    seen: dict[str, tuple[SpeedObservation, ...]] = {}
+    for job in [job for job in jobs if job.observations]:
         if seen.get(job.family) is job.observations:
             continue
         seen[job.family] = job.observations
@@ -128,13 +135,24 @@ def _check_nodes(snapshot: ClusterSnapshot) -> None:
     for node in snapshot.nodes:
         if node.rack not in racks:
             raise ValueError(f"node {node.name!r} is in rack {node.rack!r}, which the snapshot does not have; add it")
+
+
+def check_nodes(nodes: Sequence[NodeSnapshot]) -> None:
+    """Checks the numbers of nodes. Raises ValueError for one that no round can work with."""
+    for node in nodes:
         _check_node(node)
 
 
 def _check_node(node: NodeSnapshot) -> None:
     if not node.nic_bps > 0:
         raise ValueError(f"node {node.name!r} has nic_bps {node.nic_bps!r}; it must be above 0")
-    for name, least in (("n_gpus", 0), ("cpus", 0), ("memory_bytes", 0), ("max_jobs_per_gpu", 1)):
+    for name, least in (
+        ("n_gpus", 0),
+        ("cpus", 0),
+        ("memory_bytes", 0),
+        ("max_jobs_per_gpu", 1),
+        ("gpu_memory_bytes", 0),
+    ):
         value = getattr(node, name)
         if not least <= value < math.inf:
             raise ValueError(f"node {node.name!r} has {name} {value!r}; it must be a finite number of at least {least}")

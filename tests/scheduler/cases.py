@@ -28,6 +28,7 @@ from scheduler import (
     policy_named,
 )
 from scheduler.api.sharing_measurements import PairObservation
+from scheduler.api.topology import InputSet
 
 GIB = 1 << 30
 
@@ -56,6 +57,7 @@ def job(id: str, *, gpus: int | None = None, length_s: float = 100.0, at: float 
 class Case:
     """A snapshot under construction; each method returns a new one.
 
+    input_sets: what nodes hold of jobs' inputs; each has room for cache_bytes of them, and for one more that is larger.
     cache: what rounds worked out, kept from round to round as a platform does; None = each round begins without one.
     """
 
@@ -66,6 +68,8 @@ class Case:
     now_s: float = 1000.0
     memory: RoundMemory = field(default_factory=RoundMemory)
     pairs: tuple[PairObservation, ...] = ()
+    input_sets: tuple[InputSet, ...] = ()
+    cache_bytes: int = 1 << 60
     cache: RoundCache | None = field(default=None, repr=False, compare=False)
 
     def with_cache(self) -> Case:
@@ -99,15 +103,45 @@ class Case:
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        return ClusterSnapshot(self.now_s, self.nodes, self.racks, self.jobs, self.tenants, pairs=self.pairs)
+        return ClusterSnapshot(
+            self.now_s,
+            self.nodes,
+            self.racks,
+            self.jobs,
+            self.tenants,
+            pairs=self.pairs,
+            input_sets=self.input_sets,
+        )
 
     def decide(self, policy: str, **parameters: Any) -> Plan:
         return decide(self.snapshot, policy=policy_named(policy, parameters), memory=self.memory, cache=self.cache)
 
     def after(self, plan: Plan, *, seconds: float = 0.0) -> Case:
-        """The plan carried out as the live loop does: launched jobs run; stopped ones wait; nothing progresses."""
+        """The plan carried out as the live loop does: launched jobs run; stopped ones wait; nothing progresses. Nodes
+        hold the inputs of jobs that were launched there.
+        """
         jobs = tuple(_applied(job, plan.of(job.id), self.now_s) for job in self.jobs)
-        return replace(self, jobs=jobs, memory=plan.memory, now_s=self.now_s + seconds)
+        case = replace(self, jobs=jobs, memory=plan.memory, now_s=self.now_s + seconds)
+        for job in self.jobs if self.input_sets else ():
+            decision = plan.of(job.id)
+            if isinstance(decision, Launch):
+                case = case.with_fetched(job, decision.allocation)
+        return case
+
+    def with_fetched(self, job: JobSnapshot, allocation: GangAllocation) -> Case:
+        """All nodes of the gang hold its inputs; one that has no room for both gives up all others."""
+        names = {share.node for share in allocation.shares}
+        held = {one.key: dict(one.held) for one in self.input_sets}
+        for one in self.input_sets:
+            if one.key == job.inputs:
+                for name in names:
+                    others = [key for key in held if key != one.key and name in held[key]]
+                    if sum(held[key][name] for key in others) + one.size_bytes > self.cache_bytes:
+                        for key in others:
+                            del held[key][name]
+                    held[one.key][name] = one.size_bytes
+        sets = tuple(replace(one, held=tuple(sorted(held[one.key].items()))) for one in self.input_sets)
+        return replace(self, input_sets=sets)
 
     def _holding(self, phase: Phase, jobs: tuple[JobSnapshot, ...], n: int | None, since: float) -> Case:
         case = self

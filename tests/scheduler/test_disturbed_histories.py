@@ -95,7 +95,22 @@ def rich_tenant(draw: st.DrawFn, tenant: TenantSnapshot) -> TenantSnapshot:
 
 EVENTS = st.tuples(
     st.sampled_from(
-        ["drain", "return", "lose", "break", "cancel", "fail", "finish", "limit", "raise", "measure", "pair", "bound"]
+        [
+            "drain",
+            "return",
+            "lose",
+            "break",
+            "cancel",
+            "fail",
+            "finish",
+            "limit",
+            "raise",
+            "measure",
+            "pair",
+            "bound",
+            "evict",
+            "unknown",
+        ]
     ),
     st.integers(0, 7),
     st.integers(0, 7),
@@ -188,6 +203,14 @@ class DisturbedWorld:
                 FAMILIES[which % 3], FAMILIES[how % 3], 0.2 + 0.1 * which, 0.2 + 0.1 * how, list(PairResource)[how % 4]
             )
             self.case = replace(self.case, pairs=(*self.case.pairs, pair))
+        elif what == "evict":
+            kept = tuple(
+                one if k == which % 3 else replace(one, held=one.held[how:])
+                for k, one in enumerate(self.case.input_sets)
+            )
+            self.case = replace(self.case, input_sets=kept)
+        elif what == "unknown":
+            self.case = replace(self.case, input_sets=self.case.input_sets[how % 2 :])
         elif job is not None and job.held is not None and what == "measure":
             self._measure(job, 0.01 * 4.0**how)
         self._change(lambda one: one.hold_until_s is not None and one.hold_until_s <= self.case.now_s, hold=None)

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import JobSnapshot, Launch, Mode, Phase
+from scheduler.api.topology import FETCH_BPS
+from scheduler.placement.input_fetching import InputFetching
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds
 from tests.scheduler.invariants import exceeded_limits, restless
 from tests.scheduler.test_properties import LOADS, cases, policies, quick
@@ -63,12 +65,18 @@ class World:
         self.case, self.work_s = case.with_cache(), {one.job.id: one.work_s for one in arrivals}
         self.trained_s = dict.fromkeys(self.work_s, 0.0)
         self.exceeded: list[str] = []
+        self.fetching_until_s: dict[str, float] = {}
 
     def round(self, policy: str, arrived: list[JobSnapshot]) -> None:
         """One decision, and what follows of it until the next."""
         case = self.case.waiting(*(replace(job, submitted_at_s=self.case.now_s) for job in arrived))
         plan = case.decide(policy)
         self.exceeded += exceeded_limits(case, plan)
+        fetching = InputFetching(case.snapshot)
+        for one in plan.decisions:
+            if isinstance(one, Launch):
+                fetch_s = fetching.fetch_s(case.snapshot.by_id[one.job], one.allocation)
+                self.fetching_until_s[one.job] = case.now_s + fetch_s
         case = case.after(plan, seconds=ROUND_S)
         self.case = replace(
             case, jobs=tuple(job for job in map(self._trained, case.jobs) if not self.has_ended(job.id))
@@ -77,6 +85,8 @@ class World:
     def _trained(self, job: JobSnapshot) -> JobSnapshot:
         if job.phase is not Phase.RUNNING or job.allocation is None:
             return job
+        if self.case.now_s < self.fetching_until_s.get(job.id, 0.0):
+            return replace(job, phase=Phase.STARTING)
         self.trained_s[job.id] += job.allocation.n_workers * ROUND_S
         share = self.trained_s[job.id] / self.work_s[job.id]
         return replace(job, steps_done=min(job.steps_total - 1, int(share * job.steps_total)))
@@ -86,11 +96,16 @@ class World:
 
 
 def faults(case: Case, arrivals: list[Arrival], policy: str) -> list[str]:
-    """Limits that were exceeded in a round, and jobs that fit and have not ended in TURNS times what it takes to train
-    them alone, one after the other: they starve, or others and they preempt each other without end.
+    """Limits that were exceeded in a round, and jobs that fit and have not ended in TURNS times what it takes to fetch
+    their inputs and train them alone, one after the other: they starve, or others and they preempt each other without
+    end.
     """
     fitting = [one.job.id for one in arrivals if fits(case, one.job, policy)]
-    one_by_one = sum(one.work_s / one.job.min_workers / ROUND_S + SPARE_ROUNDS for one in arrivals)
+    size_s = {one.key: 8 * one.size_bytes / FETCH_BPS for one in case.input_sets}
+    one_by_one = sum(
+        (one.work_s / one.job.min_workers + size_s.get(one.job.inputs, 0.0)) / ROUND_S + SPARE_ROUNDS
+        for one in arrivals
+    )
     world = World(case, arrivals)
     for number in range(LAST_ARRIVAL + 1 + int(TURNS * one_by_one)):
         world.round(policy, [one.job for one in arrivals if one.round == number])
@@ -128,6 +143,21 @@ def test_a_job_does_not_move_for_ever_between_types_where_its_servers_find_no_pl
         start_s=0.0,
     )
     assert restless(case.waiting(gang), "mlhub") == []
+
+
+def test_a_job_grows_only_once_the_one_that_it_displaces_has_left_its_tenant_s_limit() -> None:
+    """Where GPUs may be shared, it would stop for its new size while the other one, which leaves, still counts."""
+    case = cluster(nodes=2, gpus=1, max_jobs_per_gpu=1).with_node("n0", max_jobs_per_gpu=4)
+    case = case.quota("bob", max_gpus=2)
+    small = job("grows", tenant="bob", length_s=900.0, max_workers=2, priority=1, profile=LOADS)
+    case = case.running(small, n=1).running(job("leaves", gpus=1, tenant="bob", length_s=90_000.0))
+    for _ in range(6):
+        plan = case.decide("mlhub")
+        assert exceeded_limits(case, plan) == []
+        case = case.after(plan, seconds=ROUND_S)
+    grown = case.snapshot.by_id["grows"].allocation
+    assert grown is not None
+    assert grown.n_workers == 2
 
 
 @pytest.mark.parametrize("policy", ["mlhub", "muri"])

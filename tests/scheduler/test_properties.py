@@ -34,6 +34,7 @@ from scheduler import (
     snapshot_to_json,
 )
 from scheduler.api.snapshot import Reclaim
+from scheduler.api.topology import InputSet
 from tests.scheduler.cases import GIB, Case
 from tests.scheduler.invariants import exceeded_limits, held_gpus, restless, rounds
 
@@ -82,7 +83,21 @@ def cases(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         tenants = tuple(draw(guaranteed(tenant)) for tenant in tenants)
     jobs = tuple(draw(any_job(f"j{i}")) for i in range(draw(st.integers(0, 7))))
-    return Case(nodes, (RackSnapshot("r0", 10e9), RackSnapshot("r1", 10e9)), jobs, tenants)
+    racks = (RackSnapshot("r0", 10e9), RackSnapshot("r1", 10e9))
+    known = draw(st.sampled_from([(), INPUTS[:1], INPUTS]))  # of the inputs of others nothing is known
+    sets = tuple(draw(held_inputs(key, nodes)) for key in known)
+    return Case(nodes, racks, jobs, tenants, input_sets=sets, cache_bytes=draw(st.sampled_from([15, 100])) * 10**9)
+
+
+INPUTS = ("d0", "d1", "d2")
+
+
+@st.composite
+def held_inputs(draw: st.DrawFn, key: str, nodes: tuple[NodeSnapshot, ...]) -> InputSet:
+    """What jobs read, of which some nodes hold nothing, a half or all. It takes 1 to 300 s to fetch."""
+    size_bytes = draw(st.sampled_from([10**8, 10**10, 3 * 10**10]))
+    parts = [(node.name, draw(st.sampled_from([0, 0, size_bytes // 2, size_bytes]))) for node in nodes]
+    return InputSet(key, size_bytes, tuple((name, n) for name, n in parts if n))
 
 
 LOADS = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1, gpu_memory_bytes=4 * GIB)
@@ -123,6 +138,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
         hold=draw(st.sampled_from([None] * 8 + ["preflight", "backoff"])),
         gpu_types=draw(st.sampled_from([(), (), (), ("v100",)])),
         profile=draw(st.sampled_from([None, LOADS, LOADS, UNMEASURED, COMPUTES])),
+        inputs=draw(st.sampled_from(["", "", *INPUTS])),
     )
 
 

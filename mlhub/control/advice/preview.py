@@ -21,9 +21,10 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import Organisation, User
-from scheduler import ClusterSnapshot, Plan
+from scheduler import ClusterSnapshot, Plan, Policy
 from scheduler.api.plan import Decision, Launch
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.counterfactuals import workers_needed
 
 KEPT_S = 5.0  # a snapshot serves all previews of so many seconds, unless something happens
 NOTICEABLE = 0.02  # an alternative must be better by this part
@@ -125,7 +126,7 @@ def preview(job: Job, *, now: datetime, finish_by: datetime | None = None) -> Jo
             return DecisionRequest(of, policy, chosen.memory, LIMIT_S)
 
         (before, before_s), (plan, took_s) = decided([request(present), request(snapshot)])
-        read = _Reader(snapshot, job, job.created_by)
+        read = _Reader(snapshot, job, job.created_by, policy)
         planned = read.run(plan.of(job_id), snapshot.jobs[-1])
         variants = [with_job(job_id, min_workers=n, max_workers=n)(snapshot) for n in _other_sizes(planned, snapshot)]
         others = decided([request(variant) for variant in variants])
@@ -194,7 +195,8 @@ def _gpu_hours(run: PlannedRun) -> float:
 class _Reader:
     """Reads decisions on the job as who asks may."""
 
-    def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User, policy: Policy) -> None:
+        self._policy = policy
         self._snapshot, self._organisation = snapshot, str(job.project.organisation_id)
         self._gpu_types = {node.name: node.gpu_type for node in snapshot.nodes}
         self._sees_all = Organisation.objects.visible_to(user).filter(pk=job.project.organisation_id).exists()
@@ -207,7 +209,7 @@ class _Reader:
     def run(self, decision: Decision, job: JobSnapshot) -> PlannedRun:
         predicted = decision.prediction
         allocation = decision.allocation if isinstance(decision, Launch) else None
-        n_workers = allocation.n_workers if allocation else job.fixed_workers
+        n_workers = allocation.n_workers if allocation else workers_needed(job, self._policy)
         held_s = None
         if predicted.start_p50_s is not None and predicted.finish_p50_s is not None:
             held_s = predicted.finish_p50_s - predicted.start_p50_s

@@ -50,6 +50,10 @@ def sound_observation(observation: SpeedObservation) -> SpeedObservation:
     for name in ("n_workers", "n_nodes", "n_racks", "batch_size", "n_steps", "step_s", "compute_s", "sync_s"):
         if not is_number(getattr(observation, name), least=0):
             raise ValueError(f"its measured {name} is {getattr(observation, name)!r}; it must be a finite number")
+    if observation.bad_number is not None:  # what the scheduler refuses with the whole snapshot
+        name, least = observation.bad_number
+        given = getattr(observation, name)
+        raise ValueError(f"its measured {name} is {given!r}; it must be a finite number of at least {least:g}")
     return observation
 
 

@@ -21,6 +21,8 @@ from scheduler.policies.toolkit.policy import View, by_submission, longest_run_f
 from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
 from scheduler.quota.budget import Budget
 
+FETCHING_PAYS = 2.0  # times what fetching costs, a change has more time to pay: nodes hold the inputs from then on
+
 
 class Parameters(Protocol):
     """Names the parameters of the policy that values depend on; see policy.py."""
@@ -116,7 +118,8 @@ class JobValues:
         trial_F = np.array([2 * self._restart_s[job.id] for job in changed])[arrays.job_F]
         train_F = left_F * flat(map(JobClass.curve, classes, all_sizes))
         time_F = np.minimum(left_F * flat(map(JobClass.best_curve, classes, all_sizes)), train_F + trial_F)
-        worth_F = self._is_worth_a_start_F(changed, arrays, train_F)
+        fetch_F = self._fetch_F(changed, all_sizes, types)
+        worth_F = self._is_worth_a_start_F(changed, arrays, train_F, fetch_F)
         sizes = all_sizes if worth_F.all() else map(tuple, arrays.rows(arrays.size_F, worth_F))
         each = zip(changed, sizes, arrays.rows(train_F, worth_F), arrays.rows(time_F, worth_F), strict=True)
         for job, own_sizes, trains_s, times in each:
@@ -194,11 +197,13 @@ class JobValues:
         arrays = SizeArrays(sizes)
         step_F = flat(map(JobClass.curve, self.view.speeds.classes(jobs, sizes, types=types), sizes))
         train_F = np.array([self._steps_left[job.id] for job in jobs])[arrays.job_F] * step_F
-        worth_F = self._is_worth_a_start_F(jobs, arrays, train_F)
+        fetch_F = self._fetch_F(jobs, sizes, types)
+        worth_F = self._is_worth_a_start_F(jobs, arrays, train_F, fetch_F)
         best_J = arrays.fastest_J(step_F, among_F=worth_F, share=self._share)
         own_types = [self.held_type(job) for job in jobs]
         charged_J = np.where([bool(own) for own in own_types], 1 + self.policy.margin, 1.0)
-        left_J = train_F[best_J] + np.array([self._restart_s[job.id] for job in jobs]) * charged_J
+        restart_J = np.array([self._restart_s[job.id] for job in jobs]) + fetch_F[best_J]
+        left_J = train_F[best_J] + restart_J * charged_J
         each = zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True)
         for (job, t), own, n_gpus, left_s in each:
             if t == own:
@@ -211,14 +216,30 @@ class JobValues:
 
     # sizes and times
 
-    def _is_worth_a_start_F(self, jobs: Sequence[JobSnapshot], arrays: SizeArrays, train_F: Floats) -> Flags:  # noqa: N802
+    def _is_worth_a_start_F(  # noqa: N802
+        self, jobs: Sequence[JobSnapshot], arrays: SizeArrays, train_F: Floats, fetch_F: Floats
+    ) -> Flags:
         """Which sizes are worth a start; the others count for nothing.
 
         All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
-        longer than that. train_F: the seconds of its training.
+        longer than that. train_F: the seconds of its training; fetch_F: of fetching.
         """
-        least_J = [0.0 if n_held(job) else self.policy.least_training * start_cost_s(job) for job in jobs]
-        return arrays.is_least_F | (train_F >= np.array(least_J)[arrays.job_F])
+        times_J = np.array([0.0 if n_held(job) else self.policy.least_training for job in jobs])
+        start_F = np.array([start_cost_s(job) for job in jobs])[arrays.job_F] + fetch_F
+        return arrays.is_least_F | (train_F >= times_J[arrays.job_F] * start_F)
+
+    def _fetch_F(  # noqa: N802
+        self, jobs: Sequence[JobSnapshot], sizes: Sequence[Collection[int]], types: Sequence[str]
+    ) -> Floats:
+        """How much longer starts take by fetching inputs, in seconds; 0 where it is not known what nodes hold."""
+        fetching = self.view.fetching
+        if fetching is None:
+            return np.zeros(sum(map(len, sizes)))
+        each = zip(jobs, sizes, types, strict=True)
+        return flat(
+            fetching.seconds(job, own_sizes, gpu_type=t, stays=t in ("", self.held_type(job)))
+            for job, own_sizes, t in each
+        )
 
     def _all_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
@@ -235,6 +256,11 @@ class JobValues:
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
         return self._restart_s[job.id]
+
+    def change_s(self, job: JobSnapshot, n_workers: int) -> float:
+        """Returns what a change to that size costs: a restart, and fetching inputs onto nodes that lack them."""
+        fetch_s = self._fetch_F([job], [(n_workers,)], [self.gpu_type[job.id]])
+        return self.restart_s(job) + float(fetch_s[0])
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
@@ -316,10 +342,15 @@ class JobValues:
             worths = [self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9) for job in jobs]
             return [dict.fromkeys(own, worth) for own, worth in zip(left_s, worths, strict=True)]
         policy, arrays = self.policy, SizeArrays(left_s)
-        cost_J = np.array([self._restart_s[job.id] * (1 + policy.margin) if n_held(job) else 0.0 for job in jobs])
+        charged_J = np.array([1 + policy.margin if n_held(job) else 0.0 for job in jobs])
+        restart_J = np.array([self._restart_s[job.id] for job in jobs])
+        fetch_F = self._fetch_F(jobs, left_s, [self.gpu_type[job.id] for job in jobs])
         n_there_F = np.array([self._n_there[job.id] for job in jobs])[arrays.job_F]
-        cost_F, train_F = cost_J[arrays.job_F], np.maximum(flat(own.values() for own in left_s), 1e-9)
-        changed_F = 1 - cost_F / np.maximum(np.minimum(policy.horizon_s, train_F + cost_F), cost_F + 1e-9)
+        fetch_F *= charged_J[arrays.job_F]
+        cost_F = restart_J[arrays.job_F] * charged_J[arrays.job_F] + fetch_F
+        horizon_F = policy.horizon_s + FETCHING_PAYS * fetch_F
+        train_F = np.maximum(flat(own.values() for own in left_s), 1e-9)
+        changed_F = 1 - cost_F / np.maximum(np.minimum(horizon_F, train_F + cost_F), cost_F + 1e-9)
         worth_F = np.array([self.weights[job.id] for job in jobs])[arrays.job_F] / train_F
         worth_F *= np.where(arrays.size_F == n_there_F, 1 + policy.stickiness, changed_F)
         rows = arrays.rows(worth_F, np.ones(len(worth_F), dtype=np.bool_))

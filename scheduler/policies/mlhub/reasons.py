@@ -8,7 +8,6 @@ from functools import cached_property, partial
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.models.cost import restart_cost_s
 from scheduler.policies.mlhub.gains import ResizeGains
 from scheduler.policies.mlhub.job_values import JobValues
 from scheduler.policies.toolkit.policy import n_held
@@ -41,7 +40,7 @@ class SizeReasons:
                 return Explanation(Reason.SHRINKS_FOR_OTHERS, {"given": had - n, "gain_s": gain_s})
             return Explanation(Reason.MORE_GAIN_ELSEWHERE, {"given": had - n, "times": self._times_worth(job)})
         if n > had > 0 and self._all_run:
-            gain_s = self._values.left_s(job, had) - self._values.left_s(job, n) - restart_cost_s(job)
+            gain_s = self._values.left_s(job, had) - self._values.left_s(job, n) - self._values.change_s(job, n)
             return Explanation(Reason.IDLE_GPUS, {"extra": n - had, "gain_s": gain_s, "n_workers": n})
         if n == had == 0:
             return Explanation(Reason.UNCHANGED)
@@ -53,7 +52,7 @@ class SizeReasons:
         old_type, new_type = self._values.held_type(job), self._budget.gpu_type(job)
         if not self._values.is_mixed or old_type == new_type:
             return None
-        gain_s = self._values.present_left_s(job) - self._values.left_s(job, n) - restart_cost_s(job)
+        gain_s = self._values.present_left_s(job) - self._values.left_s(job, n) - self._values.change_s(job, n)
         facts = {"n_workers": n, "gpu_type": new_type, "old_type": old_type, "gain_s": abs(gain_s)}
         return Explanation(Reason.FASTER_GPU_TYPE if gain_s > 0 else Reason.OTHER_GPU_TYPE, facts)
 
@@ -62,7 +61,7 @@ class SizeReasons:
         larger = [n for n in values.sizes[job.id] if had < n <= most and self._budget.allows(job, n)]
         best = min(larger, key=lambda n: (values.left_s(job, n), n), default=had)
         gain_s = values.left_s(job, had) - values.left_s(job, best)
-        cost_s = restart_cost_s(job)
+        cost_s = values.change_s(job, best)
         if 0 < gain_s < cost_s:
             return Explanation(Reason.RESTART_NOT_WORTH_IT, {"gain_s": gain_s, "cost_s": cost_s})
         return Explanation(Reason.UNCHANGED)

@@ -13,6 +13,7 @@ from scheduler.api.snapshot import JobSnapshot, TenantSnapshot, by_submission
 from scheduler.api.topology import NodeSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.placement.input_fetching import FetchingBySize
 from scheduler.quota.budget import Budget
 
 __all__ = ["Grant", "Policy", "Proposal", "View", "by_submission", "longest_run_first", "n_held"]
@@ -27,7 +28,8 @@ class View:
     nodes: all of the cluster. free(): by node that takes jobs, its GPUs that no job is certain to keep: what candidates
     hold counts as free. For policies that search over places; the others leave nodes to placement. explains: False =
     explanations are not read, so that expensive ones are left out. interference: what models of
-    pairs predicted, kept from round to round.
+    pairs predicted, kept from round to round. fetching: how much longer starts take where nodes lack inputs; None where
+    that is known of no job.
     """
 
     now_s: float
@@ -42,6 +44,7 @@ class View:
     free: Callable[[], Mapping[str, int]] = dict
     explains: bool = True
     interference: InterferenceCache = field(default_factory=InterferenceCache)
+    fetching: FetchingBySize | None = None
 
 
 class Policy(Protocol):

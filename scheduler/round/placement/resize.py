@@ -20,7 +20,11 @@ def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         return
     progress.free_later.reserve(job, allocation)
     progress.book_servers(job, allocation)
-    if held is not None or (progress.free_now.fits(job, allocation) and _start(progress, job, allocation, grant)):
+    if held is not None:
+        is_now = _may_grow(progress, job, held, allocation, grant)
+    else:
+        is_now = progress.free_now.fits(job, allocation) and _start(progress, job, allocation, grant)
+    if is_now:
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
         progress.targets.awaited[job.id] = allocation
@@ -119,6 +123,21 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         progress.return_to_present(job, held)
         progress.has_unused_grants = True
     progress.targets.kept[job.id] = progress.proposal.notes.get(job.id, ())
+
+
+def _may_grow(
+    progress: PlacementProgress, job: JobSnapshot, held: GangAllocation, allocation: GangAllocation, grant: Grant
+) -> bool:
+    """Books what a running job gets in addition, if quota allows it next to all that is held at this moment; else
+    it stays as it is until others of its tenant have left.
+    """
+    ledger, more = progress.state.ledger_now, allocation.n_workers - held.n_workers
+    if more <= 0:
+        return True
+    if not ledger.allows(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type):
+        return False
+    ledger.reserve(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
+    return True
 
 
 def _is_good(progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation | None, grant: Grant) -> bool:

@@ -64,6 +64,16 @@ def test_a_job_over_its_quota_is_shown_to_wait_for_its_tenants_jobs(world: World
     assert datetime.fromisoformat(plan["start_at"]) > datetime.now(UTC)
 
 
+def test_a_job_that_waits_under_an_elastic_policy_is_shown_at_the_least_size_that_it_starts_with(world: World) -> None:
+    """Whatever policies of fixed sizes would give it: its GPU-hours would be those of as many workers."""
+    Quota.objects.filter(organisation=world.cast.a).update(max_gpus=2)
+    SchedulerSettings.objects.filter(pk=1).update(policy="mlhub", version=2)
+    world.job(min_workers=2, max_workers=2)
+    world.rounds(3)
+    plan = ask(world, world.cast.bob, resources={"n_workers": 2}).json()["plan"]
+    assert (plan["decision"], plan["n_workers"]) == ("wait", 1)
+
+
 def test_it_says_how_many_own_jobs_would_end_later(world: World) -> None:
     """Shortest first: a short job goes before the one that waits."""
     SchedulerSettings.objects.filter(pk=1).update(policy="srtf", version=2)
