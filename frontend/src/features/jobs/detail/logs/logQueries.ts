@@ -39,7 +39,7 @@ const SECTIONS = 200;
 const OVERVIEW_SEARCH_MS = 20_000; // between looks at a log that grows, when it is searched
 const ABOVE_ALL = Number.MAX_SAFE_INTEGER; // no line has such a seq
 
-const overviewKey = (id: string): QueryKey => [...liveKey(id), "log overview"];
+const overviewKey = (id: string): QueryKey => [...liveKey(id), "log-overview"];
 const logKey = (id: string): QueryKey => [...liveKey(id), "log"];
 /** The seq of the last line that the stream brought. */
 const endKey = (id: string): QueryKey => [...liveKey(id), t`log's end`];
