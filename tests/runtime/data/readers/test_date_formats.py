@@ -34,7 +34,9 @@ def test_dates_in_several_formats_are_each_read_in_its_own(tmp_path: Path) -> No
     assert (column["type"], column["used_as"], column["first"]) == ("date", "date", "2022-03-11T00:00:00")
     assert "%d.%m.%Y, %Y-%m-%d, %d/%m/%Y, %Y-%m-%d %H:%M" in column["treatment"]
     spec = next(spec for spec in found.schema["columns"] if spec["name"] == "sold")
-    inputs, _ = readers.open_all("csv", path, found.schema | {"is_learnt": True, "drops_rows": False}).batch(np.arange(4))
+    inputs, _ = readers.open_all("csv", path, found.schema | {"is_learnt": True, "drops_rows": False}).batch(
+        np.arange(4)
+    )
     days = inputs[:, 0].numpy() * spec["std"] + spec["mean"]
     first = datetime(2022, 3, 11, tzinfo=UTC).timestamp() / 86_400
     np.testing.assert_allclose(days - first, [0, 1, 2, 3.5], atol=1e-2)
