@@ -30,7 +30,8 @@ PAGES = {
     VIEWS["cluster-load"]: 2,
     "/usage": 4,
     VIEWS["usage-budgets"]: 8,
-    VIEWS["compare-pinned"]: 1,
+    VIEWS["compare-pinned"]: 3,
+    "/quotas": 1,
 }
 MOST_TAKEN = 2  # of a page; others are of the same kind
 MOST_LOOKS, PAUSE_MS = 5, 2000

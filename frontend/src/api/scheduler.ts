@@ -5,13 +5,13 @@ import { queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import type { JobPreview, PlannedJob, WhatIf, WhatIfAnswer } from "@/api/types";
 
-/** A timer, since that no round comes any more is what no stream can report; rounds that come are reported. */
-const EVERY_MS = 10_000;
+/** The time without a round after which it is asked: that none comes any more is what no stream can report. Each one that comes puts it off. */
+const SILENCE_MS = 10_000;
 
 export const schedulerStatusQuery = queryOptions({
   queryKey: ["scheduler", "status"],
   queryFn: () => unwrap(api.GET("/api/v1/scheduler/status")),
-  refetchInterval: EVERY_MS,
+  refetchInterval: SILENCE_MS,
 });
 
 export function previewJob(request: PlannedJob): Promise<JobPreview> {

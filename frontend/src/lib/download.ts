@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that the page itself makes: rows as CSV, drawings as PNG.
+// Files that the page itself makes: rows as CSV, canvases as PNG.
 
 type Cell = string | number | null | undefined;
 
@@ -16,28 +16,6 @@ export function saveCanvas(name: string, canvas: HTMLCanvasElement): void {
   canvas.toBlob((blob) => {
     if (blob !== null) save(name, blob);
   }, "image/png");
-}
-
-const PIXELS = 2; // of a picture for each of the drawing's: it is for slides
-
-/** The drawing as it is, on the page's own background; it must name its colours and sizes itself. */
-export function saveDrawing(name: string, drawing: SVGSVGElement, type: "svg" | "png"): void {
-  const { width, height } = drawing.viewBox.baseVal;
-  const copy = drawing.cloneNode(true) as SVGSVGElement;
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
-  const text = new XMLSerializer().serializeToString(copy);
-  if (type === "svg") {
-    saveText(name, text, "image/svg+xml");
-    return;
-  }
-  const image = new Image();
-  image.onload = () => {
-    const canvas = Object.assign(document.createElement("canvas"), { width: width * PIXELS, height: height * PIXELS });
-    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    saveCanvas(name, canvas);
-  };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
 function cellText(cell: Cell): string {

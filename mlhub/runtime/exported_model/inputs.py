@@ -39,7 +39,7 @@ class InputReader:
 
     def described(self) -> dict[str, Any]:
         """What a row is made of, for people: columns of tables, the shape of others, the classes."""
-        shown = ("name", "kind", "categories", "format", "number_format")
+        shown = ("name", "kind", "categories", "format", "formats", "number_format")
         columns = [{name: column[name] for name in shown if name in column} for column in self.columns]
         known = {
             name: self.facts[name] for name in ("task", "classes", "input_shape", "sample_rate") if name in self.facts

@@ -37,8 +37,8 @@ export function useChanges(kind: ChangeKind | null, handle: () => void): void {
   }, [kind]);
 }
 
-/** ask() runs it at once, and at most once more per MIN_BETWEEN_MS however often it is asked; the last ask counts. */
-export function settled(run: () => void) {
+/** ask() runs it at once, and at most once more per `between_ms` however often it is asked; the last ask counts. */
+export function settled(run: () => void, between_ms = MIN_BETWEEN_MS) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isAsked = false;
   const pass = () => {
@@ -51,7 +51,7 @@ export function settled(run: () => void) {
       return;
     }
     isAsked = false;
-    timer = setTimeout(pass, MIN_BETWEEN_MS);
+    timer = setTimeout(pass, between_ms);
     run();
   }
   return { ask, cancel: () => clearTimeout(timer) };

@@ -34,6 +34,24 @@ it("touches versions that wait for their inspection, alone, in lists and as the 
   ).toEqual([["datasets", {}], ["dataset", "version", "1"], ["dataset", "version", "1", "shards"]]);
 });
 
+it("reads nothing of a job again that is over, and of the timeline only what reaches to now", () => {
+  const queries = new QueryClient();
+  const cache = queries.getQueryCache();
+  for (const part of ["speed", "startup", "checkpoints"]) {
+    cache.build(queries, { queryKey: ["job", "over", part], meta: { isOver: true } });
+    cache.build(queries, { queryKey: ["job", "live", part], meta: { isOver: false } });
+  }
+  cache.build(queries, { queryKey: ["timeline", "1d", undefined, 1] });
+  cache.build(queries, { queryKey: ["timeline", "1d", "2026-01-01T00:00:00Z", 1] });
+  const found = keysOfChange("round").flatMap(({ key, isTouched }) => cache.findAll({ queryKey: key, ...(isTouched && { predicate: isTouched }) }));
+  expect(found.map(({ queryKey }) => queryKey.slice(0, 3))).toEqual([
+    ["timeline", "1d", undefined],
+    ["job", "live", "speed"],
+    ["job", "live", "startup"],
+    ["job", "live", "checkpoints"],
+  ]);
+});
+
 it("knows queries for every kind of change", () => {
   for (const kind of CHANGE_KINDS) expect(keysOfChange(kind)).not.toHaveLength(0);
 });

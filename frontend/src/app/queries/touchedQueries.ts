@@ -48,13 +48,16 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
 
 /** What a job's progress changes, of the queries that begin with its id; the job itself comes by its own stream. */
 const GROWING = new Set<unknown>(["speed", "startup", "checkpoints"]);
-const isGrowing = ({ queryKey }: Query) => GROWING.has(queryKey[2]);
+const isGrowing = ({ queryKey, meta }: Query) => GROWING.has(queryKey[2]) && meta?.isOver !== true;
+/** Of the timeline, what reaches to now; a window of the past stays as it is. */
+const reachesNow = ({ queryKey }: Query) => queryKey[2] === undefined;
 const waits = ({ queryKey, state }: Query) => isInspecting(state.data) || queryKey[3] === "shards";
 
 const TOUCHED: Record<ChangeKind, Touched[]> = {
   round: [
     { key: ["queue"] },
     { key: ["cluster"] },
+    { key: ["timeline"], isTouched: reachesNow },
     { key: ["scheduler", "rounds"] },
     { key: ["scheduler", "insight"] },
     { key: ["scheduler", "status"] },

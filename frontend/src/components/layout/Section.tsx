@@ -6,15 +6,20 @@ import type { ReactNode } from "react";
 interface SectionProps {
   title: string;
   order?: 2 | 3;
+  /** Next to the title. */
+  aside?: ReactNode;
   children: ReactNode;
 }
 
-export function Section({ title, order = 2, children }: SectionProps) {
+export function Section({ title, order = 2, aside, children }: SectionProps) {
   return (
     <Stack component="section" gap="xs" aria-label={title}>
-      <Title order={order} size={order === 2 ? "h4" : "h5"}>
-        {title}
-      </Title>
+      <Group justify="space-between" wrap="nowrap" align="start">
+        <Title order={order} size={order === 2 ? "h4" : "h5"}>
+          {title}
+        </Title>
+        {aside}
+      </Group>
       {children}
     </Stack>
   );

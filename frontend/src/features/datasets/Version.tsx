@@ -3,10 +3,11 @@
 import { t } from "@lingui/core/macro";
 import { Badge, Group, Paper, Progress, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense } from "react";
+import { Suspense, useRef } from "react";
 
 import { isRecord } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
@@ -24,6 +25,7 @@ import { asTableStatistics } from "@/features/datasets/columns/statistics";
 import { versionQuery } from "@/features/datasets/queries";
 import { classesOf, type DatasetClass, exampleSeconds, schemaFacts } from "@/features/datasets/schema";
 import { lazyComponent } from "@/lib/chunk";
+import { csvOf } from "@/lib/download";
 import { bytes, number } from "@/lib/quantities";
 
 const MOST_CLASSES = 60;
@@ -117,11 +119,7 @@ function Classes({ version }: { version: DatasetVersion }) {
   const classes = classesOf(version.schema);
   if (classes.length === 0) return null;
   if (classes.length <= MOST_BARS && classes.every(({ n }) => n !== undefined)) {
-    return (
-      <Section title={t`Classes`} order={3}>
-        <ClassBalance classes={classes} />
-      </Section>
-    );
+    return <ClassBalance classes={classes} />;
   }
   return (
     <Section title={t`Classes`} order={3}>
@@ -146,21 +144,25 @@ function Classes({ version }: { version: DatasetVersion }) {
 
 /** How many examples each class has, relative to the largest one. */
 function ClassBalance({ classes }: { classes: DatasetClass[] }) {
+  const drawing = useRef<HTMLDivElement>(null);
   const most = Math.max(1, ...classes.map(({ n }) => n ?? 0));
+  const csv = () => csvOf([["class", "n"], ...classes.map(({ name, n }) => [name, n])]);
   return (
-    <Stack component="ul" gap={4} p={0} m={0} maw={520} style={{ listStyle: "none" }}>
-      {classes.map(({ name, n = 0 }) => (
-        <Group component="li" key={name} gap="sm" wrap="nowrap">
-          <Text size="sm" w={140} truncate dir="auto" title={name}>
-            {name || t`(empty)`}
-          </Text>
-          <Progress value={(100 * n) / most} flex={1} aria-hidden />
-          <Text size="sm" w={70} ta="end">
-            {number(n)}
-          </Text>
-        </Group>
-      ))}
-    </Stack>
+    <Section title={t`Classes`} order={3} aside={<FigureMenu name={t`Classes`} of={drawing} csv={csv} />}>
+      <Stack ref={drawing} component="ul" gap={4} p={0} m={0} maw={520} style={{ listStyle: "none" }}>
+        {classes.map(({ name, n = 0 }) => (
+          <Group component="li" key={name} gap="sm" wrap="nowrap">
+            <Text size="sm" w={140} truncate dir="auto" title={name}>
+              {name || t`(empty)`}
+            </Text>
+            <Progress value={(100 * n) / most} flex={1} aria-hidden />
+            <Text size="sm" w={70} ta="end">
+              {number(n)}
+            </Text>
+          </Group>
+        ))}
+      </Stack>
+    </Section>
   );
 }
 

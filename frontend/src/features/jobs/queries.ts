@@ -4,7 +4,7 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 
 import { api, isRecord, unwrap } from "@/api/client";
 import type { AdvisedAction, Checkpoint, Job, Profile } from "@/api/types";
-import type { JobVerb } from "@/domain/states/jobState";
+import { isOver, type JobVerb } from "@/domain/states/jobState";
 
 const ANALYSIS_STALE_MS = 10_000;
 
@@ -20,6 +20,7 @@ export const deletionQuery = (id: string) =>
 export const speedQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "speed"],
+    meta: { isOver: isOver(job) },
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
   });
 
@@ -69,6 +70,7 @@ export const resultQuery = (version: string) =>
 export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">) =>
   queryOptions({
     queryKey: ["job", job.id, "startup", job.state, job.current_attempt?.number ?? null],
+    meta: { isOver: isOver(job) },
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/startup", { params: { path: { id: job.id } } })),
   });
 
@@ -84,6 +86,7 @@ export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
 export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "checkpoints"],
+    meta: { isOver: isOver(job) },
     queryFn: () => everyCheckpoint(job.id),
   });
 

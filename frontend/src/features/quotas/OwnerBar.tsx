@@ -5,6 +5,7 @@ import { Box, Group, Text } from "@mantine/core";
 
 import type { QuotaOwner } from "@/api/types";
 import classes from "@/features/quotas/quotas.module.css";
+import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";
 
 /** "3 of 4 guaranteed used · 1 lent · 2 borrowed · pending jobs request 4 GPUs" */
@@ -18,6 +19,18 @@ function usageText(owner: QuotaOwner): string {
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** What the bars draw, in GPUs; `above`: in whose part it is. */
+export function csvOfOwners(owners: readonly QuotaOwner[]): string {
+  const names = new Map(owners.map(({ id, name }) => [id, name]));
+  return csvOf([
+    ["name", "kind", "above", "guaranteed", "used", "borrowed", "lent", "requested_by_pending_jobs"],
+    ...owners.map((owner) => [
+      owner.name, owner.kind, owner.above === null ? "" : (names.get(owner.above) ?? owner.above),
+      owner.guaranteed, owner.used, owner.borrowed, owner.lent, owner.queued_gpus,
+    ]),
+  ]);
 }
 
 export function OwnerBar({ owner, most }: { owner: QuotaOwner; most: number }) {

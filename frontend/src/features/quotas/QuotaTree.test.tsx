@@ -5,6 +5,7 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { QuotaOwner } from "@/api/types";
+import { csvOfOwners } from "@/features/quotas/OwnerBar";
 import { renderPage } from "@/testing/render";
 import { quota, quotaOwner } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
@@ -33,6 +34,16 @@ describe("The tree of quotas", () => {
     ).toBeVisible();
     expect(screen.getByRole("img", { name: "Vision: 2 of 2 guaranteed used · 3 borrowed" })).toBeVisible();
     expect(screen.queryByRole("button", { name: /Change/ })).not.toBeInTheDocument();
+  });
+
+  it("can be saved as a picture and as numbers", async () => {
+    serveTree(false);
+    renderPage("/quotas");
+    expect(await screen.findByRole("button", { name: "Save or link: Acme Guarantees, borrowing and lending" })).toBeEnabled();
+    expect(csvOfOwners([ACME, { ...VISION, above: ACME.id }]).trim().split("\r\n").slice(1)).toEqual([
+      "Acme,organisation,,8,6,0,1,4",
+      `Vision,${VISION.kind},Acme,2,5,3,0,0`,
+    ]);
   });
 
   it("warns of guarantees that the cluster cannot honour, with the sum for those who may know it", async () => {

@@ -6,13 +6,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
+import { FigureCard } from "@/components/chart/figure/FigureCard";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { SectionCard } from "@/components/layout/Section";
 import { ownerKind } from "@/domain/scheduling/ownerKinds";
 import { Boosts } from "@/features/quotas/boosts/Boosts";
-import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
+import { csvOfOwners, Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { AskForMore } from "@/features/quotas/requests/AskForMore";
 import { Requests } from "@/features/quotas/requests/Requests";
 import { UserQuotas } from "@/features/quotas/users/UserQuotas";
@@ -39,7 +39,12 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   return (
     <>
       <Requests organisationId={organisationId} mayEdit={mayEdit} />
-      <SectionCard title={t`Guarantees, borrowing and lending`}>
+      <FigureCard
+        title={t`Guarantees, borrowing and lending`}
+        of={tree.data?.owners[0]?.name ?? ""}
+        csv={() => csvOfOwners(tree.data?.owners ?? [])}
+        isEmpty={(tree.data?.owners.length ?? 0) === 0}
+      >
         <QueryResult of={tree}>
           {({ owners }) => (
             <Stack gap="md">
@@ -58,6 +63,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                       <Button
                         size="compact-xs"
                         variant="default"
+                        data-no-picture
                         aria-label={t`Change ${owner.name}`}
                         aria-expanded={edited === owner.id}
                         onClick={() => setEdited(edited === owner.id ? null : owner.id)}
@@ -78,7 +84,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     </Suspense>
                   )}
                   {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
-                  <div className={classes.further}>
+                  <div className={classes.further} data-no-picture>
                     <Boosts
                       owner={owner}
                       organisationId={organisationId}
@@ -95,7 +101,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
             </Stack>
           )}
         </QueryResult>
-      </SectionCard>
+      </FigureCard>
     </>
   );
 }

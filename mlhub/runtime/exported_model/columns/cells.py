@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -125,12 +126,10 @@ def _seconds(column: ColumnSpec, cell: Any) -> float:
 
 
 def _moment(column: ColumnSpec, text: str) -> datetime:
-    """By the format of the training's words, or by ISO 8601, which files of dates are read by as well."""
-    try:
-        if "format" in column:
-            return datetime.strptime(text, column["format"]).replace(tzinfo=UTC)
-    except ValueError:
-        pass
+    """By the formats of the training's words, or by ISO 8601, which files of dates are read by as well."""
+    for name in column.get("formats") or [column[key] for key in ("format",) if key in column]:
+        with suppress(ValueError):
+            return datetime.strptime(text, name).replace(tzinfo=UTC)
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:

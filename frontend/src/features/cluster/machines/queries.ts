@@ -5,13 +5,10 @@ import { queryOptions, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import { clusterQuery } from "@/api/cluster";
 
-/** No event says that an agent falls silent. */
-const ASK_AGAIN_MS = 5000;
-
+/** Read again with rounds, as all of the cluster: each says which agents have fallen silent. */
 export const agentsQuery = queryOptions({
   queryKey: [...clusterQuery.queryKey, "agents"],
   queryFn: () => unwrap(api.GET("/api/v1/agents")),
-  refetchInterval: ASK_AGAIN_MS,
 });
 
 /** Reads agents and nodes anew. */

@@ -5,16 +5,13 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import type { Timeline, TimelineWindow } from "@/api/types";
 
-/** The line of now moves; what happens to jobs comes as events. */
-const EVERY_MS = 30_000;
-
 export const WINDOW_S: Record<TimelineWindow, number> = { "1h": 3600, "6h": 21_600, "1d": 86_400, "7d": 604_800 };
 
 export function isWindow(text: string | undefined): text is TimelineWindow {
   return text !== undefined && text in WINDOW_S;
 }
 
-/** So many pages of nodes, one after the other: where one ends says where the next begins. */
+/** So many pages of nodes, one after the other: where one ends says where the next begins. Up to now it is read again with rounds. */
 export const timelineQuery = (window: TimelineWindow, until: string | undefined, nPages: number) =>
   queryOptions({
     queryKey: ["timeline", window, until, nPages],
@@ -26,7 +23,6 @@ export const timelineQuery = (window: TimelineWindow, until: string | undefined,
       return pages;
     },
     placeholderData: keepPreviousData,
-    refetchInterval: until === undefined ? EVERY_MS : false,
   });
 
 function pageAfter(window: TimelineWindow, until: string | undefined, after: string): Promise<Timeline> {

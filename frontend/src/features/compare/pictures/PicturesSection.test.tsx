@@ -78,3 +78,13 @@ it("lays out the list of axes once it is opened, not while one scrolls past it",
   await user.click(axes);
   expect(await screen.findByRole("listbox")).toBeInTheDocument();
 });
+
+it("gives each picture a menu with its numbers, too", async () => {
+  compared(JOBS.map((each, n) => ({ ...each, hyperparameters: { lr: 1 + n, momentum: n } })));
+  const { user } = renderPage("/compare?jobs=a,b");
+  for (const name of ["Parallel coordinates", "Scatter plot"]) {
+    await user.click(await screen.findByRole("button", { name: `Save or link: ${name}` }));
+    expect(await screen.findByRole("menuitem", { name: "Save as CSV" })).toBeInTheDocument();
+    await user.keyboard("{Escape}");
+  }
+});

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings against results: what matters, parallel coordinates of those that are chosen, and a scatter plot of two.
 import { t } from "@lingui/core/macro";
-import { Button, Group, MultiSelect, NativeSelect, Switch, Text, useComputedColorScheme } from "@mantine/core";
+import { Group, MultiSelect, NativeSelect, Switch, Text, useComputedColorScheme } from "@mantine/core";
 import { memo, useMemo, useRef } from "react";
 
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
 import { keptBy } from "@/components/chart/parallel/ranges";
 import { ScatterPlot } from "@/components/chart/ScatterPlot";
 import { colourOf } from "@/components/chart/colours";
 import { OneByOne } from "@/components/layout/OneByOne";
 import { Section } from "@/components/layout/Section";
-import { saveDrawing } from "@/lib/download";
+import { csvOf } from "@/lib/download";
 
 import { ImportanceSection } from "./ImportanceSection";
 import { type Column, type Compared, columnsOf, valuesOf } from "../settings";
@@ -121,7 +122,7 @@ function Pictures({ compared, baseline, columns, numbers, first, results }: Pict
           data={columns.map(({ name }) => name)}
           nothingFoundMessage={t`No such setting or result in which they differ`}
         />
-        <SaveButtons label={t`Parallel coordinates`} name="parallel-coordinates" of={parallel} />
+        <FigureMenu name={t`Parallel coordinates`} of={parallel} csv={() => csvOfLines(axes, lines)} />
       </Group>
       <ParallelCoordinates
         axes={axes}
@@ -140,11 +141,24 @@ function Pictures({ compared, baseline, columns, numbers, first, results }: Pict
         <LogSwitch label={t`Logarithmic across`} column={xColumn} isLog={xScale.isLog} isAllowed={allowsLog(xColumn)} onChange={choose} />
         <NativeSelect size="xs" label={t`Up`} value={yColumn.name} onChange={(event) => setY(event.currentTarget.value)} data={names} />
         <LogSwitch label={t`Logarithmic up`} column={yColumn} isLog={yScale.isLog} isAllowed={allowsLog(yColumn)} onChange={choose} />
-        <SaveButtons label={t`Scatter plot`} name="scatter" of={scatter} />
+        <FigureMenu name={t`Scatter plot`} of={scatter} csv={() => csvOfPoints(xColumn.name, yColumn.name, points)} />
       </Group>
       <ScatterPlot xLabel={xColumn.name} yLabel={yColumn.name} xScale={xScale} yScale={yScale} drawing={scatter} points={points} />
     </OneByOne>
   );
+}
+
+/** A row a line, a column an axis. */
+function csvOfLines(axes: readonly Column[], lines: readonly { label: string; values: readonly (number | null)[] }[]): string {
+  const shown = ({ options }: Column, value: number | null) => (value === null ? null : (options?.[value] ?? value));
+  return csvOf([
+    ["name", ...axes.map(({ name }) => name)],
+    ...lines.map(({ label, values }) => [label, ...axes.map((axis, index) => shown(axis, values[index] ?? null))]),
+  ]);
+}
+
+function csvOfPoints(x: string, y: string, points: readonly { label: string; x: number; y: number }[]): string {
+  return csvOf([["name", x, y], ...points.map((point) => [point.label, point.x, point.y])]);
 }
 
 /** Settings, then results: these are what the lines are read towards. */
@@ -163,20 +177,4 @@ interface LogSwitchProps {
 
 function LogSwitch({ label, column, isLog, isAllowed, onChange }: LogSwitchProps) {
   return <Switch size="xs" mb={6} label={label} checked={isLog} disabled={!isAllowed} onChange={(event) => onChange(column, event.currentTarget.checked)} />;
-}
-
-function SaveButtons({ label, name, of }: { label: string; name: string; of: { current: SVGSVGElement | null } }) {
-  const save = (type: "svg" | "png") => {
-    if (of.current !== null) saveDrawing(`${name}.${type}`, of.current, type);
-  };
-  return (
-    <Group gap="xs" role="group" aria-label={label}>
-      <Button size="xs" variant="default" onClick={() => save("png")}>
-        {t`Save as PNG`}
-      </Button>
-      <Button size="xs" variant="default" onClick={() => save("svg")}>
-        {t`Save as SVG`}
-      </Button>
-    </Group>
-  );
 }

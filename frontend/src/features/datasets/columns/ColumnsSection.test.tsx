@@ -4,6 +4,8 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
+import { csvOfColumns } from "@/features/datasets/columns/csvOfColumns";
+import { asTableStatistics } from "@/features/datasets/columns/statistics";
 import { dataset, datasetVersion, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
@@ -141,5 +143,15 @@ describe("The columns of a table", () => {
     expect(within(table).getAllByText("Learned from")).toHaveLength(2);
     expect(within(table).queryByRole("combobox")).not.toBeInTheDocument();
     expect(screen.queryByRole("button", { name: "Use these columns" })).not.toBeInTheDocument();
+  });
+
+  it("can be taken along as numbers: a row for each bar that is drawn", () => {
+    expect(csvOfColumns(asTableStatistics(TABLE)?.columns ?? []).trim().split("\r\n")).toEqual([
+      "column,from,to,value,n",
+      "age,18,49,,90",
+      "age,49,80,,60",
+      "plan,,,free,150",
+      "plan,,,paid,50",
+    ]);
   });
 });

@@ -3,14 +3,16 @@
 import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { Icon } from "@/components/display/Icon";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { ColumnTable } from "@/features/datasets/columns/ColumnTable";
+import { csvOfColumns } from "@/features/datasets/columns/csvOfColumns";
 import { choiceOf, valuesOf } from "@/features/datasets/columns/choice";
 import { remedyOnPage, TARGET_COLUMN } from "@/domain/remedies";
 import type { TableStatistics } from "@/features/datasets/columns/statistics";
@@ -24,6 +26,7 @@ interface Props {
 
 export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Props) {
   const [values, setValues] = useState(() => valuesOf(version.options, statistics));
+  const drawing = useRef<HTMLDivElement>(null);
   const queries = useQueryClient();
   const choose = useMutation({
     mutationFn: () =>
@@ -41,7 +44,11 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
   const names = statistics.columns.map(({ name }) => name);
   const isWaiting = version.state === "needs_columns";
   return (
-    <Section title={t`Columns`} order={3}>
+    <Section
+      title={t`Columns`}
+      order={3}
+      aside={<FigureMenu name={t`Columns`} of={drawing} csv={() => csvOfColumns(statistics.columns)} />}
+    >
       {isWaiting && <Problems statistics={statistics} />}
       {statistics.encoding !== "" && (
         <Text size="sm" c="dimmed">
@@ -58,7 +65,9 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
           maw={360}
         />
       )}
-      <ColumnTable statistics={statistics} values={values} onChange={mayChoose ? setValues : undefined} />
+      <div ref={drawing}>
+        <ColumnTable statistics={statistics} values={values} onChange={mayChoose ? setValues : undefined} />
+      </div>
       <ProblemAlert error={choose.error} />
       {mayChoose && (
         <Group gap="sm">

@@ -7,8 +7,8 @@ import { expect, it } from "vitest";
 import { attempt, dataset, job, jobDetail, me, modelVersion, speed } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { decision, why } from "@/testing/schedulingFixtures";
-import { answers, page, server } from "@/testing/server";
-import { ADDRESS, ID, stored } from "@/testing/storedJob";
+import { answers, page, problem, server } from "@/testing/server";
+import { ADDRESS, ID, point, stored } from "@/testing/storedJob";
 
 it("says why a job waits, with every reason and its numbers", async () => {
   const explanations = [
@@ -338,4 +338,21 @@ it("draws where the attempts ran, and leads to the map", async () => {
   const nodes = within(await screen.findByRole("list", { name: "Nodes of attempt 1" }));
   expect(nodes.getByRole("listitem")).toHaveTextContent("2 GPUs, 1 parameter server");
   expect(screen.getByRole("link", { name: "Show it on the cluster's map" })).toHaveAttribute("href", `/cluster?job=${ID}`);
+});
+
+it("says that the curve cannot be read, not that there is none, and reads it again", async () => {
+  stored(jobDetail({ state: "succeeded", finished_at: "2026-03-02T10:00:00Z" }), { points: [point(10, 0.8), point(20, 0.4)] });
+  let isBroken = true;
+  server.use(
+    http.get("/api/v1/jobs/:id/metrics", () =>
+      isBroken ? problem(500, { code: "internal", title: "Curves are away" }) : HttpResponse.json({ series: [{ key: "train/loss", points: [point(10, 0.8), point(20, 0.4)], is_thinned: false }], cursor: "20" }),
+    ),
+  );
+  const { user } = renderPage(ADDRESS);
+  const card = await screen.findByRole("region", { name: "train/loss" });
+  expect(await within(card).findByRole("alert")).toHaveTextContent("Curves are away");
+  isBroken = false;
+  await user.click(within(card).getByRole("button", { name: "Try again" }));
+  expect(await screen.findByRole("link", { name: "All metrics" })).toBeVisible();
+  expect(screen.queryByText("Curves are away")).toBeNull();
 });

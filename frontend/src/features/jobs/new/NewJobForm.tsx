@@ -26,12 +26,11 @@ const Templates = lazyComponent(async () => (await import("./file/Templates")).T
 
 const FileEditor = lazyComponent(async () => (await import("./file/FileEditor")).FileEditor);
 
-/** It is there when what it offers is; why that is not, the page says. */
+/** It is there once it is known what it offers; where that cannot be read, the page says why, and all else can be written. */
 export function NewJobForm({ clone }: { clone?: Clone }) {
   const datasets = useQuery(choicesQuery(datasetChoices));
   const models = useQuery(choicesQuery(modelChoices));
-  if (datasets.data !== undefined && models.data !== undefined) return <Fields {...(clone && { clone })} />;
-  return datasets.isPending || models.isPending ? <Loading /> : null;
+  return datasets.isFetched && models.isFetched ? <Fields {...(clone && { clone })} /> : <Loading />;
 }
 
 function Fields({ clone }: { clone?: Clone }) {

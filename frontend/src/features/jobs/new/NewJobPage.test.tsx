@@ -129,3 +129,12 @@ it("takes the built-in model that the address names, also when the list offers i
   renderPage(`/jobs/new?model=${far.id}`);
   await waitFor(() => expect(screen.getByRole("combobox", { name: /Model/ })).toHaveValue("Far"));
 });
+
+it("stays a form where datasets cannot be read, says so, and offers to read them again", async () => {
+  server.use(http.get("/api/v1/datasets", () => problem(500, { code: "internal", title: "It broke" })));
+  renderPage(`/jobs/new?model=${BUILTIN.id}`);
+  expect(await screen.findByRole("textbox", { name: /Epochs/ })).toBeVisible();
+  expect(await screen.findByRole("alert")).toHaveTextContent("It broke");
+  expect(screen.getByRole("button", { name: "Try again" })).toBeVisible();
+  expect(screen.getByRole("radio", { name: "YAML" })).toBeInTheDocument();
+});

@@ -22,7 +22,8 @@ export function NewJobPage() {
   const cloneId = search.get("clone");
   return (
     <Page title={t`New job`} back={<BackLink to="/jobs">{t`Jobs`}</BackLink>}>
-      <ProblemAlert error={datasets.error ?? models.error} />
+      <ProblemAlert error={datasets.error} onRetry={() => void datasets.refetch()} />
+      <ProblemAlert error={models.error} onRetry={() => void models.refetch()} />
       <Suspense fallback={<Loading />}>
         {cloneId === null ? <NewJobForm /> : <CloneOf id={cloneId}>{(clone) => <NewJobForm clone={clone} />}</CloneOf>}
       </Suspense>

@@ -15,7 +15,7 @@ from typing import Any
 from mlhub.runtime.data.given_split import SPLIT, holds_out
 from mlhub.runtime.data.readers.tables.number_readings import format_sentences, readings_of
 from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, ColumnProfile
-from mlhub.runtime.data.readers.tables.values import with_format
+from mlhub.runtime.data.readers.tables.values import formats_of, with_format
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
 
 MAX_PARTS = 100  # spellings of parts in a column
@@ -198,14 +198,16 @@ def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | N
         return
     fault = _misfit(profile, found)
     if fault:
-        choice.add_problem(profile.name, fault, f"Choose another of {', '.join(COLUMN_TYPES)}, or ignore it.")
+        others = [name for name in COLUMN_TYPES if name != found]
+        choice.add_problem(profile.name, fault, f"Choose another of {', '.join(others)}, or ignore it.")
         return
     n_missing = profile.n_missing
     if found == "number" and profile.raw == "word":
         n_missing = profile.n_rows - profile.n_numeric  # what is no number stands for a missing value
     spec: dict[str, Any] = {"name": profile.name, "kind": found, "from": profile.raw}
     if found == "date" and profile.raw == "word":
-        spec["format"] = profile.date_formats[0]
+        names = profile.date_formats
+        spec |= {"format": names[0]} if len(names) == 1 else {"formats": list(names)}
     spec = with_format(spec, profile.number_format)
     if n_missing and treatment == "drop":
         spec["drops_rows"] = True
@@ -233,7 +235,8 @@ def _misfit(profile: ColumnProfile, asked: str) -> str | None:
     if asked == "number" and not profile.n_numeric:
         return f"The column {profile.name} holds no numbers."
     if asked == "date" and profile.raw == "word" and not profile.date_formats:
-        return f"The column {profile.name} holds words that are not all dates of one known format."
+        word = repr(profile.no_date[:50])
+        return f"The column {profile.name} holds {word}, which no known format of dates reads together with the others."
     if asked == "text" and profile.raw != "word":
         return f"The column {profile.name} holds {profile.raw}s, not text."
     if asked == "date" and profile.raw == "number":
@@ -246,9 +249,9 @@ def _sentences(profile: ColumnProfile, spec: Mapping[str, Any], n_missing: int, 
     if spec["kind"] == "number":
         found.append("In standard units of the training rows.")
     elif spec["kind"] == "date":
-        read = f", read as {spec['format']}" if "format" in spec else ""
+        read = f", read as {', '.join(formats_of(spec))}" if formats_of(spec) else ""
         found.append(f"As days, with the time of the year and of the week{read}.")
-        if len(profile.date_formats) > 1 and {"%m/%d/%Y", "%d/%m/%Y"} <= {name[:8] for name in profile.date_formats}:
+        if profile.is_date_ambiguous:
             found.append("Day and month could be the other way round.")
     elif spec["kind"] == "text":
         found.append("As text: one input for each of the most frequent words of the training rows, weighted by tf-idf.")

@@ -26,20 +26,73 @@ CAMEL_IDENTIFIER = re.compile(r"[a-z](Id|ID)$")
 LEAST_ROWS_OF_IDENTIFIERS = 20  # all different words in fewer rows may be categories
 LEAST_WORDS_OF_TEXT = 3.0  # on average of a column's values; in scripts without spaces characters
 LEAST_NUMERIC_SHARE = 0.9  # of words that are numbers; the rest is taken for signs of a missing value
-DATE_FORMATS = tuple(
-    f"{day}{time}"
-    for day in ("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
-    for time in ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
-)
-DATE_LIKE = re.compile(
-    r"^\s*(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d{1,2}:\d{2}(:\d{2})?)?\s*$"
-)
+# by their shape, digits as 9 and years as Y; of those of one shape the first one is taken while both fit
+DAY_FORMATS = {
+    "Y-9-9": ("%Y-%m-%d",),
+    "Y/9/9": ("%Y/%m/%d",),
+    "9/9/Y": ("%m/%d/%Y", "%d/%m/%Y"),
+    "9.9.Y": ("%d.%m.%Y",),
+    "9-9-Y": ("%d-%m-%Y",),
+}
+TIME_FORMATS = {"": "", " 9:9": " %H:%M", " 9:9:9": " %H:%M:%S", "T9:9:9": "T%H:%M:%S"}
+SHAPES = {f"{day}{time}": (day, time) for day in DAY_FORMATS for time in TIME_FORMATS}
+
+
+class DateFormats:
+    """Which formats read all words of a column so far. Every shape that dates have in it is read in one format."""
+
+    def __init__(self) -> None:
+        self._days: dict[str, tuple[str, ...]] = {}  # by shape: those that read all of its words
+        self._shapes: list[str] = []
+        self.unread = ""  # the first word that none reads
+
+    def add(self, unique: pa.Array) -> tuple[float, float] | None:
+        """Returns the bounds of the words in seconds, however they may be read; None once they are not all dates."""
+        if self.unread or not len(unique):
+            return None
+        shapes = _shapes_of(unique)
+        least, most = np.inf, -np.inf
+        for shape in pc.unique(shapes).to_pylist():
+            words = unique.filter(pc.equal(shapes, shape))
+            day, time = SHAPES.get(shape, ("", ""))
+            tried = {name: self._read(words, name, time) for name in self._days.get(day, DAY_FORMATS.get(day, ()))}
+            read = {name: found for name, found in tried.items() if np.isfinite(found).all()}
+            if not read:
+                is_read = np.isfinite(next(reversed(tried.values()))) if tried else np.zeros(len(words))
+                self.unread = str(words[int(np.argmin(is_read))])
+                return None
+            self._days[day] = tuple(read)
+            self._shapes += [shape] if shape not in self._shapes else []
+            found = np.concatenate(list(read.values()))
+            least, most = min(least, float(found.min())), max(most, float(found.max()))
+        return least, most
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which the words are read, in turn; () if they are not all dates, or there are none."""
+        if self.unread:
+            return ()
+        return tuple(f"{self._days[day][0]}{TIME_FORMATS[time]}" for day, time in map(SHAPES.__getitem__, self._shapes))
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether day and month could be the other way round."""
+        return any(len(found) > 1 for found in self._days.values())
+
+    @staticmethod
+    def _read(words: pa.Array, day: str, time: str) -> Any:
+        return column_values.seconds(words, (f"{day}{TIME_FORMATS[time]}",))
+
+
+def _shapes_of(words: pa.Array) -> pa.Array:
+    years = pc.replace_substring_regex(pc.utf8_trim_whitespace(words), r"[0-9]{4}", "Y")
+    return pc.replace_substring_regex(years, r"[0-9]{1,2}", "9")
 
 
 class ColumnProfile:
     """raw: what the file stores (values.raw_type). minimum, maximum: bounds of numbers, or of dates in seconds.
 
-    date_formats: those that every word so far is of. n_numeric: values that are numbers, or words that look like one.
+    n_numeric: values that are numbers, or words that look like one.
     number_format: by which words are read as numbers; where a person has chosen it, they are numbers. evidence: of
     formats, of words in a file that may have any; it is collected where no format is given. code: a word with zeros in
     front of a whole number, as postcodes have, which is then no number; "" for none.
@@ -64,7 +117,7 @@ class ColumnProfile:
         self._n_sampled = self._n_words = 0  # of the values whose words are counted
         self.minimum, self.maximum = np.inf, -np.inf
         self.is_whole, self.code = True, ""
-        self.date_formats = DATE_FORMATS if self.raw == "word" else ()
+        self._dates = DateFormats()
         self.examples: list[str] = []
         self._counts: Counter[Any] | None = Counter()  # None: more than MAX_TRACKED
 
@@ -74,13 +127,27 @@ class ColumnProfile:
         if self.raw == "word":
             self._add_words(values)
         elif self.raw in ("number", "date"):
-            found = column_values.numbers(values) if self.raw == "number" else column_values.seconds(values, None)
+            found = column_values.numbers(values) if self.raw == "number" else column_values.seconds(values, ())
             self._add_numbers(found)
         else:
             self.n_missing += values.null_count
         if len(self.examples) < N_EXAMPLES:
             shown = [str(value)[:80] for value in values.slice(0, 200).to_pylist() if value not in (None, "")]
             self.examples = list(dict.fromkeys([*self.examples, *shown]))[:N_EXAMPLES]
+
+    @property
+    def date_formats(self) -> tuple[str, ...]:
+        """Of words that are all dates: each is read by the first one that reads it."""
+        return self._dates.names
+
+    @property
+    def is_date_ambiguous(self) -> bool:
+        return bool(self.date_formats) and self._dates.is_ambiguous
+
+    @property
+    def no_date(self) -> str:
+        """The first word that is no date of a known format; "" for none."""
+        return self._dates.unread
 
     @property
     def n_values(self) -> int:
@@ -166,24 +233,12 @@ class ColumnProfile:
             self.maximum = max(self.maximum, float(as_numbers[is_number].max()))
         if not self.code:
             self.code = with_zeros_in_front(unique)
-        self._narrow_date_formats(unique)
+        if (bounds := self._dates.add(unique)) is not None:
+            self.minimum, self.maximum = min(self.minimum, bounds[0]), max(self.maximum, bounds[1])
         if self._collects and self.evidence is not None:
             self.evidence.add(unique)
         if self._counts is not None:
             self._count(counts)
-
-    def _narrow_date_formats(self, unique: pa.Array) -> None:
-        if not self.date_formats or not len(unique):
-            return
-        if not all(DATE_LIKE.match(word) for word in unique.slice(0, 100).to_pylist()):
-            self.date_formats = ()
-            return
-        parsed = {name: column_values.seconds(unique, name) for name in self.date_formats}
-        self.date_formats = tuple(name for name, found in parsed.items() if np.isfinite(found).all())
-        if self.date_formats:
-            found = np.concatenate([parsed[name] for name in self.date_formats])
-            self.minimum = min(self.minimum, float(found.min()))
-            self.maximum = max(self.maximum, float(found.max()))
 
     def _count(self, counts: Counter[Any]) -> None:
         assert self._counts is not None

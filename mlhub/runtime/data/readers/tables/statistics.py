@@ -38,8 +38,7 @@ class TableStatistics:
             for name in self._histograms:
                 profile = known[name]
                 if is_date(profile):
-                    format = profile.date_formats[0] if profile.date_formats else None
-                    values = column_values.seconds(batch[name], format)
+                    values = column_values.seconds(batch[name], profile.date_formats)
                 else:
                     values = column_values.numbers(batch[name], profile.number_format)
                 self._add(name, values[np.isfinite(values)])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,16 +64,28 @@ def words(column: Values) -> list[str]:
     return [_word(value) for value in column.to_pylist()]
 
 
-def seconds(column: Values, format: str | None) -> Array:
-    """The dates as seconds since 1970 in UTC, float64. NaN: missing, or a word that is not of this format."""
+def seconds(column: Values, formats: Sequence[str]) -> Array:
+    """The dates as seconds since 1970 in UTC, float64. formats: of words, each read by the first one that reads it.
+    NaN: missing, or a word that none reads."""
     if raw_type(column.type) == "word":
-        stripped = pc.utf8_trim_whitespace(_strings(column))
-        column = pc.strptime(stripped, format=format or "", unit="s", error_is_null=True)
-    elif pa.types.is_timestamp(column.type):
+        return _seconds_of_words(pc.utf8_trim_whitespace(_strings(column)), formats)
+    if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("s", tz=column.type.tz), safe=False)
     elif pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("s"), safe=False)
-    found = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+    return _since_1970(column)
+
+
+def _seconds_of_words(words: Values, formats: Sequence[str]) -> Array:
+    found = np.full(len(words), np.nan)
+    for name in formats:
+        read = _since_1970(pc.strptime(words, format=name, unit="s", error_is_null=True))
+        found = np.where(np.isnan(found), read, found)
+    return found
+
+
+def _since_1970(moments: Values) -> Array:
+    found = moments.cast(pa.int64()).cast(pa.float64(), safe=False)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -82,8 +94,13 @@ def values_of(spec: Mapping[str, Any], column: Values) -> Array:
     if spec["kind"] == "number":
         return numbers(column, spec.get("number_format"))
     if spec["kind"] == "date":
-        return seconds(column, spec.get("format"))
+        return seconds(column, formats_of(spec))
     return np.array(words(column), dtype=object)
+
+
+def formats_of(spec: Mapping[str, Any]) -> Sequence[str]:
+    """Of a column of dates that are words: one is its `format`, several are its `formats`."""
+    return spec.get("formats") or [spec[name] for name in ("format",) if name in spec]
 
 
 def with_format(spec: dict[str, Any], number_format: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import { useRef } from "react";
 import type { JobDetail } from "@/api/types";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
 import { TextLink } from "@/components/display/TextLink";
 import { isOver } from "@/domain/states/jobState";
@@ -31,12 +32,21 @@ export function FinishFan({ job, size = "whole" }: { job: JobDetail; size?: "who
   const { ref, width } = useElementSize();
   const drawing = useRef<HTMLElement>(null);
   const frame = useMergedRef(ref, drawing);
-  const { data: key = null, isPending: isNaming } = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
-  const { data: curve = [], isLoading } = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
-  const fan = fanOf(job, curve);
-  if (isNaming || isLoading) return <Skeleton h={HEIGHT[size] + AROUND[size]} aria-label={t`Loading`} />;
+  const naming = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
+  const key = naming.data ?? null;
+  const drawn = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
+  const fan = fanOf(job, drawn.data ?? []);
+  if (naming.isPending || drawn.isLoading) return <Skeleton h={HEIGHT[size] + AROUND[size]} aria-label={t`Loading`} />;
   const title = key ?? t`Curve`;
   if (fan === null) {
+    const failed = [naming, drawn].find(({ isError }) => isError);
+    if (failed) {
+      return (
+        <SectionCard title={title}>
+          <ProblemAlert error={failed.error} onRetry={() => void failed.refetch()} />
+        </SectionCard>
+      );
+    }
     if (isOver(job)) return null;
     return <EmptyState title={t`No curve yet`} text={t`The loss and the predicted finish are drawn here as soon as it trains.`} />;
   }

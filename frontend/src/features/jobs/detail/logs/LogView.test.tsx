@@ -126,6 +126,23 @@ it("adds the lines that the stream brings at its end, each once", async () => {
   await expect.poll(() => shown().slice(-3).map(({ seq }) => seq)).toEqual([N, N + 1, N + 2]);
 });
 
+it("looks where errors are again when the stream has brought lines, and not before", async () => {
+  withLog();
+  let nAsked = 0;
+  server.use(
+    http.get("/api/v1/jobs/:id/logs/overview", () => {
+      nAsked += 1;
+      return HttpResponse.json(logOverview({ first_seq: 1, last_seq: N, errors: [2 + nAsked, 0, 0], n_errors: 2 + nAsked }));
+    }),
+  );
+  renderPage(`/jobs/${ID}/logs`);
+  expect(await screen.findByText("3 lines with errors")).toBeVisible();
+  await expect.poll(() => FakeEventSource.instances.some(({ url }) => url.includes(`/jobs/${ID}/stream`))).toBe(true);
+  expect(nAsked).toBe(1);
+  act(() => FakeEventSource.of(`/api/v1/jobs/${ID}/stream`).emit("log", { lines: [line(N + 1)] }));
+  expect(await screen.findByText("4 lines with errors")).toBeVisible();
+});
+
 it("offers the whole log as a file", async () => {
   withLog();
   renderPage(`/jobs/${ID}/logs`);

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { Problem } from "@/api/client";
@@ -17,7 +17,7 @@ import { LogLines, type LogViewport } from "./LogLines";
 import { LogMinimap } from "./LogMinimap";
 import { LogToolbar, type LogSettings } from "./LogToolbar";
 import classes from "./LogView.module.css";
-import { type LogFilter, type LogStart, findError, logQuery, overviewQuery } from "./logQueries";
+import { type LogFilter, type LogStart, findError, logQuery, useLogOverview } from "./logQueries";
 import { hasLine, type LogRow, logRows } from "./logRows";
 
 interface Props {
@@ -45,7 +45,7 @@ export function LogView({ id, attempts, isLive }: Props) {
   const { hasNextPage, hasPreviousPage, isFetching, isError, fetchNextPage, fetchPreviousPage } = log;
   const lines = useMemo(() => log.data?.pages.flatMap((page) => page.lines) ?? [], [log.data]);
   const rows = useMemo(() => logRows(lines, opened), [lines, opened]);
-  const overview = useQuery(overviewQuery(id, filterOf(shown), isLive)).data;
+  const overview = useLogOverview(id, filterOf(shown));
   const wrongSearch = log.error instanceof Problem ? log.error.of("search") : undefined;
 
   // The stream does not know which of its lines match: the server is asked again, now and then.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's log by pages, earlier ones and later ones as one scrolls there. The stream adds lines at its end.
 import { t } from "@lingui/core/macro";
-import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions, keepPreviousData, queryOptions, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
 
 import { api, unwrap } from "@/api/client";
+import { MIN_BETWEEN_MS, settled } from "@/api/live/changes";
 import type { LogLine, LogOverview } from "@/api/types";
 
 import { liveKey, liveStartQuery } from "../liveParts";
@@ -34,10 +36,10 @@ type Log = InfiniteData<LogPage, PageStart>;
 
 const LINES = 500;
 const SECTIONS = 200;
-const OVERVIEW_MS = 5000; // between looks at a log that grows
-const OVERVIEW_SEARCH_MS = 20_000;
+const OVERVIEW_SEARCH_MS = 20_000; // between looks at a log that grows, when it is searched
 const ABOVE_ALL = Number.MAX_SAFE_INTEGER; // no line has such a seq
 
+const overviewKey = (id: string): QueryKey => [...liveKey(id), "log-overview"];
 const logKey = (id: string): QueryKey => [...liveKey(id), "log"];
 /** The seq of the last line that the stream brought. */
 const endKey = (id: string): QueryKey => [...liveKey(id), t`log's end`];
@@ -64,15 +66,32 @@ export const logQuery = (id: string, start: LogStart, filter: LogFilter) =>
   });
 
 /** Where in the whole log errors and the lines that match are. */
-export const overviewQuery = (id: string, filter: LogFilter, isLive: boolean) =>
+export const overviewQuery = (id: string, filter: LogFilter) =>
   queryOptions({
-    queryKey: [...liveKey(id), "log overview", filter] as const,
+    queryKey: [...overviewKey(id), filter] as const,
     queryFn: (): Promise<LogOverview> =>
       unwrap(api.GET("/api/v1/jobs/{id}/logs/overview", { params: { path: { id }, query: { ...filter, sections: SECTIONS } } })),
-    refetchInterval: isLive ? (filter.search === undefined ? OVERVIEW_MS : OVERVIEW_SEARCH_MS) : false,
     placeholderData: keepPreviousData,
     retry: false,
   });
+
+/** As overviewQuery; it is read again when the stream has brought lines. */
+export function useLogOverview(id: string, filter: LogFilter): LogOverview | undefined {
+  const client = useQueryClient();
+  const isSearched = filter.search !== undefined;
+  const reader = useMemo(
+    () => settled(() => void client.invalidateQueries({ queryKey: overviewKey(id) }), isSearched ? OVERVIEW_SEARCH_MS : MIN_BETWEEN_MS),
+    [client, id, isSearched],
+  );
+  useEffect(() => () => reader.cancel(), [reader]);
+  const end = useQuery<number>({ queryKey: endKey(id), queryFn: skipToken }).data;
+  const seen = useRef(end);
+  useEffect(() => {
+    if (seen.current !== end) reader.ask();
+    seen.current = end;
+  }, [end, reader]);
+  return useQuery(overviewQuery(id, filter)).data;
+}
 
 /** The seq of the nearest line with an error, after a line or before one; null: there is none. */
 export async function findError(id: string, start: { after: number } | { before: number }, pods: LogFilter): Promise<number | null> {

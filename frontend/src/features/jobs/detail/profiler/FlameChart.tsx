@@ -2,9 +2,13 @@
 // The trace of a worker on a canvas: a row a depth, a lane a thread. Drag to move, Ctrl and the wheel, or keys, to zoom.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Text, TextInput, useComputedColorScheme } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 
-import { firstAfter, microseconds, moved, type Span, type Trace, type View, zoomed } from "./flame";
+import { useSetting } from "@/components/chart/address/useSetting";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+
+import { csvOfSpans, firstAfter, microseconds, moved, type Span, textOfView, type Trace, type View, viewOf, zoomed } from "./flame";
 import { type Place, placesOf, ROW, spanColour } from "./flameRows";
 
 import classes from "./Profiler.module.css";
@@ -12,13 +16,15 @@ import classes from "./Profiler.module.css";
 const STEP_IN = 0.5;
 const NARROWEST = 0.5; // pixels
 const NARROWEST_TEXT = 24;
+const SETTLED_MS = 300;
 
 export function FlameChart({ trace, label }: { trace: Trace; label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dragged = useRef<number | null>(null);
   const scheme = useComputedColorScheme("light");
-  const [view, setView] = useState<View>({ begin: trace.begin, end: trace.end });
-  const [search, setSearch] = useState("");
+  const [zoomText, setZoomText] = useSetting("zoom", "");
+  const [view, setView] = useState<View>(() => viewOf(zoomText, trace));
+  const [search, setSearch] = useSetting("operator", "");
   const [pointed, setPointed] = useState<Span | null>(null);
   const [width, setWidth] = useState(0);
   const places = useMemo(() => placesOf(trace.lanes), [trace]);
@@ -52,6 +58,12 @@ export function FlameChart({ trace, label }: { trace: Trace; label: string }) {
     context.scale(ratio, ratio);
     draw(context, places, { view, width, search: search.trim().toLowerCase(), scheme, pointed });
   }, [places, view, width, height, search, scheme, pointed]);
+
+  // the address follows once it rests: a drag moves it many times a second
+  const keep = useDebouncedCallback((now: View) => setZoomText(textOfView(now, trace)), SETTLED_MS);
+  useEffect(() => {
+    if (textOfView(view, trace) !== zoomText) keep(view);
+  }, [view, trace, zoomText, keep]);
 
   const zoom = (factor: number) => setView((now) => zoomed(now, factor, (now.begin + now.end) / 2, trace));
   const move = (share: number) => setView((now) => moved(now, share * (now.end - now.begin), trace));
@@ -95,6 +107,7 @@ export function FlameChart({ trace, label }: { trace: Trace; label: string }) {
         <Button size="compact-xs" variant="default" onClick={() => zoom(1 / STEP_IN)}>{t`Zoom out`}</Button>
         <Button size="compact-xs" variant="default" onClick={() => setView(trace)}>{t`All of it`}</Button>
         <TextInput size="xs" aria-label={t`Find in the trace`} placeholder={t`Find an operator`} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
+        <FigureMenu name={label} of={canvas} csv={() => csvOfSpans(trace, view)} />
       </Group>
       <div className={classes.frame}>
         <canvas

@@ -8,6 +8,7 @@ import { useState } from "react";
 import { api, unwrap } from "@/api/client";
 import { canChangeJob, useMe } from "@/api/session";
 import type { JobDetail, Profile } from "@/api/types";
+import { useSetting } from "@/components/chart/address/useSetting";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { StateBadge } from "@/components/display/StateBadge";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
@@ -24,7 +25,7 @@ const MOST_STEPS = 50;
 export function ProfilerCard({ job }: { job: JobDetail }) {
   const { data = [], error, refetch } = useQuery(profilesQuery(job));
   const me = useMe();
-  const [chosen, setChosen] = useState<string | null>(null);
+  const [chosen, setChosen] = useSetting("recording", "");
   const mayAsk = canChangeJob(me, job.project, job.created_by);
   const canRecord = job.kind === "train" && job.state === "running" && mayAsk;
   if (data.length === 0 && error === null && !canRecord) return null;

@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 
 import type { JobDetail, Profile, ProfileTraceDetail } from "@/api/types";
+import { useSetting } from "@/components/chart/address/useSetting";
 import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { DownloadButton } from "@/components/form/DownloadButton";
@@ -24,7 +25,7 @@ const FEW = 12;
 
 export function RecordingView({ job, recording }: { job: JobDetail; recording: Profile }) {
   const detail = useQuery(profileQuery(job.id, recording));
-  const [chosen, setChosen] = useState("");
+  const [chosen, setChosen] = useSetting("pod", "");
   return (
     <QueryResult of={detail} label={t`Loading the profile`}>
       {({ traces }) => {
@@ -57,7 +58,8 @@ export function RecordingView({ job, recording }: { job: JobDetail; recording: P
 }
 
 function RecordedTrace({ trace, address }: { trace: ProfileTraceDetail; address: string }) {
-  const [isOpen, setOpen] = useState(false);
+  const [opened, setOpened] = useSetting("trace", "");
+  const isOpen = opened === "open";
   const { first_step: first, n_steps: n } = trace;
   const pod = podName(trace);
   return (
@@ -68,7 +70,7 @@ function RecordedTrace({ trace, address }: { trace: ProfileTraceDetail; address:
       <Operators trace={trace} />
       <Group gap="xs">
         {!isOpen && (
-          <Button size="xs" onClick={() => setOpen(true)}>
+          <Button size="xs" onClick={() => setOpened("open")}>
             {t`Show the trace`}
           </Button>
         )}

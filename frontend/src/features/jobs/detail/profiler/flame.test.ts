@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 
 import { expect, it } from "vitest";
 
-import { firstAfter, microseconds, moved, rowsOf, type Span, traceOf, zoomed } from "./flame";
+import { csvOfSpans, firstAfter, microseconds, moved, rowsOf, type Span, textOfView, traceOf, viewOf, zoomed } from "./flame";
 import { placesOf, ROW } from "./flameRows";
 import { unpacked } from "./readTrace";
 import { ranksOf, recordedParts } from "./recording";
@@ -85,4 +85,23 @@ it("shows means of a step, without what took no time", () => {
   const parts = recordedParts({ step_s: { input: 1, compute: 6, sync: 3, wait: 0 }, n_steps: 5 });
   expect(parts.map(({ name, seconds, share }) => [name, seconds, share])).toEqual([["input", 0.2, 0.1], ["compute", 1.2, 0.6], ["sync", 0.6, 0.3]]);
   expect(recordedParts({ step_s: null, n_steps: 0 })).toEqual([]);
+});
+
+it("keeps a view in the address, and takes a wrong one for the whole trace", () => {
+  const trace = { lanes: [], begin: 100, end: 1100 };
+  expect(textOfView({ begin: 100, end: 1100 }, trace)).toBe("");
+  const text = textOfView({ begin: 150, end: 400 }, trace);
+  expect(text).toBe("50~300");
+  expect(viewOf(text, trace)).toEqual({ begin: 150, end: 400 });
+  for (const wrong of ["", "300~50", "a~b", "~", "7"]) expect(viewOf(wrong, trace)).toEqual({ begin: 100, end: 1100 });
+  expect(viewOf("900~9000", trace)).toEqual({ begin: 1000, end: 1100 });
+});
+
+it("gives the spans in view as a table", () => {
+  const trace = traceOf({ traceEvents: [event("outer", 100, 50), event("inner", 110, 10), event("later", 500, 5)] });
+  expect(csvOfSpans(trace, { begin: 100, end: 200 }).trim().split("\r\n")).toEqual([
+    "thread,depth,name,begin_us,duration_us",
+    "7/1,0,outer,0,50",
+    "7/1,1,inner,10,10",
+  ]);
 });

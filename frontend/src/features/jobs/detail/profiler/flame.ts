@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as a flame chart: lanes of threads, rows of depth, and which part of them is in view. Times in microseconds.
 import { isRecord } from "@/api/client";
+import { csvOf } from "@/lib/download";
 
 export interface Span {
   name: string;
@@ -104,4 +105,29 @@ export function microseconds(value: number): string {
   if (value < 1000) return `${Number(value.toPrecision(3))} µs`;
   if (value < 1e6) return `${Number((value / 1000).toPrecision(3))} ms`;
   return `${Number((value / 1e6).toPrecision(3))} s`;
+}
+
+/** "120~4500", microseconds after the trace's begin; "": all of it. */
+export function textOfView({ begin, end }: View, trace: Trace): string {
+  if (begin <= trace.begin && end >= trace.end) return "";
+  return `${Math.round(begin - trace.begin)}~${Math.round(end - trace.begin)}`;
+}
+
+/** The view of such a text, within the trace; all of it where the text is none. */
+export function viewOf(text: string, trace: Trace): View {
+  const [from = NaN, to = NaN] = text.split("~").map((part) => (part === "" ? NaN : Number(part)));
+  const [begin, end] = [Math.max(trace.begin, trace.begin + from), Math.min(trace.end, trace.begin + to)];
+  return end - begin >= SMALLEST_VIEW ? { begin, end } : { begin: trace.begin, end: trace.end };
+}
+
+/** The spans that are in view, a row each. */
+export function csvOfSpans({ lanes, begin }: Trace, view: View): string {
+  const spans = lanes.flatMap(({ label, rows }) =>
+    rows.flatMap((row, depth) =>
+      row
+        .filter((span) => span.begin < view.end && span.begin + span.duration > view.begin)
+        .map((span) => [label, depth, span.name, span.begin - begin, span.duration] as const),
+    ),
+  );
+  return csvOf([["thread", "depth", "name", "begin_us", "duration_us"], ...spans]);
 }
