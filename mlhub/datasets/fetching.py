@@ -17,7 +17,7 @@ from mlhub.datasets.shard_fetching import ShardFetch
 from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import allowed_inside, scheme_of, web_address
-from mlhub.environments.secrets import read_secrets
+from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import blob_store
@@ -103,11 +103,12 @@ def _read(version: DatasetVersion, source: Mapping[str, Any], download: Download
 def _secrets(version: DatasetVersion) -> dict[str, str]:
     """By purpose. Raises FetchError when one was removed, or no key decrypts it."""
     names: dict[str, str] = references.source_of(version)["secrets"]
-    found = read_secrets(version.dataset.project_id, list(names.values()))
-    if found.message:
+    try:
+        values = required_secrets(version.dataset.project_id, list(names.values()))
+    except MissingSecretError as error:
         remedy = "Set it again, then refresh the version."
-        raise FetchError("no_secret", found.message, remedy, field="source.secrets")
-    return {purpose: found.values[name] for purpose, name in names.items()}
+        raise FetchError("no_secret", str(error), remedy, field="source.secrets") from error
+    return {purpose: values[name] for purpose, name in names.items()}
 
 
 def _report(version: DatasetVersion, found: FoundFile, fetched_bytes: int) -> None:

@@ -73,7 +73,7 @@ def check_secrets(project: Project, names: Sequence[str]) -> None:
     missing = found.undecrypted
     if missing:
         raise InvalidInputError(
-            found.message,
+            f"No key of the platform decrypts the project's secret {', '.join(missing)}.",
             field="secrets",
             remedy=f"Set it again: `mlhub secret set {missing[0]}`, Secrets of the project on the page Members, or"
             f" PUT /api/v1/projects/{project.id}/secrets/{missing[0]}. An administrator may instead put the earlier key"
@@ -91,18 +91,25 @@ class ReadSecrets:
     deleted: tuple[str, ...] = ()
     undecrypted: tuple[str, ...] = ()
 
-    @property
-    def message(self) -> str:
-        """Which are missing, and why; empty when none is."""
-        if self.deleted:
-            return f"The project has no secret {', '.join(self.deleted)} any more."
-        if self.undecrypted:
-            return f"No key of the platform decrypts the project's secret {', '.join(self.undecrypted)}."
-        return ""
+
+class MissingSecretError(Exception):
+    """A secret that was named is not there any more, or no key decrypts it: a sentence for people, with its name."""
+
+
+def required_secrets(project_id: UUID, names: Sequence[str]) -> dict[str, str]:
+    """The values of these secrets by name, of all of them. Raises MissingSecretError."""
+    found = read_secrets(project_id, names)
+    if found.deleted:
+        missing = ", ".join(found.deleted)
+        raise MissingSecretError(f"The project has no secret {missing} any more.")
+    if found.undecrypted:
+        missing = ", ".join(found.undecrypted)
+        raise MissingSecretError(f"No key of the platform decrypts the project's secret {missing}.")
+    return found.values
 
 
 def read_secrets(project_id: UUID, names: Sequence[str]) -> ReadSecrets:
-    """What is there of these secrets. Who needs them all looks at message."""
+    """What is there of these secrets."""
     if not names:
         return ReadSecrets({})
     values, undecrypted = {}, []

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from mlhub.backends.protocol import LaunchError
 from mlhub.control.pods.pod_resources import server_resources, worker_resources
-from mlhub.environments.secrets import read_secrets
+from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.jobs.execution import inputs
 from mlhub.jobs.execution.credentials import gang_secret_of, key_of, notebook_token_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
@@ -63,10 +63,10 @@ def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> Launch
 
 def _own_secrets(job: Job) -> dict[str, str]:
     """All that the job names: without one it would do something else than it was submitted for."""
-    found = read_secrets(job.project_id, job.secrets)
-    if found.message:
-        raise LaunchError(found.message, cause=Cause.SECRET)
-    return found.values
+    try:
+        return required_secrets(job.project_id, job.secrets)
+    except MissingSecretError as error:
+        raise LaunchError(str(error), cause=Cause.SECRET) from error
 
 
 def _notebook_secrets(attempt: Attempt, *, key: str) -> dict[str, str]:
