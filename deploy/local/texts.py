@@ -38,6 +38,7 @@ ERRORS = {
     "InvalidInputError", "ConflictError", "NotFoundError", "NotAllowedError", "QuotaExceededError", "InvalidQueryError",
     "TooLargeError", "GoneError", "UnavailableError", "TooManyAttemptsError", "RateLimitedError", "ValidationError",
     "problem", "CheckResult", "_protection", "FetchError", "BuildError", "KnownFailure", "_error", "_refused",
+    "MissingSecretError",
 }  # fmt: skip
 # what looks into files and tries jobs out, and says why machines are closed: everything there that is a sentence is
 # translated, and each by itself, since remedies are put together from several

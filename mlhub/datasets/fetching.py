@@ -17,7 +17,7 @@ from mlhub.datasets.shard_fetching import ShardFetch
 from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import allowed_inside, scheme_of, web_address
-from mlhub.environments.secrets import secret_values
+from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import blob_store
@@ -101,17 +101,13 @@ def _read(version: DatasetVersion, source: Mapping[str, Any], download: Download
 
 
 def _secrets(version: DatasetVersion) -> dict[str, str]:
-    """By purpose. Raises FetchError when one was removed."""
+    """By purpose. Raises FetchError when one was removed, or no key decrypts it."""
     names: dict[str, str] = references.source_of(version)["secrets"]
-    values = secret_values(version.dataset.project_id, list(names.values()))
-    missing = [name for name in names.values() if name not in values]
-    if missing:
-        raise FetchError(
-            "no_secret",
-            f"The project has no secret {missing[0]} any more.",
-            "Set it again, then refresh the version.",
-            field="source.secrets",
-        )
+    try:
+        values = required_secrets(version.dataset.project_id, list(names.values()))
+    except MissingSecretError as error:
+        remedy = "Set it again, then refresh the version."
+        raise FetchError("no_secret", str(error), remedy, field="source.secrets") from error
     return {purpose: values[name] for purpose, name in names.items()}
 
 

@@ -7,6 +7,7 @@ The key of encryption follows from MLHUB_SECRET_KEY (core/security/encryption.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
@@ -59,11 +60,9 @@ def delete_secret(project: Project, *, name: str, actor: User) -> None:
 
 
 def check_secrets(project: Project, names: Sequence[str]) -> None:
-    """Raises InvalidInputError for a name that is no secret of the project."""
-    if not names:
-        return
-    known = set(ProjectSecret.objects.filter(project=project).values_list("name", flat=True))
-    missing = [name for name in names if name not in known]
+    """Raises InvalidInputError for a name that is no secret of the project, or one that no key decrypts."""
+    found = read_secrets(project.id, names)
+    missing = found.deleted
     if missing:
         raise InvalidInputError(
             f"{project.name} has no secret {', '.join(missing)}.",
@@ -71,19 +70,62 @@ def check_secrets(project: Project, names: Sequence[str]) -> None:
             remedy=f"Set it first: `mlhub secret set {missing[0]}`, Secrets of the project on the page Members, or"
             f" PUT /api/v1/projects/{project.id}/secrets/{missing[0]}.",
         )
+    missing = found.undecrypted
+    if missing:
+        raise InvalidInputError(
+            f"No key of the platform decrypts the project's secret {', '.join(missing)}.",
+            field="secrets",
+            remedy=f"Set it again: `mlhub secret set {missing[0]}`, Secrets of the project on the page Members, or"
+            f" PUT /api/v1/projects/{project.id}/secrets/{missing[0]}. An administrator may instead put the earlier key"
+            " into MLHUB_SECRET_KEY_FALLBACKS and run `manage.py reencrypt`.",
+        )
+
+
+@dataclass(frozen=True)
+class ReadSecrets:
+    """values: by name. deleted: names that are no secrets of the project any more. undecrypted: those that no key of
+    the platform decrypts, such as after a rotation of MLHUB_SECRET_KEY without MLHUB_SECRET_KEY_FALLBACKS.
+    """
+
+    values: dict[str, str]
+    deleted: tuple[str, ...] = ()
+    undecrypted: tuple[str, ...] = ()
+
+
+class MissingSecretError(Exception):
+    """A secret that was named is not there any more, or no key decrypts it: a sentence for people, with its name."""
+
+
+def required_secrets(project_id: UUID, names: Sequence[str]) -> dict[str, str]:
+    """The values of these secrets by name, of all of them. Raises MissingSecretError."""
+    found = read_secrets(project_id, names)
+    if found.deleted:
+        missing = ", ".join(found.deleted)
+        raise MissingSecretError(f"The project has no secret {missing} any more.")
+    if found.undecrypted:
+        missing = ", ".join(found.undecrypted)
+        raise MissingSecretError(f"No key of the platform decrypts the project's secret {missing}.")
+    return found.values
+
+
+def read_secrets(project_id: UUID, names: Sequence[str]) -> ReadSecrets:
+    """What is there of these secrets."""
+    if not names:
+        return ReadSecrets({})
+    values, undecrypted = {}, []
+    for secret in ProjectSecret.objects.filter(project=project_id, name__in=names).order_by("name"):
+        try:
+            values[secret.name] = cipher(PURPOSE).decrypt(bytes(secret.encrypted)).decode()
+        except InvalidToken:
+            logger.warning("secret.not_decrypted", project=str(project_id), secret=secret.name)
+            undecrypted.append(secret.name)
+    deleted = [name for name in names if name not in values and name not in undecrypted]
+    return ReadSecrets(values, tuple(deleted), tuple(undecrypted))
 
 
 def secret_values(project_id: UUID, names: Sequence[str]) -> dict[str, str]:
-    """The values of these secrets by name, for pods. One that was deleted, or that no key decrypts, is left out."""
-    found: dict[str, str] = {}
-    if not names:
-        return found
-    for secret in ProjectSecret.objects.filter(project=project_id, name__in=names).order_by("name"):
-        try:
-            found[secret.name] = cipher(PURPOSE).decrypt(bytes(secret.encrypted)).decode()
-        except InvalidToken:
-            logger.warning("secret.not_decrypted", project=str(project_id), secret=secret.name)
-    return found
+    """The values that are there, by name, to be masked in texts."""
+    return read_secrets(project_id, names).values
 
 
 def _check_value(value: str) -> None:

@@ -98,6 +98,12 @@ class Cause(StrEnum):
         "Check its name and that it was pushed, and build it FROM the platform's runtime image of the same version; "
         "then clone the job with an image that is right. Ask an administrator where the cluster may not pull it.",
     )  # fmt: skip
+    SECRET = (
+        "secret", _U, "A secret that the job names cannot be given to it.",
+        "Set it again (`mlhub secret set NAME`, or Secrets of the project on the page Members), then resume the job. "
+        "Where no key decrypts it, an administrator may instead put the earlier key into MLHUB_SECRET_KEY_FALLBACKS "
+        "and run `manage.py reencrypt`.",
+    )  # fmt: skip
     CRASHED = (
         "crashed", _P, "A process crashed in native code.",
         "If it crashes at the same place again, look at the stack at the end of the log, and check the native "

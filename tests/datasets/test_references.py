@@ -15,7 +15,7 @@ import pytest
 from mlhub.core.errors import UnavailableError
 from mlhub.datasets import fetching, references, tasks
 from mlhub.datasets.models import DatasetVersion
-from mlhub.datasets.sources import web_requests
+from mlhub.datasets.sources import downloads, web_requests
 from mlhub.datasets.sources.s3_signing import S3Keys, object_url, signed_url
 from mlhub.environments.secrets import put_secret
 from mlhub.events.models import Event
@@ -145,6 +145,24 @@ def test_a_server_whose_headers_never_end_is_given_up(cast, server, monkeypatch)
     server.trickles_s = 0.1
     assert refused(cast, server.url + "/d.csv")["code"] == "unreachable"
     assert len(server.requests) == 6
+
+
+def test_a_server_that_breaks_off_at_the_same_byte_each_time_is_given_up_though_it_sends_all_from_the_beginning(
+    cast, server, settings
+):
+    settings.FETCH_TIMEOUT_S = 20.0
+    server.breaks, server.has_etag = 10**6, False
+    error = refused(cast, server.url + "/d.csv")
+    assert (error["code"], "6 tries" in error["message"]) == ("unreachable", True), error
+    assert len(server.requests) == 6
+
+
+def test_a_server_that_does_not_answer_is_not_called_a_slow_one(cast, server, monkeypatch):
+    monkeypatch.setattr(web_requests, "HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(downloads, "SLOW_AFTER_S", 0.1)
+    server.trickles_s = 0.1
+    error = refused(cast, server.url + "/d.csv")
+    assert (error["code"], "2 tries" in error["message"]) == ("unreachable", True), error
 
 
 def test_a_file_that_changes_while_it_is_fetched_is_refused(cast, server):

@@ -5069,6 +5069,7 @@ export interface components {
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `disk_full` - A pod took too much of its node's disk.
              *     * `job_image` - The job's own container image cannot be used.
+             *     * `secret` - A secret that the job names cannot be given to it.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6756,6 +6757,7 @@ export interface components {
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `disk_full` - A pod took too much of its node's disk.
              *     * `job_image` - The job's own container image cannot be used.
+             *     * `secret` - A secret that the job names cannot be given to it.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6801,6 +6803,7 @@ export interface components {
          *     * `storage_quota` - The organisation's storage quota has no room for the result.
          *     * `disk_full` - A pod took too much of its node's disk.
          *     * `job_image` - The job's own container image cannot be used.
+         *     * `secret` - A secret that the job names cannot be given to it.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -6822,7 +6825,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "disk_full" | "job_image" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "disk_full" | "job_image" | "secret" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "gpu_unavailable" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -8994,6 +8997,7 @@ export interface components {
              *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `disk_full` - A pod took too much of its node's disk.
              *     * `job_image` - The job's own container image cannot be used.
+             *     * `secret` - A secret that the job names cannot be given to it.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.

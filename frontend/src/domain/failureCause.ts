@@ -22,6 +22,7 @@ export const FAILURE_CAUSES: Record<FailureCause, string> = {
   timeout: t`Timed out`,
   stalled: t`No progress`,
   job_image: t`Image of the job not usable`,
+  secret: t`Secret not available`,
   image: t`Container image failed`,
   volume: t`Volume not mounted`,
   quota: t`Cluster quota used up`,

@@ -93,6 +93,7 @@ FailureCause = Literal[
     "storage_quota",
     "disk_full",
     "job_image",
+    "secret",
     "crashed",
     "killed",
     "peer_lost",

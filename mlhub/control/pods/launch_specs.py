@@ -7,19 +7,24 @@ from dataclasses import replace
 
 from django.conf import settings
 
+from mlhub.backends.protocol import LaunchError
 from mlhub.control.pods.pod_resources import server_resources, worker_resources
-from mlhub.environments.secrets import secret_values
+from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.jobs.execution import inputs
 from mlhub.jobs.execution.credentials import gang_secret_of, key_of, notebook_token_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.tracking.pods import tracking_secrets, tracking_variables
 from mlhub.wire.environment import NOTEBOOK_TOKEN
+from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
 
 
 def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> LaunchSpec:
-    """attempt: with job, allocations and the job's versions. reads_platform_disk: of the backend that gets it."""
+    """attempt: with job, allocations and the job's versions. reads_platform_disk: of the backend that gets it.
+
+    Raises LaunchError when a secret that the job names was deleted, or is decrypted by no key.
+    """
     key = key_of(attempt)
     job, pods = attempt.job, pods_of(attempt)
     return LaunchSpec(
@@ -37,7 +42,7 @@ def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> Launch
         variables={**tracking_variables(attempt, api_url=settings.PUBLIC_URL), **job.environment},
         secrets={
             **tracking_secrets(attempt, key=key),
-            **secret_values(job.project_id, job.secrets),
+            **_own_secrets(job),
             **_notebook_secrets(attempt, key=key),
         },
         image=inputs.image_of(job),
@@ -54,6 +59,14 @@ def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> Launch
             "job_id": str(job.id),
         },
     )
+
+
+def _own_secrets(job: Job) -> dict[str, str]:
+    """All that the job names: without one it would do something else than it was submitted for."""
+    try:
+        return required_secrets(job.project_id, job.secrets)
+    except MissingSecretError as error:
+        raise LaunchError(str(error), cause=Cause.SECRET) from error
 
 
 def _notebook_secrets(attempt: Attempt, *, key: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from mlhub.datasets.sources.locations import WebAddress
 from mlhub.datasets.sources.web_requests import AwayError, WebAnswer, opened
 from mlhub.storage.staging import CHUNK_BYTES, IncomingBytes
 
-MAX_BREAKS = 5  # in a row, without a byte in between
+MAX_BREAKS = 5  # in a row, without a byte that had not come before
 REPORTED_EVERY_S = 1.0
 SLOW_AFTER_S = 60.0
 MIN_BYTES_PER_S = 16 * 2**10
@@ -69,15 +69,17 @@ class Download:
 
     def from_web(self, address: WebAddress, inside: AllowedInside) -> None:
         """Raises FetchError."""
-        breaks, had = 0, 0
+        breaks, most = 0, 0
         while True:
             try:
                 self._once(address, inside)
                 return
             except (httpx.TransportError, AwayError) as error:
-                breaks = 1 if self.staging.size_bytes > had else breaks + 1
-                had = self.staging.size_bytes
-                if breaks > MAX_BREAKS:
+                # bytes that came before are no progress, where the file is sent from its beginning again
+                is_further = self.staging.size_bytes > most
+                breaks = 1 if is_further else breaks + 1
+                most = max(most, self.staging.size_bytes)
+                if breaks > MAX_BREAKS or (breaks > 1 and self._is_slow()):
                     raise FetchError(
                         "unreachable",
                         f"The address could not be read to the end in {breaks} tries: {words_of(error)}",
@@ -160,6 +162,7 @@ class Download:
         self._check_size(self.staging.size_bytes + len(chunk))
         self.staging.write(chunk)
         self._check_time()
+        self._check_speed()
         now = time.monotonic()
         if now - self._reported_at >= REPORTED_EVERY_S:
             self._reported_at = now
@@ -181,13 +184,18 @@ class Download:
                 f"It took longer than {self._limits.timeout_s:,.0f} s; {self.staging.size_bytes:,} bytes came.",
                 "Fetch a smaller file, or ask an administrator to raise MLHUB_FETCH_TIMEOUT_S.",
             )
-        gone_s = time.monotonic() - self._began
-        if gone_s > SLOW_AFTER_S and self.staging.size_bytes < MIN_BYTES_PER_S * gone_s:
+
+    def _check_speed(self) -> None:
+        if self._is_slow():
             raise FetchError(
                 "too_slow",
                 f"The server sends less than {MIN_BYTES_PER_S:,} bytes a second.",
                 "Use another address of the file, or upload it.",
             )
+
+    def _is_slow(self) -> bool:
+        gone_s = time.monotonic() - self._began
+        return gone_s > SLOW_AFTER_S and self.staging.size_bytes < MIN_BYTES_PER_S * gone_s
 
     def _left_s(self) -> float:
         return max(0.0, self._began + self._limits.timeout_s - time.monotonic())
