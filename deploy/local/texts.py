@@ -67,7 +67,7 @@ AROUND = re.compile(r"^\{\w+\}(?=[A-Z])|(?<=[.!?]) ?(?:\{\w+\})+$")  # a further
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
     from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, NOT_READY, SEVERAL
-    from mlhub.embedded.checks.doctor import AHEAD, BEHIND, MEANINGS, RESTART, START
+    from mlhub.embedded.checks.doctor import AHEAD, BEHIND, MAKE_ROOM, MEANINGS, RESTART, START
     from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
     from mlhub.wire.exits import Cause
     from mlhub.wire.measurements import MEASUREMENTS
@@ -84,6 +84,7 @@ def declared() -> set[Key]:
         *MEANINGS.values(),
         AHEAD,
         BEHIND,
+        MAKE_ROOM,
         RESTART,
         START,
         *CONSEQUENCES.values(),

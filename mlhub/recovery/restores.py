@@ -15,7 +15,7 @@ from django.conf import settings
 from mlhub.recovery.archive import DATABASE, BackupError, BackupReader, Manifest, reading
 from mlhub.recovery.backups import keys_of_settings
 from mlhub.recovery.checkpoints import restore_checkpoints
-from mlhub.recovery.databases import Database, load, scratch, sessions, swap
+from mlhub.recovery.databases import Database, drop, load, scratch, sessions, swap
 from mlhub.storage.stores import blob_store
 
 N_NAMED = 5
@@ -23,7 +23,7 @@ N_NAMED = 5
 
 @dataclass(frozen=True)
 class Restored:
-    """old_database: the name under which the database of before is kept; "" if there was none."""
+    """old_database: the name under which the database of before is kept; "" if there was none, or nothing in it."""
 
     manifest: Manifest
     epoch: int
@@ -50,6 +50,7 @@ def restore_backup(path: Path, *, now: datetime, database: Database | None = Non
     1 read all of the backup  2 refuse a database in use, or one with people in it  3 load the dump into a scratch
     database  4 migrate it, and begin a new epoch in it  5 store the blobs and checkpoints  6 exchange the databases.
     database: whose place it takes; the settings' one by default. force: also when people have used it; it is kept.
+    One that no one has used, such as of a platform that was only started, is dropped once the exchange is made.
     Raises BackupError.
     """
     database = database or Database.of_settings()
@@ -57,7 +58,7 @@ def restore_backup(path: Path, *, now: datetime, database: Database | None = Non
         backup.check()
         _require_same_key(backup)
         there = database.exists()
-        _require_free(database, there=there, force=force)
+        is_used = there and _require_free(database, force=force)
         epoch = 1 + max(backup.manifest.epoch, _epoch_of(database) if there else 0, _epoch_of_home())
         with scratch(database.named(f"{database.name}_restoring")) as copy:
             _load(backup, copy)
@@ -68,6 +69,8 @@ def restore_backup(path: Path, *, now: datetime, database: Database | None = Non
             _record_epoch(epoch)
             old = f"{database.name}_before_{now:%Y%m%d%H%M%S}" if there else None
             swap(copy, into_place_of=database, old_name=old)
+        if old and not is_used:
+            old = None if _dropped(database.named(old)) else old
         return Restored(backup.manifest, epoch, n_blobs, n_checkpoints, old or "", lost)
 
 
@@ -95,17 +98,27 @@ def _require_same_key(backup: BackupReader) -> None:
         )
 
 
-def _require_free(database: Database, *, there: bool, force: bool) -> None:
-    if not there:
-        return
+def _require_free(database: Database, *, force: bool) -> bool:
+    """Returns whether people have used it. Raises BackupError."""
     if users := sessions(database):
         names = ", ".join(sorted(set(users))[:N_NAMED])
         raise BackupError(f"The database {database.name} is in use ({names}). Stop the platform first.")
-    if not force and (n_people := database.counts().get("tenants_user", 0)):
+    n_people = database.counts().get("tenants_user", 0)
+    if n_people and not force:
         raise BackupError(
             f"The platform is not empty: {n_people} people have an account. "
             "Give --force to put the backup in its place; the present database is kept under another name."
         )
+    return n_people > 0
+
+
+def _dropped(database: Database) -> bool:
+    """False where the server refuses it: then it stays, and its name is printed."""
+    try:
+        drop(database)
+    except BackupError:
+        return False
+    return True
 
 
 def _store_blobs(backup: BackupReader, copy: Database) -> tuple[int, list[str]]:

@@ -271,6 +271,8 @@ def _remove_organisation(deletion: OrganisationDeletion) -> None:
 
 def _require_empty(owner: Organisation | Project) -> None:
     left = {kind: n for kind, n in contents_of(owner).items() if kind not in GOES_WITH_IT}
+    if isinstance(owner, Organisation) and (n := Holding.objects.filter(organisation=owner).count()):
+        left["stored file" if n == 1 else "stored files"] = n
     if left:
         words = ", ".join(f"{n} {kind}" for kind, n in left.items())
         raise ConflictError(f"{words} came meanwhile.", code="not_empty")

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Model, Q, QuerySet
 
 from mlhub.storage import actions as storage
-from mlhub.tenants.parts import UNLISTED, UnlistedRows
+from mlhub.tenants.parts import UNLISTED, UnlistedRows, of_projects
 from mlhub.tracking.actions import remove_run
 from mlhub.tracking.artifacts import LOGGED_OWNER_KIND
 from mlhub.tracking.models import LoggedModel, Run
@@ -23,8 +23,8 @@ def connect() -> None:
     UNLISTED[LoggedModel] = UnlistedRows(_models_without_run, _remove_models)
 
 
-def _hidden_runs(project: Model) -> QuerySet[Any]:
-    return Run.objects.filter(project=project.pk, job=None).exclude(deleted_at=None)
+def _hidden_runs(owner: Model) -> QuerySet[Any]:
+    return Run.objects.filter(job=None, **of_projects(owner)).exclude(deleted_at=None)
 
 
 def _remove_runs(project: Model) -> None:
@@ -32,9 +32,9 @@ def _remove_runs(project: Model) -> None:
         remove_run(run, actor=None)
 
 
-def _models_without_run(project: Model) -> QuerySet[Any]:
+def _models_without_run(owner: Model) -> QuerySet[Any]:
     """Those of shown runs are on the page of the run."""
-    return LoggedModel.objects.filter(Q(run=None) | ~Q(run__deleted_at=None), project=project.pk)
+    return LoggedModel.objects.filter(Q(run=None) | ~Q(run__deleted_at=None), **of_projects(owner))
 
 
 def _remove_models(project: Model) -> None:

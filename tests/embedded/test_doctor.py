@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from tempfile import gettempdir
 from typing import Any
 
@@ -206,6 +207,31 @@ def test_a_full_disk_fails(home: Home, monkeypatch: Any) -> None:
     result = found(home)["disk"]
     assert not result.is_ok
     assert "MLHUB_HOME" in result.remedy
+
+
+def test_a_valkey_that_cannot_write_down_what_it_is_given_asks_for_room_and_for_no_restart(home: Home) -> None:
+    refusal = b"-MISCONF Errors writing to the AOF file: No space left on device\r\n"
+
+    class Full(StreamRequestHandler):
+        def handle(self) -> None:
+            while line := self.rfile.readline():
+                if line.startswith(b"*"):
+                    self.wfile.write(refusal)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Full) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"redis://127.0.0.1:{server.server_address[1]}/0"
+        checks = [doctor.check_valkey(url, remedy="restart"), doctor.check_workers(url, remedy="restart")]
+        server.shutdown()
+    assert [(one.is_ok, one.remedy) for one in checks] == [(False, doctor.MAKE_ROOM)] * 2
+
+
+def test_a_store_that_is_no_folder_any_more_fails(home: Home) -> None:
+    (home.path / "blobs").rmdir()
+    (home.path / "blobs").touch()
+    result = found(home)["folder"]
+    assert not result.is_ok
+    assert str(home.path / "blobs") in result.detail
 
 
 @pytest.mark.parametrize(("name", "mode"), [("secrets", 0o755), ("secrets/django", 0o644), (".", 0o777)])

@@ -193,6 +193,20 @@ def test_a_platform_with_people_is_replaced_only_by_force_and_kept(
     assert done.epoch == 3
 
 
+@pytest.mark.slow
+def test_a_database_that_no_one_has_used_is_not_kept(
+    small_platform: SmallPlatform, target: Database, backup_file: Path
+) -> None:
+    create_backup(backup_file)
+    restore(backup_file, target)
+    ask(target, "TRUNCATE tenants_user CASCADE")  # as a platform that was started, and has no account yet
+    done = restore(backup_file, target, now=NOW + timedelta(hours=1))
+    assert done.old_database == ""
+    assert ask(target, "SELECT count(*) FROM tenants_user") == [(5,)]
+    names = ask(target, "SELECT datname FROM pg_database WHERE datname LIKE %s", f"{target.name}\\_before%")
+    assert names == []
+
+
 def test_a_database_in_use_is_not_replaced(small_platform: SmallPlatform, backup_file: Path) -> None:
     create_backup(backup_file)
     with pytest.raises(BackupError, match="in use"):

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.models import Event
+from mlhub.storage.models import Blob, Holding
 from mlhub.tenants.actions import require_open, set_quota
 from mlhub.tenants.models import Organisation, Project, Quota, Team
+from mlhub.tracking.models import Run
+from tests.jobs.builders import job
 
 
 def test_administrators_of_the_platform_make_organisations_and_no_one_else(cast):
@@ -168,3 +172,16 @@ def test_an_admin_moves_a_project_between_teams(cast):
         ({"team": None}, {"team": "core"}),
         ({"team": "core"}, {"team": None}),
     ]
+
+
+def test_a_refused_deletion_counts_what_the_projects_hold_and_not_the_bytes_of_it(cast):
+    version = job(cast.project_b, cast.charlie).dataset_version
+    blob = Blob.objects.create(sha256="0" * 64, size_bytes=1)
+    Holding.objects.create(organisation=cast.b, blob=blob, owner_kind="dataset_version", owner_id=version.pk)
+    Run.objects.create(project=cast.project_b, name="shown", created_by=cast.charlie, started_ms=1)
+    Run.objects.create(
+        project=cast.project_b, name="hidden", created_by=cast.charlie, started_ms=1, deleted_at=timezone.now()
+    )
+    refused = cast.client(cast.charlie).delete(f"/api/v1/organisations/{cast.b.id}").json()
+    assert refused["contents"] == {"project": 1, "dataset": 1, "job": 1, "run": 1}
+    assert refused["detail"] == "B holds 1 project, 1 dataset, 1 job, 1 run."

@@ -3,28 +3,19 @@
 
 from __future__ import annotations
 
-import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
-from mlhub.environments.models import ProjectSecret, PythonEnvironment
 from mlhub.events.actions import append
-from mlhub.experiments.models import Study
-from mlhub.jobs.models import Attempt, Job
-from mlhub.registry.models import Model, ModelVersion
-from mlhub.tenants.actions import bind_role, boost_quota, create_token, invite, request_quota, set_quota
-from mlhub.tenants.actions.administration.service_accounts import create_service_account
-from mlhub.tenants.actions.limits.user_quotas import limit_user
-from mlhub.tenants.models import Membership, Organisation, Project, Team, User
+from mlhub.jobs.models import Job
+from mlhub.tenants.actions import bind_role, set_quota
+from mlhub.tenants.models import Membership, Project, Team, User
 from mlhub.tenants.roles import Role
-from mlhub.tracking.models import Run
-from mlhub.webhooks.models import Webhook
 from tests.cast import Cast
-from tests.jobs.builders import builtin, job, ready_dataset
+from tests.jobs.builders import job
 from tests.openapi import operations
+from tests.tenants.everything import address, everything_of_a
 from tests.tracking.test_access import MLFLOW, token_client
 
 API = "/api/v1"
@@ -49,74 +40,8 @@ def dora(cast: Cast) -> User:
 
 @pytest.fixture
 def ids(cast: Cast, dora: User) -> dict[str, Any]:
-    """By the word before it in an address: the id of a thing of A outside of what dora has a role in."""
-    Organisation.objects.filter(pk=cast.a.pk).update(name=f"{SECRET} organisation")
-    Project.objects.filter(pk=cast.project_a.pk).update(name=f"{SECRET} project")
-    cast.a.refresh_from_db()
-    cast.project_a.refresh_from_db()
-    found: Job = job(cast.project_a, cast.alice, name=f"{SECRET} job", tags=[SECRET])
-    attempt = Attempt.objects.create(job=found, number=1, mode="all_reduce", n_workers=1, n_servers=0, token_hash="x")
-    dataset = ready_dataset(cast.project_a, cast.alice, name=f"{SECRET} data")
-    model = Model.objects.create(project=cast.project_a, name=f"{SECRET} model", created_by=cast.alice)
-    code = ModelVersion.objects.create(
-        model=model, number=1, state="ready", source="upload", kind="module", created_by=cast.alice
-    )
-    team = Team.objects.create(organisation=cast.a, name=f"{SECRET} team")
-    hook = Webhook.objects.create(organisation=cast.a, url=f"https://{SECRET}.example", encrypted_secret=b"")
-    environment = PythonEnvironment.objects.create(organisation=cast.a, key="k", requirements=[SECRET])
-    ProjectSecret.objects.create(project=cast.project_a, name=SECRET.upper(), encrypted=b"")
-    study = Study.objects.create(
-        project=cast.project_a,
-        name=f"{SECRET} study",
-        created_by=cast.alice,
-        dataset_version=dataset,
-        model_version=builtin(),
-        space={},
-        metric="loss",
-        direction="minimize",
-        algorithm="random",
-        rungs=[1],
-        max_parallel=1,
-        max_trials=1,
-    )
-    run = Run.objects.create(project=cast.project_a, name=f"{SECRET} run", created_by=cast.alice, started_ms=1)
-    append("job.submitted", organisation=cast.a, subject_kind="job", subject_id=found.pk, actor=cast.alice, name=SECRET)
-    asked = request_quota(cast.project_a, extra_guarantee=1, reason=SECRET, actor=cast.bob)
-    ends_at = timezone.now() + timedelta(days=1)
-    set_quota(cast.project_a, max_gpus=4, actor=cast.alice)
-    boost = boost_quota(cast.project_a, extra_max_gpus=1, ends_at=ends_at, reason=SECRET, actor=cast.alice)
-    return {
-        "jobs": found.id,
-        "attempts": attempt.id,
-        "organisations": cast.a.id,
-        "teams": team.id,
-        "projects": cast.project_a.id,
-        "datasets": dataset.dataset_id,
-        "dataset-versions": dataset.id,
-        "models": model.id,
-        "model-versions": code.id,
-        "memberships": cast.a.memberships.get(user=cast.bob).id,
-        "role-bindings": bind_role(cast.project_a, username="victor", role=Role.MEMBER, actor=cast.alice).id,
-        "tokens": create_token(cast.alice, name=SECRET, scopes=["read"], expires_in_days=1)[0].id,
-        "invitations": invite(cast.a, username=SECRET, role=Role.MEMBER, actor=cast.alice).id,
-        "environments": environment.id,
-        "secrets": SECRET.upper(),
-        "studies": study.id,
-        "users": cast.bob.id,
-        "runs": run.id,
-        "uploads": found.id,
-        "webhooks": hook.id,
-        "service-accounts": create_service_account(cast.a, name=SECRET, role=Role.MEMBER, actor=cast.alice).id,
-        "quota-requests": asked.id,
-        "quota-boosts": boost.id,
-        "user-quotas": limit_user(cast.project_a, cast.bob, max_gpus=1, actor=cast.alice).id,
-    }
-
-
-def address(path: str, ids: dict[str, Any]) -> str:
-    others = {"aliases": "best", "artifacts": "name", "blobs": "0" * 64, "versions": 1, "rounds": 1, "checkpoints": 1,
-              "nodes": "n", "agents": "a", "files": "MLmodel", "traces": 0}  # fmt: skip
-    return re.sub(r"([\w-]+)/\{\w+\}", lambda m: f"{m[1]}/{ids.get(m[1], others.get(m[1], ids['jobs']))}", path)
+    """What A has outside of what dora has a role in."""
+    return everything_of_a(cast, SECRET)
 
 
 def test_an_outsider_is_answered_as_a_stranger_at_every_address(cast: Cast, dora: User, ids: dict[str, Any]) -> None:

@@ -61,6 +61,8 @@ READ_ONLY = (
     "Name the primary in DATABASE_URL, if it is a standby; else see default_transaction_read_only and the disk of the "
     "database."
 )
+MAKE_ROOM = "Make room on the disk of Valkey, which keeps what it is given there; it goes on by itself."
+OWN_FOLDERS = ("blobs", "checkpoints")  # where they are not elsewhere
 AHEAD = "This machine's clock is {skew_s} s ahead of the database's."
 BEHIND = "This machine's clock is {skew_s} s behind the database's."
 SET_CLOCKS = "Have both machines' clocks set by NTP: `timedatectl set-ntp true`."
@@ -163,6 +165,9 @@ def check_valkey(url: str, *, remedy: str) -> CheckResult:
             redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         ) as client:
             client.ping()
+    except redis.ResponseError as error:  # MISCONF: it takes no change that it cannot write down
+        remedy = MAKE_ROOM if str(error).startswith("MISCONF") else remedy
+        return CheckResult("valkey", False, f"It refuses requests: {_line(error, url)}", remedy)
     except (redis.RedisError, OSError, ValueError) as error:
         return CheckResult("valkey", False, f"It does not answer: {_line(error, url)}", remedy)
     return CheckResult("valkey", True, "It answers.")
@@ -181,6 +186,7 @@ def check_workers(url: str, *, remedy: str) -> CheckResult:
     try:
         answers = _asked_workers(url) if url else []
     except (OperationalError, redis.RedisError, OSError, ValueError) as error:
+        remedy = MAKE_ROOM if str(error).startswith("MISCONF") else remedy
         return CheckResult("workers", False, f"They cannot be asked without Valkey: {_line(error, url)}", remedy)
     if not answers:
         return CheckResult("workers", False, "No worker answers: uploads and new jobs wait.", remedy)
@@ -313,6 +319,12 @@ def check_modes(home: Path) -> Iterator[CheckResult]:
 def _wrong_modes(home: Path) -> Iterator[tuple[str, str]]:
     if home.stat().st_mode & stat.S_IWOTH:
         yield f"Every user may change {home}.", f"chmod o-w {home}"
+    for folder in (home / name for name in OWN_FOLDERS if (home / name).exists()):
+        if not folder.is_dir() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            yield (
+                f"MLHub does not read and write in {folder}.",
+                f"Put the folder back as it was, with its files, or: chmod u+rwx {folder}",
+            )
     secrets = home / "secrets"
     for path in [secrets, *secrets.iterdir()] if secrets.is_dir() else []:
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -15,6 +15,7 @@ from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.leases import Backoff, BatchLease, WaitAtBarrier
+from mlhub.runtime.ps.server.worker_registry import WorkerRegistry
 from mlhub.runtime.ps.wire.frames import FrameError
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.runtime.ps.wire.messages import ChallengeReply, PushRequest
@@ -147,6 +148,31 @@ def test_a_worker_that_dies_half_way_through_a_push_hurts_no_other_and_may_come_
     assert torch.equal(theirs, weights)
     again.close()
     first.close()
+
+
+def test_a_successor_waits_until_the_server_has_noticed_its_predecessor_s_end() -> None:
+    gang = Gang({"name": "asp"}, n_workers=2)
+    first, weights, gradient = gang.client(0)
+    predecessor, _, _ = gang.client(1)
+    gradient[:] = 1.0
+    first.exchange()
+    threading.Timer(0.5, predecessor.close, kwargs={"leaves": False}).start()
+    successor, theirs, _ = gang.client(1)  # at once: the predecessor's connection is open still
+    assert torch.equal(theirs, weights)
+    first.close()
+    successor.close()
+
+
+def test_a_server_is_not_over_while_a_successor_is_coming() -> None:
+    registry = WorkerRegistry(1)
+    assert registry.connect(0, within_s=0)
+    assert not registry.connect(0, within_s=0)
+    coming = threading.Thread(target=registry.connect, args=(0,), kwargs={"within_s": 60.0})
+    coming.start()
+    registry.disconnect(0, is_expected=False)
+    coming.join()
+    assert registry.connected == {0}
+    assert not registry.is_over()
 
 
 def test_under_ssp_the_others_do_not_wait_for_the_dead() -> None:

@@ -173,7 +173,7 @@ class Server:
             self._answer(self._connection(connection, worker), worker, purpose)
             connection.close()
             return
-        if not self.workers.connect(worker):
+        if not self.workers.connect(worker, within_s=TIMEOUT_S):
             print(f"server {self.index}: there is a worker {worker} already", flush=True)
             connection.close()
             return

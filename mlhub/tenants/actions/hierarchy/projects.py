@@ -7,8 +7,10 @@ project, and is still a member there, renames it, and deletes it while it is emp
 
 from __future__ import annotations
 
+from collections import Counter
+
 from django.db import IntegrityError, transaction
-from django.db.models import DO_NOTHING
+from django.db.models import DO_NOTHING, Model
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
@@ -30,7 +32,7 @@ from mlhub.tenants.models import (
     User,
     UserQuota,
 )
-from mlhub.tenants.parts import OPENING_CHECKS, UNLISTED
+from mlhub.tenants.parts import OPENING_CHECKS, PARTS_OF_CONTENTS, UNLISTED
 from mlhub.tenants.roles import Role
 
 # of an organisation, a team or a project: they go with it, as no one can delete them by themselves
@@ -190,22 +192,32 @@ def delete(owner: TenantNode, *, actor: User) -> None:
 
 
 def contents_of(owner: TenantNode) -> dict[str, int]:
-    """How many rows of each kind belong to it, by the kind's name.
+    """How many rows of each kind belong to it, by the kind's name; to an organisation those of its projects, too.
 
     Its quota with boosts, requests and limits of users, members, roles and invitations are parts of it, and so is what
     no list shows.
     """
-    found: dict[str, int] = {}
-    for relation in owner._meta.related_objects:
+    found = _counts(type(owner), owner, where="")
+    if isinstance(owner, Organisation):
+        found += _counts(Project, owner, where="__organisation")
+    return {
+        str(model._meta.verbose_name if n == 1 else model._meta.verbose_name_plural): n for model, n in found.items()
+    }
+
+
+def _counts(node: type[TenantNode], owner: TenantNode, *, where: str) -> Counter[type[Model]]:
+    """Rows that belong to nodes of that kind. where: the way from such a node to the owner, in a filter."""
+    found: Counter[type[Model]] = Counter()
+    for relation in node._meta.related_objects:
+        model = relation.related_model
         # what names it and outlives it, such as events, is not in it
-        if relation.one_to_one or relation.on_delete is DO_NOTHING or relation.related_model in OWN_PARTS:
+        if relation.one_to_one or relation.on_delete is DO_NOTHING or model in {*OWN_PARTS, *PARTS_OF_CONTENTS}:
             continue
-        rows = relation.related_model._default_manager.filter(**{relation.field.name: owner})
-        if (unlisted := UNLISTED.get(relation.related_model)) is not None:
+        rows = model._default_manager.filter(**{f"{relation.field.name}{where}": owner})
+        if (unlisted := UNLISTED.get(model)) is not None:
             rows = rows.exclude(pk__in=unlisted.of(owner).values("pk"))
         if n := rows.count():
-            options = relation.related_model._meta
-            found[str(options.verbose_name if n == 1 else options.verbose_name_plural)] = n
+            found[model] = n
     return found
 
 
