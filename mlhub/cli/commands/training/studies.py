@@ -56,7 +56,7 @@ def create_study(
 def list_studies(context: typer.Context) -> None:
     """List studies, newest first."""
     session = session_of(context)
-    query = {"project": project_id(session.api, session.project)} if session.project else {}
+    query: dict[str, Any] = {"project": project_id(session.api, session.project)} if session.project else {}
     session.output.rows(list(session.api.all("/studies", **query)), LISTED)
 
 
