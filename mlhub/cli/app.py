@@ -141,6 +141,12 @@ def main(argv: list[str] | None = None) -> int:
     except httpx.TransportError as error:
         message = str(error) or "The platform does not answer"
         return _failed(f"{message.rstrip('.')}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _failed(
+            f"{error.filename}: {error.strerror}.", "Name another place, or mend that one.", CommandStatus.USAGE
+        )
     return int(CommandStatus.OK)
 
 

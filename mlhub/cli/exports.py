@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,7 @@ def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
 
     Raises CommandError when it fails, or torch is not there.
     """
-    torch_is_there = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False)
-    if torch_is_there.returncode:
+    if find_spec("torch") is None:  # not imported, which takes seconds; the program does that
         raise CommandError(
             f"{script} needs torch, which this Python does not have.",
             remedy=f"Run: {sys.executable} -m pip install -r {folder / 'requirements.txt'}",
@@ -68,6 +68,10 @@ def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
             signal.signal(signal.SIGTERM, before)
     if asked_to_end:
         raise SystemExit(128 + asked_to_end[0])
+    if status < 0:
+        ended_by = signal.Signals(-status).name
+        remedy = "Start it again; SIGKILL without a person is most often for want of memory."
+        raise CommandError(f"{script} was ended by {ended_by}.", remedy=remedy)
     if status:
         raise CommandError(f"{script} ended with the status {status}.", remedy="Its message is above.")
 

@@ -47,7 +47,11 @@ def partial_file(target: Path) -> Iterator[BinaryIO]:
     """A file next to the target, which takes its place when nothing went wrong, and is removed otherwise."""
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        with part.open("w+b") as file:
+        opened = part.open("w+b")
+    except OSError as error:  # a person knows the target's name
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    try:
+        with opened as file:
             yield file
         part.replace(target)
     finally:

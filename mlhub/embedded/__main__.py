@@ -154,6 +154,8 @@ def _env(home: Home, console: Console) -> int:
 def variables_of(home: Home, platform: Platform) -> dict[str, str]:
     """What manage.py needs to reach that platform, and this process does not have."""
     variables = home.environment(url=platform.url, database_url=platform.database_url, redis_url=platform.redis_url)
+    if backend := home.backend():  # whatever this shell says, or does not say
+        variables["MLHUB_BACKEND"] = backend
     names = set(variables) - set(os.environ) | {n for n in variables if n.startswith("MLHUB_")}
     return {name: variables[name] for name in sorted(names)}
 

@@ -98,6 +98,15 @@ class Home:
         path = self.path / "platform.json"
         return Platform(**json.loads(path.read_text())) if path.exists() else None
 
+    def note_backend(self, name: str) -> None:
+        """Kept for commands that come later, from shells in which MLHUB_BACKEND may be another."""
+        _write_whole(self.path / "backend", name)
+
+    def backend(self) -> str:
+        """The backend of the newest start; "" where a version that did not write it down was the last to start."""
+        path = self.path / "backend"
+        return path.read_text().strip() if path.exists() else ""
+
     def supervisor_pid(self) -> int | None:
         """The process of the supervisor of the platform that runs here; None: none runs."""
         platform = self.platform()

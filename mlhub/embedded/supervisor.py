@@ -131,6 +131,7 @@ class Supervisor:
         is_everywhere = host == "0.0.0.0"  # noqa: S104 - compared, not bound
         self.url = f"http://{'127.0.0.1' if is_everywhere else host}:{port}"
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
+        self.home.note_backend(os.environ.get("MLHUB_BACKEND") or "local")
         self._report("bringing the database up to date")
         self.migrate(self.environment)
         self._report("database is up to date")

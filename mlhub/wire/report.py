@@ -222,3 +222,8 @@ def from_dict(raw: dict[str, Any]) -> Report:
     except TypeError as error:
         raise ValueError(f"{raw['type']} report: {error}") from error
     return report
+
+
+def is_better_when_low(metric: str) -> bool:
+    """By the metric's name: losses, errors and perplexities fall, everything else rises."""
+    return any(word in metric for word in ("loss", "error", "perplexity", "bits_per"))

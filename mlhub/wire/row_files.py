@@ -11,14 +11,14 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .text_encodings import encoding_of
 
 DELIMITERS = (",", ";", "\t", "|")
-ROW = re.compile(r"^Row (\d+)|(?<= in )row (\d+)(?=, which is no )")  # as messages name a row
+ROW = re.compile(r"^Row (\d+)|(?<= in )row (\d+)(?=, which (?:is no|training did not see))")  # as messages name a row
 
 
 def delimiter_of(header: str) -> str:
@@ -47,6 +47,19 @@ def with_row_renamed(message: str, place: Callable[[str, int], str | None]) -> s
     return (
         message if found is None or renamed is None else f"{message[: found.start()]}{renamed}{message[found.end() :]}"
     )
+
+
+def unseen_categories(predictions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each category that training did not see, with its column and the first row that holds it."""
+    first: dict[tuple[str, str], int] = {}
+    for number, prediction in enumerate(predictions):
+        for place in prediction.get("unseen", {}).items():
+            first.setdefault(place, number)
+    return [
+        f"The column {column} holds {word[:100]!r} in row {number}, which training did not see: it counts as none of "
+        "the categories that the model knows."
+        for (column, word), number in first.items()
+    ]
 
 
 def _csv(path: Path) -> list[Any]:

@@ -15,6 +15,12 @@ def counted_words(n: int, plural: str) -> str:
     return f"1 {plural[:-3]}y" if plural.endswith("ies") else f"1 {plural.removesuffix('s')}"
 
 
+def counted_running(n: int, plural: str, n_running: int) -> str:
+    """As counted_words(), with how many of them run now: 3 jobs (2 run now)."""
+    running = f" ({n_running:,} {'runs' if n_running == 1 else 'run'} now)" if n_running else ""
+    return counted_words(n, plural) + running
+
+
 def with_article(noun: str) -> str:
     """A job, an upload: by the first letter, which suits the nouns of the platform."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

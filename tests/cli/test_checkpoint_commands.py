@@ -11,10 +11,10 @@ from safetensors.numpy import load_file
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Checkpoint, Job
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
-from tests.jobs.artifacts.test_checkpoint_api import trained
+from tests.jobs.artifacts.test_checkpoint_api import trained, written
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -47,6 +47,32 @@ def test_checkpoints_are_listed_pinned_downloaded_forked_and_deleted(
     assert main(["checkpoint", "rm", "job", "10", "15", "--yes"]) == CommandStatus.OK
     capsys.readouterr()
     assert listed(capsys) == [20]
+
+
+def test_best_is_the_best_by_the_metric_that_the_job_monitors(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """Not the newest of those that keep_best keeps."""
+    found = trained(bob)
+    written(found, "best-attempt-0001-step-0000000019", step=19)
+    for step, loss in ((15, 0.1), (19, 0.2)):
+        Checkpoint.objects.filter(step=step).update(metrics={"eval/loss": loss, "eval/accuracy": loss})
+
+    def best(**hyperparameters: str) -> float:
+        Job.objects.filter(pk=found.pk).update(hyperparameters=hyperparameters)
+        file = tmp_path / "best"
+        assert main(["checkpoint", "pull", "job", "best", "--to", str(file)]) == CommandStatus.OK
+        return float(load_file(file)["w"][0])
+
+    assert best(monitor="eval/loss") == 15.0
+    assert best(monitor="eval/loss", monitor_mode="max") == 19.0
+    assert best(monitor="eval/accuracy") == 19.0
+    assert main(["checkpoint", "rm", "job", "15-19", "--yes"]) == CommandStatus.USAGE
+    assert "name each step of best weights" in " ".join(capsys.readouterr().err.split())
+    assert main(["checkpoint", "pull", "job", "15", "--to", str(tmp_path / "no" / "x")]) == CommandStatus.USAGE
+    assert f"mlhub: {tmp_path}/no/x: No such file or directory." in capsys.readouterr().err
 
 
 def test_a_step_without_a_checkpoint_is_refused_with_those_that_there_are(

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.cli.exports import run_program
+from mlhub.cli.failures import CommandError
+
 PROGRAM = """
 import os, pathlib, time
 pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
@@ -23,6 +26,26 @@ import pathlib, sys
 from mlhub.cli.exports import run_program
 run_program(pathlib.Path(sys.argv[1]), "serve.py", [])
 """
+
+
+def a_program(folder: Path, code: str) -> None:
+    (folder / "serve.py").write_text(code)
+    (folder / "torch.py").write_text("import pathlib; pathlib.Path(__file__).with_name('imported').touch()")
+
+
+def test_a_program_is_started_without_an_import_of_torch_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It imports torch itself, which takes seconds."""
+    a_program(tmp_path, "")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run_program(tmp_path, "serve.py", [])
+    assert not (tmp_path / "imported").exists()
+
+
+def test_a_program_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
+    a_program(tmp_path, "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(CommandError, match=r"^serve\.py was ended by SIGKILL\.$") as refused:
+        run_program(tmp_path, "serve.py", [])
+    assert "memory" in refused.value.remedy
 
 
 def is_running(pid: int) -> bool:

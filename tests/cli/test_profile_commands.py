@@ -53,7 +53,7 @@ def test_a_profile_is_recorded_shown_and_saved(
     assert bob.client(bob.bob).get("/api/v1/jobs").status_code == 200  # the server's thread need not import it all
     pods = Pods(attempt)
     pods.start()
-    asked = ["profile", "job", "--steps", "5", "--rank", "0", "--rank", "1", "--to", str(tmp_path)]
+    asked = ["profile", "job", "--steps", "5", "--rank", "0", "--rank", "1", "--to", str(tmp_path / "new")]
     assert main(asked) == CommandStatus.OK, capsys.readouterr().err
     pods.join()
     first, head, operator, failed = capsys.readouterr().out.splitlines()
@@ -61,7 +61,7 @@ def test_a_profile_is_recorded_shown_and_saved(
     assert head.split()[:2] == ["OPERATOR", "CALLS"]
     assert operator.split() == ["aten::addmm", "12", "1500.00", "ms", "1750.00", "ms", "-64", "B"]
     assert failed == "Worker 1: torch's profiler failed: no."
-    assert (tmp_path / "job.worker-0.trace.json.gz").read_bytes() == b"trace"
+    assert (tmp_path / "new" / "job.worker-0.trace.json.gz").read_bytes() == b"trace"
 
 
 def test_a_server_is_recorded_and_its_phases_are_shown(

@@ -128,6 +128,10 @@ def test_versions_are_listed_and_a_job_begins_with_the_weights_of_one(
     assert main(["model", "ls"]) == CommandStatus.OK
     trained = next(line for line in capsys.readouterr().out.splitlines() if "mlp (trained)" in line)
     assert trained.split()[-1] == "1"
+    assert main(["-p", "vision", "model", "ls"]) == CommandStatus.OK
+    own, *built_in = [" ".join(line.split()[1:4]) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert own == "mlp (trained) vision"
+    assert "mlp built in" in built_in
     dataset = version.dataset_version.dataset.name
     assert main(["dataset", "versions", dataset]) == CommandStatus.OK
     assert "ready" in capsys.readouterr().out
@@ -178,7 +182,9 @@ def test_an_exported_model_is_unpacked_and_serves(
     assert main(["run", "--dataset", dataset, "--model", "houses@best", "-d"]) == CommandStatus.OK
     assert Job.objects.get().model_version_id == version.pk, "it begins with those weights"
     assert main(["model", "alias", "rm", "houses@best", "--yes"]) == CommandStatus.OK
-    with PredictionServer(ExportedModel(folder), "127.0.0.1", 0) as server:
+    with PredictionServer("127.0.0.1", 0) as server:
+        server.model = ExportedModel(folder)
+        server.server_activate()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}/predict"
         status, found = posted(address, b'{"rows": [{"rooms": 3, "area": 50}, {"rooms": null, "area": "60"}]}')

@@ -24,6 +24,7 @@ import pytest
 import yaml
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
+from celery.worker.control import Panel
 
 from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.cli.app import main as run_command
@@ -76,6 +77,15 @@ def home(tmp_path: Path) -> Home:
         if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(gettempdir()):
             folder.chmod(folder.stat().st_mode | 0o111)
     return found
+
+
+PING_S = doctor.PING_S
+
+
+@pytest.fixture(autouse=True)
+def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests in which no worker is there to answer."""
+    monkeypatch.setattr(doctor, "PING_S", min(2.0, PING_S))
 
 
 @pytest.fixture
@@ -135,8 +145,20 @@ def test_a_clock_that_is_wrong_fails(home: Home, monkeypatch: pytest.MonkeyPatch
 def test_workers_that_do_not_answer_fail_and_a_platform_that_runs_is_started_again(home: Home, servers: Any) -> None:
     home.write_platform(Platform("http://127.0.0.1:1", "", servers.redis_url, {"supervisor": os.getpid()}))
     result = found(home)["workers"]
-    assert (result.is_ok, result.detail) == (False, "No worker answers: uploads and new jobs wait.")
+    assert (result.is_ok, result.detail) == (False, "No worker answers within 2 s: uploads and new jobs wait.")
     assert "mlhub.embedded down" in result.remedy
+
+
+@pytest.mark.usefixtures("_whole_platform")
+def test_a_worker_that_is_only_slow_to_answer_passes(servers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: Any, **__: Any) -> dict[str, str]:
+        time.sleep(5.0)
+        return {"ok": "pong"}
+
+    monkeypatch.setattr(doctor, "PING_S", PING_S)
+    with Celery(broker=servers.redis_url) as app, start_worker(app, perform_ping_check=False):
+        monkeypatch.setitem(Panel.data, "ping", slow)
+        assert doctor.check_workers(servers.redis_url, remedy="").is_ok
 
 
 @pytest.mark.usefixtures("_whole_platform")

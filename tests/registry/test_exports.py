@@ -208,8 +208,11 @@ def test_an_export_names_what_is_wrong_with_each_kind_of_file_and_where(cast, tm
     ]
     commands = [(folder, ["predict.py", *names]) for folder, names, _ in expected]
     statuses, errors = run_elsewhere(*commands, (flowers, ["predict.py", "unknown.csv"]), cwd=tmp_path)
-    said = [line for line in errors.splitlines() if line.startswith("predict.py: ")]
+    warning = "predict.py: warning: "
+    said = [line for line in errors.splitlines() if line.startswith("predict.py: ") and not line.startswith(warning)]
     assert statuses == [1] * len(expected) + [0], errors
+    unseen = "The column colour holds 'mauve' in row 0 of unknown.csv, which training did not see"
+    assert [line for line in errors.splitlines() if line.startswith(f"{warning}{unseen}")], errors
     for line, (_, _, words) in zip(said, expected, strict=True):
         assert line.startswith(f"predict.py: {words}"), (line, words)
 

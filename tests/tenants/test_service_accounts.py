@@ -140,7 +140,7 @@ def test_what_a_deleted_account_made_passes_to_a_member_and_the_organisation_see
     alice, account = cast.client(cast.alice), made(cast)
     data = Dataset.objects.create(project=cast.project_a, name="digits", created_by_id=account["id"])
     route = f"{ACCOUNTS}/{account['id']}"
-    assert alice.get(f"{route}/deletion").json()["remains"] == [{"kind": "datasets", "n": 1}]
+    assert alice.get(f"{route}/deletion").json()["remains"] == [{"kind": "datasets", "n": 1, "n_running": 0}]
     assert alice.delete(route).json()["code"] == "heir_needed"
     assert alice.delete(f"{route}?reassign_to={cast.charlie.id}").status_code == 404
     assert alice.delete(f"{route}?reassign_to={cast.bob.id}").status_code == 204

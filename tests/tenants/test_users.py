@@ -12,6 +12,7 @@ from mlhub.datasets.models import Dataset
 from mlhub.events.models import Event
 from mlhub.tenants.models import Membership, User, UserSession
 from mlhub.tenants.roles import Role
+from tests.jobs.builders import job
 
 USERS, ME, LOGIN = "/api/v1/users", "/api/v1/auth/me", "/api/v1/auth/login"
 LINK, PASSWORD_ROUTE, SESSIONS = "/api/v1/auth/password-link", "/api/v1/auth/password", "/api/v1/auth/sessions"
@@ -148,10 +149,17 @@ def test_what_a_deleted_user_made_passes_to_the_heir_and_the_audit_keeps_the_nam
     made = Dataset.objects.create(project=cast.project_a, name="digits", created_by=cast.bob)
     cast.client(cast.bob).post("/api/v1/tokens", {"name": "t", "scopes": ["read"]})
     root, address = cast.client(cast.root), f"{USERS}/{cast.bob.id}"
-    assert root.get(f"{address}/deletion").json() == {"remains": [{"kind": "datasets", "n": 1}], "sole_owner_of": []}
+    assert root.get(f"{address}/deletion").json() == {
+        "remains": [{"kind": "datasets", "n": 1, "n_running": 0}],
+        "sole_owner_of": [],
+    }
     refused = root.delete(address)
     assert (refused.status_code, refused.json()["code"]) == (409, "heir_needed")
     assert refused.json()["detail"] == "bob made 1 dataset."
+    job(cast.project_a, cast.bob, state="succeeded")
+    job(cast.project_a, cast.bob, state="running")
+    jobs = [one for one in root.get(f"{address}/deletion").json()["remains"] if one["kind"] == "jobs"]
+    assert jobs == [{"kind": "jobs", "n": 2, "n_running": 1}]
     stranger = root.delete(f"{address}?reassign_to={cast.charlie.id}")
     assert (stranger.status_code, stranger.json()["errors"][0]["field"]) == (422, "reassign_to")
     assert root.delete(f"{address}?reassign_to={cast.alice.id}").status_code == 204

@@ -12045,6 +12045,8 @@ export interface components {
             kind: string;
             /** @description How many. */
             n: number;
+            /** @description Of jobs, how many of these run now; they go on. 0 of other kinds. */
+            n_running: number;
         };
         /** @description What was removed because its time was over, as the platform's settings have it. */
         RemovedPart: {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an account made and what stays when it is deleted, counted in words: "1 dataset".
-import { plural } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 
 import type { UserDeletion } from "@/api/types";
 
 /** The API's words for the kinds of what accounts make, in the reader's language. */
-export function remainderText({ kind, n }: UserDeletion["remains"][number]): string {
+export function remainderText({ kind, n, n_running }: UserDeletion["remains"][number]): string {
   switch (kind) {
     case "datasets":
       return plural(n, { one: "# dataset", other: "# datasets" });
@@ -18,7 +18,7 @@ export function remainderText({ kind, n }: UserDeletion["remains"][number]): str
     case "logged models":
       return plural(n, { one: "# logged model", other: "# logged models" });
     case "jobs":
-      return plural(n, { one: "# job", other: "# jobs" });
+      return jobsText(plural(n, { one: "# job", other: "# jobs" }), n_running);
     case "studies":
       return plural(n, { one: "# study", other: "# studies" });
     case "runs":
@@ -26,4 +26,10 @@ export function remainderText({ kind, n }: UserDeletion["remains"][number]): str
     default:
       return `${n} ${kind}`;
   }
+}
+
+function jobsText(counted: string, nRunning: number): string {
+  if (nRunning === 0) return counted;
+  const running = plural(nRunning, { one: "# runs now", other: "# run now" });
+  return t`${counted} (${running})`;
 }

@@ -2362,6 +2362,7 @@ class Remainder(ApiRecord):
 
     kind: str
     n: int
+    n_running: int
 
 
 class RemovedPart(ApiRecord):

@@ -12,7 +12,7 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.jobs.models import Job
 from mlhub.metrics.points.curves import curves
-from mlhub.runtime.model.hyperparameters import is_better_when_low
+from mlhub.wire.report import is_better_when_low
 from scheduler.models.convergence import reaching
 
 MAX_POINTS = 200

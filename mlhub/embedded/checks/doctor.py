@@ -36,7 +36,7 @@ from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
 
 TIMEOUT_S = 5
-PING_S = 3.0  # in which a worker answers, whatever it does
+PING_S = 20.0  # in which a worker of a busy machine answers; the first answer ends the wait
 LEAST_FREE_BYTES = 5 * 2**30
 PREFERRED_PORT = 8000
 PATIENCE_S = 90.0  # with all checks; CUDA takes up to a minute to start
@@ -189,7 +189,9 @@ def check_workers(url: str, *, remedy: str) -> CheckResult:
         remedy = MAKE_ROOM if str(error).startswith("MISCONF") else remedy
         return CheckResult("workers", False, f"They cannot be asked without Valkey: {_line(error, url)}", remedy)
     if not answers:
-        return CheckResult("workers", False, "No worker answers: uploads and new jobs wait.", remedy)
+        return CheckResult(
+            "workers", False, f"No worker answers within {PING_S:.0f} s: uploads and new jobs wait.", remedy
+        )
     return CheckResult("workers", True, "A worker answers.")
 
 

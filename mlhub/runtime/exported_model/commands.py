@@ -8,8 +8,9 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from .columns.row_files import with_row_renamed
+from .columns.row_files import unseen_categories, with_row_renamed
 from .errors import UnusableRowError
 from .inputs import read_rows
 from .model import ExportedModel
@@ -28,20 +29,23 @@ def predict(folder: Path, argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     sources: list[tuple[Path, int, int]] = []
     try:
-        rows = []
+        rows: list[Any] = []
         for path in asked.files:
-            found = read_rows(path)
-            if not found:
+            of_file = read_rows(path)
+            if not of_file:
                 raise UnusableRowError(f"{path.name} has no rows.", field="file", remedy="Give at least one.")
-            sources += [(path, number, len(found)) for number in range(len(found))]
-            rows += found
-        text = json.dumps(ExportedModel(folder).predict(rows), ensure_ascii=False)
+            sources += [(path, number, len(of_file)) for number in range(len(of_file))]
+            rows += of_file
+        found = ExportedModel(folder).predict(rows)
     except UnusableRowError as error:
         print(f"predict.py: {_in_file(str(error), sources)}", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"predict.py: {error.filename} cannot be read: {error.strerror}.", file=sys.stderr)
         return 1
+    for sentence in unseen_categories(found):
+        print(f"predict.py: warning: {_in_file(sentence, sources)}", file=sys.stderr)
+    text = json.dumps(found, ensure_ascii=False)
     if asked.output is None:
         print(text)
     else:

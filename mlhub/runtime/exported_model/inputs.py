@@ -60,6 +60,13 @@ class InputReader:
             return [self._tokens(number, row) for number, row in enumerate(rows)]
         return [torch.stack([self._array(number, row) for number, row in enumerate(rows)])]
 
+    def unseen(self, rows: Sequence[Any]) -> list[dict[str, str]]:
+        """Of each row of a table the categories that training did not see, by their column; else nothing.
+
+        rows: those that tensors() takes.
+        """
+        return tables.unseen_words(rows, self.columns) if self.format in TABLES else []
+
     def _tokens(self, number: int, row: Any) -> Tensor:
         """Shape (1, length): the first tokens of a text to classify, as in training; of one to go on with the last that
         the model can read at once."""

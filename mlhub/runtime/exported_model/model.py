@@ -63,7 +63,8 @@ class ExportedModel:
 
         Of a classification: {"prediction": class, "probabilities": {class: number}}; of a regression the number in the
         unit of the target; of a text the most probable next token at each position, and `next`, the most probable
-        tokens after the text; of another task {"output": numbers}.
+        tokens after the text; of another task {"output": numbers}. Where a row of a table holds categories that
+        training did not see: `unseen`, these by their column.
         """
         found: list[dict[str, Any]] = []
         with torch.no_grad():
@@ -71,6 +72,9 @@ class ExportedModel:
                 for start in range(0, len(inputs), BATCH):
                     batch = inputs[start : start + BATCH]
                     found += self._readable(self(batch), len(batch))
+        for answer, unseen in zip(found, self.reader.unseen(rows), strict=False):  # of tables only
+            if unseen:
+                answer["unseen"] = unseen
         return found
 
     def answers(self, outputs: Tensor) -> Tensor:

@@ -27,13 +27,19 @@ SILENT_S = 60.0  # a client that sends nothing for so long is left
 
 
 class PredictionServer(ThreadingHTTPServer):
-    """Answers with one model, which stays in memory."""
+    """Answers with one model, which stays in memory; refuses connections until server_activate()."""
 
     daemon_threads = True
+    model: ExportedModel
 
-    def __init__(self, model: ExportedModel, host: str, port: int) -> None:
-        self.model = model
-        super().__init__((host, port), PredictionHandler)
+    def __init__(self, host: str, port: int) -> None:
+        """Takes the address. Raises OSError or OverflowError where that cannot be."""
+        super().__init__((host, port), PredictionHandler, bind_and_activate=False)
+        try:
+            self.server_bind()
+        except BaseException:
+            self.server_close()
+            raise
 
 
 class PredictionHandler(BaseHTTPRequestHandler):
@@ -117,17 +123,26 @@ def serve(folder: Path, argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST}: this machine only)")
     parser.add_argument("--port", type=int, default=PORT, help=f"0 takes a free one (default {PORT})")
     asked = parser.parse_args(argv)
-    model = ExportedModel(folder)
     try:
-        listening = PredictionServer(model, asked.host, asked.port)
+        listening = PredictionServer(asked.host, asked.port)  # before the model is loaded, which takes seconds
     except (OSError, OverflowError) as error:
-        remedy = "Give another one with --host or --port; --port 0 takes a free port."
-        print(f"It cannot listen at {asked.host}:{asked.port}: {error}. {remedy}", file=sys.stderr)
-        return 1
+        return _no_address(asked, error)
     with listening as server:
+        print("Loading the model ...", file=sys.stderr, flush=True)
+        server.model = ExportedModel(folder)
+        try:
+            server.server_activate()
+        except OSError as error:  # another program, which took the address meanwhile
+            return _no_address(asked, error)
         print(f"Serving at http://{asked.host}:{server.server_address[1]} (POST /predict)", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             return 0
     return 0
+
+
+def _no_address(asked: argparse.Namespace, error: Exception) -> int:
+    remedy = "Give another one with --host or --port; --port 0 takes a free port."
+    print(f"It cannot listen at {asked.host}:{asked.port}: {str(error).rstrip('.')}. {remedy}", file=sys.stderr)
+    return 1

@@ -28,6 +28,23 @@ def encoded_rows(rows: Sequence[Any], columns: Columns) -> Tensor:
     return torch.cat(list(encoded_batches(rows, columns)))
 
 
+def unseen_words(rows: Sequence[Any], columns: Columns) -> list[dict[str, str]]:
+    """Of each row the categories that training did not see, by their column; they count as none of the known ones.
+
+    rows: those that encoded_rows() takes.
+    """
+    found: list[dict[str, str]] = [{} for _ in rows]
+    for column in columns:
+        if column["kind"] != "category":
+            continue
+        name, known = str(column["name"]), {"", *column["categories"]}
+        for row, unseen in zip(rows, found, strict=True):
+            word = str(cell_value(column, row[name]))
+            if word not in known:
+                unseen[name] = word
+    return found
+
+
 def encoded_batches(rows: Sequence[Any], columns: Columns) -> Iterator[Tensor]:
     """encoded_rows() in batches, since the inputs of texts are far larger than the rows."""
     for number, row in enumerate(rows):

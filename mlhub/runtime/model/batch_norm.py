@@ -104,7 +104,8 @@ class GangBatchNorm(_BatchNorm):
 def require_batch_norm(model: nn.Module) -> None:
     """Raises BadInputError for a model without a layer of batch normalisation."""
     if not any(isinstance(module, _BatchNorm) for module in model.modules()):
-        raise invalid("sync_batch_norm", "The model has no layer of batch normalisation.", "Leave it out.")
+        message = "The model has no layer of batch normalisation, which sync_batch_norm is for."
+        raise invalid("sync_batch_norm", message, "Leave sync_batch_norm out.")
 
 
 def with_gang_batch_norm(module: nn.Module) -> nn.Module:

@@ -223,11 +223,6 @@ def moved_hints(names: Iterable[str]) -> list[str]:
     ]
 
 
-def is_better_when_low(metric: str) -> bool:
-    """By the metric's name: losses, errors and perplexities fall, everything else rises."""
-    return any(word in metric for word in ("loss", "error", "perplexity", "bits_per"))
-
-
 def _augmentations(value: Any) -> tuple[str, ...]:
     names = value if isinstance(value, list | tuple) else [value]
     for name in names:

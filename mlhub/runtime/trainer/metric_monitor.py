@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlhub.runtime.model.hyperparameters import Settings, is_better_when_low
+from mlhub.runtime.model.hyperparameters import Settings
+from mlhub.wire.report import is_better_when_low
 
 
 class MetricMonitor:

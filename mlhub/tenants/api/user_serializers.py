@@ -93,6 +93,7 @@ class UserCreatedSerializer(UserSerializer):
 class RemainderSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="What kind of rows, in words.")
     n = serializers.IntegerField(help_text="How many.")
+    n_running = serializers.IntegerField(help_text="Of jobs, how many of these run now; they go on. 0 of other kinds.")
 
 
 class UserDeletionSerializer(serializers.Serializer[Any]):

@@ -15,7 +15,7 @@ from torch import nn
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.inspection.dry_run import try_out
-from mlhub.runtime.model.batch_norm import with_gang_batch_norm
+from mlhub.runtime.model.batch_norm import require_batch_norm, with_gang_batch_norm
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -106,3 +106,6 @@ def test_it_is_refused_where_it_means_nothing(tmp_path: Path) -> None:
             try_out(given, {"data": data, "code": tmp_path / "a" / "code.zip"}, code=tmp_path / "code")
         assert refused.value.field == "hyperparameters.sync_batch_norm"
         assert refused.value.remedy
+    with pytest.raises(BadInputError, match="which sync_batch_norm is for") as refused:
+        require_batch_norm(nn.Linear(1, 1))
+    assert refused.value.remedy == "Leave sync_batch_norm out."

@@ -30,7 +30,7 @@ function shown() {
   server.use(
     answers("/api/v1/auth/me", me({ is_staff: true })),
     answers("/api/v1/users", () => page([bob, EVE])),
-    answers("/api/v1/users/{id}/deletion", { remains: [{ kind: "datasets", n: 1 }, { kind: "jobs", n: 3 }], sole_owner_of: [] }),
+    answers("/api/v1/users/{id}/deletion", { remains: [{ kind: "datasets", n: 1, n_running: 0 }, { kind: "jobs", n: 3, n_running: 2 }], sole_owner_of: [] }),
     http.post("/api/v1/users", async ({ request }) => {
       const body = (await request.json()) as { username: string };
       sent.push(body);
@@ -99,7 +99,7 @@ it("says what a deleted user leaves and asks to whom it passes", async () => {
   await user.click(await screen.findByRole("button", { name: "More for bob" }));
   await user.click(await screen.findByRole("button", { name: "Delete bob" }));
   const dialog = within(await screen.findByRole("dialog"));
-  await user.click(await dialog.findByRole("combobox", { name: "What stays (1 dataset, 3 jobs) passes to" }));
+  await user.click(await dialog.findByRole("combobox", { name: "What stays (1 dataset, 3 jobs (2 run now)) passes to" }));
   await user.click(await screen.findByRole("option", { name: "eve" }));
   await user.click(dialog.getByRole("button", { name: "Delete" }));
   await expect.poll(() => sent).toEqual([`?reassign_to=${EVE.id}`]);

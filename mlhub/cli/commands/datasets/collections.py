@@ -61,7 +61,7 @@ def list_datasets(context: typer.Context) -> None:
 def list_models(context: typer.Context) -> None:
     """List the models that you may use."""
     columns = {"KIND": lambda row: _version(row).get("kind"), "TRAINED": lambda row: row["n_trained"] + row["n_logged"]}
-    _list(context, "models", {**OWNED, **columns})
+    _list(context, "models", {**OWNED, **columns}, has_built_in=True)
 
 
 @dataset.command("show")
@@ -232,10 +232,14 @@ def _of(session: Session, collection: str, name: str) -> dict[str, Any]:
     return found(session.api, collection, name, **query)
 
 
-def _list(context: typer.Context, collection: str, columns: dict[str, Any]) -> None:
+def _list(context: typer.Context, collection: str, columns: dict[str, Any], *, has_built_in: bool = False) -> None:
+    """has_built_in: the collection also holds what every project may use; it comes after the project's own."""
     session = session_of(context)
     query: dict[str, Any] = {"project": project_id(session.api, session.project)} if session.project else {}
-    session.output.rows(list(session.api.all(f"/{collection}", **query)), columns)
+    rows = list(session.api.all(f"/{collection}", **query))
+    if query and has_built_in:
+        rows += [row for row in session.api.all(f"/{collection}") if row["project"] is None]
+    session.output.rows(rows, columns)
 
 
 def _made(session: Session, version: dict[str, Any], about: str) -> None:

@@ -15,7 +15,7 @@ from mlhub.cli.names import organisation_named, project_id
 from mlhub.cli.output import Format, until
 from mlhub.cli.session import Session, session_of
 from mlhub.cli.short_ids import is_part, short_id
-from mlhub.wire.words import counted_words
+from mlhub.wire.words import counted_running
 
 service_account = typer.Typer(
     help="Accounts of an organisation for programs, such as CI; for its admins.", no_args_is_help=True
@@ -91,7 +91,7 @@ def remove_account(
     session = session_of(context)
     gone = _account(session, organisation, name)
     left = session.api.get(f"/service-accounts/{gone['id']}/deletion")["remains"]
-    made = ", ".join(counted_words(one["n"], one["kind"]) for one in left)
+    made = ", ".join(counted_running(one["n"], one["kind"], one["n_running"]) for one in left)
     if made and not reassign_to:
         raise CommandError(
             f"{gone['username']} made {made}, and what it made stays.",

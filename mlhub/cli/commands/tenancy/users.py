@@ -12,7 +12,7 @@ from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session, session_of
-from mlhub.wire.words import counted_words
+from mlhub.wire.words import counted_running
 
 user = typer.Typer(help="Accounts; for administrators of the platform.", no_args_is_help=True)
 AccountName = Annotated[str, typer.Argument(metavar="USERNAME", help="User name of an account.")]
@@ -105,7 +105,7 @@ def remove_user(
             remedy="Make another member an owner first: `mlhub member role ORGANISATION USERNAME owner`.",
             code=CommandStatus.REFUSED,
         )
-    made = ", ".join(counted_words(one["n"], one["kind"]) for one in left["remains"])
+    made = ", ".join(counted_running(one["n"], one["kind"], one["n_running"]) for one in left["remains"])
     if made and heir is None:
         raise CommandError(
             f"{username} made {made}, and what it made stays.",

@@ -16,10 +16,11 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found
 from mlhub.cli.output import metrics_text, size, until
 from mlhub.cli.session import Session, session_of
+from mlhub.wire.report import is_better_when_low
 from mlhub.wire.words import counted
 
 checkpoint = typer.Typer(help="Checkpoints of a job.", no_args_is_help=True)
-STEP = "Step of a checkpoint; or latest: the newest to resume from; or best: the newest best weights."
+STEP = "Step of a checkpoint; or latest: the newest to resume from; or best: the best weights."
 PAGE = 1000  # the most of one answer
 MOST_NAMED = 20  # steps in a message
 RANGE = re.compile(r"(\d+)-(\d+)")
@@ -137,13 +138,30 @@ def _chosen(listed: list[dict[str, Any]], steps: list[str]) -> list[int]:
         low, high = int(ends[1]), int(ends[2])
         within = [row for row in listed if low <= row["step"] <= high and not row["is_pinned"] and not row["is_best"]]
         if not within:
-            raise CommandError(f"No checkpoint of the steps {low} to {high} may be deleted.")
+            raise CommandError(
+                f"A range leaves pinned checkpoints and best weights out, and of the steps {low} to {high} there is "
+                "nothing else.",
+                remedy="Unpin what is pinned, and name each step of best weights: `mlhub checkpoint ls` lists them.",
+            )
         ids += [row["id"] for row in within]
     return list(dict.fromkeys(ids))
 
 
 def _one(session: Session, job_id: str, step: str) -> dict[str, Any]:
-    return _of_step(_all(session, job_id), step)
+    listed = _all(session, job_id)
+    if step == "best":
+        listed = _best_first(listed, session.api.get(f"/jobs/{job_id}")["hyperparameters"])
+    return _of_step(listed, step)
+
+
+def _best_first(listed: list[dict[str, Any]], hyperparameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """The checkpoints, of which the best weights come by the monitored metric; keep_best has several of them kept."""
+    metric, mode = hyperparameters.get("monitor"), hyperparameters.get("monitor_mode")
+    values = [row["metrics"].get(metric) for row in listed if row["is_best"]]
+    if metric is None or None in values:
+        return listed
+    sign = 1 if mode == "min" or (mode is None and is_better_when_low(metric)) else -1
+    return sorted(listed, key=lambda row: sign * row["metrics"][metric] if row["is_best"] else 0.0)
 
 
 def _of_step(listed: list[dict[str, Any]], step: str) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def profile(
 ) -> None:
     """Record the profiler of torch for some steps of a job that runs, and save the traces."""
     session = session_of(context)
+    to.mkdir(parents=True, exist_ok=True)
     row = found(session.api, "jobs", job)
     chosen = {name: pods for name, pods in (("ranks", rank), ("servers", server)) if pods}  # neither: worker 0
     recording = session.api.post(f"/jobs/{row['id']}/profiles", steps=steps, **chosen)

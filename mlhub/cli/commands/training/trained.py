@@ -17,7 +17,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.model_names import EXAMPLES, model_named, parts_of, version_path
 from mlhub.cli.session import Session, session_of
 from mlhub.client.problems import Refused
-from mlhub.wire.row_files import with_row_renamed
+from mlhub.wire.row_files import unseen_categories, with_row_renamed
 
 ModelArgument = Annotated[str, typer.Argument(help=EXAMPLES, autocompletion=names_of("models"))]
 
@@ -72,6 +72,8 @@ def predict(
     found: list[dict[str, Any]] = []
     for start in range(0, len(rows), ROWS_AT_ONCE):
         found += _predictions(session, path, rows[start : start + ROWS_AT_ONCE], file=file, start=start)
+    for sentence in unseen_categories(found):
+        session.output.note(with_row_renamed(sentence, lambda word, row: f"{word} {row} of {file.name}"))
     if session.output.form != "table":
         session.output.data(found)
         return
@@ -135,7 +137,7 @@ def serve(
     context: typer.Context,
     model: ModelArgument,
     host: Annotated[str, typer.Option(help="Where to listen; by default for this machine only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8600,
+    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8600,
 ) -> None:
     """Predict over HTTP on this machine: POST /predict with {rows: [...]} as JSON. The model's own code runs here."""
     session = session_of(context)

@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from mlhub.wire.row_files import rows_in, with_row_renamed
+from mlhub.wire.row_files import rows_in, unseen_categories, with_row_renamed
 
-__all__ = ["rows_in", "with_row_renamed"]
+__all__ = ["rows_in", "unseen_categories", "with_row_renamed"]

@@ -24,10 +24,11 @@ CHANGEABLE = ("email", "is_active", "is_staff")
 
 @dataclass(frozen=True)
 class Remainder:
-    """Rows that an account made and that stay: their kind in words, and how many there are."""
+    """Rows that an account made and that stay: their kind in words, how many there are, and how many run now."""
 
     kind: str
     n: int
+    n_running: int
 
 
 def change_user(user: User, *, actor: User, **changes: Any) -> User:
@@ -62,7 +63,7 @@ def change_user(user: User, *, actor: User, **changes: Any) -> User:
 
 def remains_of(user: User) -> list[Remainder]:
     """What the account made and what needs another maker when the account is deleted."""
-    return [Remainder(noun, n) for noun, rows in _made_by(user) if (n := rows.count())]
+    return [Remainder(noun, n, _n_running(rows)) for noun, rows in _made_by(user) if (n := rows.count())]
 
 
 def sole_ownerships(user: User) -> list[str]:
@@ -160,6 +161,11 @@ def _made_by(user: User) -> list[tuple[str, models.QuerySet[Any]]]:
         for model in apps.get_models()
         if _maker_field(model)
     ]
+
+
+def _n_running(rows: models.QuerySet[Any]) -> int:
+    """How many of them hold GPUs, where rows of their kind do."""
+    return int(rows.holding_gpus().count()) if hasattr(rows, "holding_gpus") else 0
 
 
 def _maker_field(model: type[models.Model]) -> str:

@@ -65,7 +65,7 @@ it("lets an admin make a service account and a token that is shown once", async 
 it("asks which member becomes the maker of what a deleted account made", async () => {
   const asked: (string | null)[] = [];
   server.use(
-    answers("/api/v1/service-accounts/{id}/deletion", { remains: [{ kind: "jobs", n: 3 }, { kind: "logged models", n: 1 }], sole_owner_of: [] }),
+    answers("/api/v1/service-accounts/{id}/deletion", { remains: [{ kind: "jobs", n: 3, n_running: 0 }, { kind: "logged models", n: 1, n_running: 0 }], sole_owner_of: [] }),
     http.delete("/api/v1/service-accounts/:id", ({ request }) => {
       asked.push(new URL(request.url).searchParams.get("reassign_to"));
       return new HttpResponse(null, { status: 204 });
