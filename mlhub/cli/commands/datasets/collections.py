@@ -238,7 +238,7 @@ def _list(context: typer.Context, collection: str, columns: dict[str, Any], *, h
     query: dict[str, Any] = {"project": project_id(session.api, session.project)} if session.project else {}
     rows = list(session.api.all(f"/{collection}", **query))
     if query and has_built_in:
-        rows += [row for row in session.api.all(f"/{collection}") if row["project"] is None]
+        rows += session.api.all(f"/{collection}", builtin=True)
     session.output.rows(rows, columns)
 
 
