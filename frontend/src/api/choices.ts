@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What forms let one choose from: lists that the API searches, so that they may be of any length.
-import { type QueryClient, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, queryOptions, useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { Dataset, Job, Membership, Model, Organisation, Page, Project, Role, Run, Secret, User } from "@/api/types";
@@ -198,9 +198,18 @@ function offeredIn<T>(queries: QueryClient, { key }: ChoiceSource<T>): T[] {
   return lists.flatMap(([, page]) => page?.results ?? []);
 }
 
-/** The item that the address names, if there is one; else the first. items: those that are offered first; undefined until they have come. */
-export function useChosenOrFirst<T>(source: ChoiceSource<T>, id: string): { chosen: T | undefined; items: readonly T[] | undefined } {
-  const items = useQuery(choicesQuery(source)).data?.results;
+interface ChosenOrFirst<T> {
+  chosen: T | undefined;
+  /** Those that are offered first; undefined until they have come. */
+  items: readonly T[] | undefined;
+  /** What went wrong, and whether they are still to come: for <QueryResult>. */
+  list: UseQueryResult<Page<T>>;
+}
+
+/** The item that the address names, if there is one; else the first. */
+export function useChosenOrFirst<T>(source: ChoiceSource<T>, id: string): ChosenOrFirst<T> {
+  const list = useQuery(choicesQuery(source));
+  const items = list.data?.results;
   const { item, isGone } = useRead(source, id);
-  return { chosen: id === "" || isGone ? items?.[0] : item, items };
+  return { chosen: id === "" || isGone ? items?.[0] : item, items, list };
 }

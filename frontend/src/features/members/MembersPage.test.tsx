@@ -25,6 +25,23 @@ function invitation(username: string): Invitation {
 }
 
 describe("Members", () => {
+  it("says that the organisations could not be read, and tries again", async () => {
+    let isBroken = true;
+    server.use(
+      http.get("/api/v1/organisations", () =>
+        isBroken ? problem(500, { title: "Broken", detail: "The list is broken." }) : HttpResponse.json(page([organisation({ role: "member" })])),
+      ),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+    );
+    const { user } = renderPage("/members");
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("The list is broken.");
+    isBroken = false;
+    await user.click(within(alert).getByRole("button", { name: "Try again" }));
+    expect(await screen.findByRole("cell", { name: "bob" })).toBeVisible();
+  });
+
   it("lets an admin invite a person, and shows the invitation until it is answered", async () => {
     let pending: Invitation[] = [];
     let sent: unknown;

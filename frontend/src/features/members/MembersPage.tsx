@@ -12,6 +12,7 @@ import { isStaff, useMe, WRITING } from "@/api/session";
 import type { Invitation, Organisation, OrganisationBrief } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { OrganisationSelect } from "@/components/form/choice/OrganisationSelect";
@@ -32,12 +33,15 @@ import { invitationsKey, membersKey, readInvitations, readMembers } from "@/feat
 export function MembersPage() {
   const me = useMe();
   const [parameters, setParameters] = useSearchParams();
-  const { chosen, items: organisations = [] } = useChosenOrFirst(organisationChoices(), parameters.get("organisation") ?? "");
+  const { chosen, items: organisations = [], list } = useChosenOrFirst(organisationChoices(), parameters.get("organisation") ?? "");
   const [deleted, setDeleted] = useState<Organisation | null>(null);
   return (
     <Page title={t`Members`} subtitle={t`Who belongs to your organisations. People are invited, and accept.`}>
       <MyInvitations />
-      {chosen === undefined && me.memberships.length === 0 && (
+      <QueryResult of={list} label={t`Loading the organisations`}>
+        {() => null}
+      </QueryResult>
+      {organisations.length === 0 && me.memberships.length === 0 && !list.isPending && !list.isError && (
         <EmptyState
           title={t`You belong to no organisation`}
           text={t`Ask an admin of one to invite you; invitations are shown here.`}

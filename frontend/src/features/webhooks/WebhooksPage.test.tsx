@@ -57,6 +57,14 @@ function shown(...webhooks: Webhook[]) {
   return { sent, user: renderPage("/webhooks").user };
 }
 
+it("says that the organisations could not be read", async () => {
+  server.use(answers("/api/v1/webhooks", page([])), http.get("/api/v1/organisations", () => problem(500, { title: "Broken", detail: "The list is broken." })));
+  renderPage("/webhooks");
+  const alert = await screen.findByRole("alert");
+  expect(alert).toHaveTextContent("The list is broken.");
+  expect(within(alert).getByRole("button", { name: "Try again" })).toBeVisible();
+});
+
 it("makes a webhook and shows its secret once", async () => {
   const { sent, user } = shown();
   await user.type(await screen.findByLabelText("Address"), "https://example.org/new");

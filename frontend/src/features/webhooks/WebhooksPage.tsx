@@ -19,9 +19,12 @@ import { webhooksQuery } from "@/features/webhooks/queries";
 
 export function WebhooksPage() {
   const [parameters, setParameters] = useSearchParams();
-  const { chosen, items: organisations } = useChosenOrFirst(organisationChoices(LEADING), parameters.get("organisation") ?? "");
+  const { chosen, items: organisations, list } = useChosenOrFirst(organisationChoices(LEADING), parameters.get("organisation") ?? "");
   return (
     <Page title={t`Webhooks`} subtitle={t`Your own programs and chat rooms are notified when something happens here.`}>
+      <QueryResult of={list} label={t`Loading the organisations`}>
+        {() => null}
+      </QueryResult>
       {organisations?.length === 0 && (
         <EmptyState title={t`For admins of an organisation`} text={t`Ask an owner of yours for the role admin.`} />
       )}

@@ -10,6 +10,7 @@ import { choicesQuery, organisationChoices, projectChoices, type ProjectUse, use
 import { projectsKey, WRITING } from "@/api/session";
 import type { Project } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
+import { QueryResult } from "@/components/feedback/QueryResult";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
 
 interface Props {
@@ -61,7 +62,7 @@ export function useUsableProject(may: ProjectUse, chosen: string): Project | und
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {
   const [name, setName] = useState("");
   const queries = useQueryClient();
-  const { chosen: organisation, items } = useChosenOrFirst(organisationChoices(WRITING), "");
+  const { chosen: organisation, items, list } = useChosenOrFirst(organisationChoices(WRITING), "");
   const make = useMutation({
     mutationFn: (organisationId: string) =>
       unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),
@@ -71,7 +72,13 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
     },
   });
 
-  if (items === undefined) return <Loading label={t`Loading the projects`} />;
+  if (items === undefined) {
+    return (
+      <QueryResult of={list} label={t`Loading the projects`}>
+        {() => null}
+      </QueryResult>
+    );
+  }
   if (!organisation) {
     return (
       <Text size="sm" c="dimmed">

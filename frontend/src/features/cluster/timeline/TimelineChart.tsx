@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs as rows, attempts as bars; the future solid to the median, then fading to the ninetieth percentile. Arrow keys go from bar to bar.
 import { plural, t } from "@lingui/core/macro";
-import { Text, useComputedColorScheme } from "@mantine/core";
-import { type CSSProperties, type KeyboardEvent, memo, useMemo, useState } from "react";
+import { Button, Group, Text, useComputedColorScheme } from "@mantine/core";
+import { type CSSProperties, type KeyboardEvent, memo, useMemo } from "react";
 import { useNavigate } from "react-router";
 
 import { UNNAMED, colourOf } from "@/components/chart/colours";
@@ -13,6 +13,7 @@ import { MARKS, MarkShape } from "./MarkShape";
 import { place, stretch } from "./places";
 import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf, waitsOf } from "./rows";
 import classes from "./Timeline.module.css";
+import { useChosenBar } from "./useChosenBar";
 import { Waited, Waits } from "./WaitLine";
 
 /** Over what is only predicted. */
@@ -28,6 +29,8 @@ interface Props {
   nodes: readonly NodeRow[];
   waiting: readonly WaitingRow[];
   organisations: readonly string[];
+  /** Another time is wanted, in milliseconds. */
+  onTime: (at: number) => void;
 }
 
 const MOST_HEIGHT = 14; // of a GPU, in pixels
@@ -43,24 +46,23 @@ function useColours(organisations: readonly string[]): (organisation: string | u
   );
 }
 
-export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisations }: Props) {
+export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisations, onTime }: Props) {
   const navigate = useNavigate();
-  const [chosen, setChosen] = useState<string>();
   const colour = useColours(organisations);
   const ticks = useMemo(() => ticksOf(since, lengthS), [since, lengthS]);
   const bars = useMemo(() => nodes.flatMap((node) => node.bars), [nodes]);
-  const index = bars.findIndex(({ key }) => key === chosen);
-  const bar = bars[index];
+  const { bar, missingAt, choose } = useChosenBar(bars, since);
+  const index = bar === undefined ? -1 : bars.indexOf(bar);
 
   function press(event: KeyboardEvent) {
     const next = nextBar(event.key, bars, index);
     if (next !== undefined) {
       event.preventDefault();
-      setChosen(bars[next]?.key);
+      choose(bars[next]);
     } else if (event.key === "Enter" && bar?.job) {
       void navigate(`/jobs/${bar.job.id}`);
     } else if (event.key === "Escape") {
-      setChosen(undefined);
+      choose(undefined);
     }
   }
 
@@ -85,7 +87,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
           </div>
         </div>
         {nodes.map((node) => (
-          <NodeTrack key={node.name} node={node} colour={colour} chosen={bar?.node === node.name ? chosen : undefined} onChoose={setChosen} {...frame} />
+          <NodeTrack key={node.name} node={node} colour={colour} chosen={bar?.node === node.name ? bar.key : undefined} onChoose={choose} {...frame} />
         ))}
         {waiting.map((row) => (
           <WaitingTrack key={row.job.id} row={row} colour={colour(row.job.organisation)} {...frame} />
@@ -96,6 +98,14 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
           {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job and why it ended.` : t`No job held a GPU in this time.`}
         </Text>
         {bar && <BarEnding bar={bar} since={since} />}
+        {missingAt !== null && (
+          <Group gap="xs">
+            <Text size="sm" c="dimmed">{t`The attempt in this page's address is not in this window.`}</Text>
+            <Button size="compact-xs" variant="default" onClick={() => onTime(missingAt)}>
+              {t`Show its time`}
+            </Button>
+          </Group>
+        )}
       </div>
     </div>
   );
@@ -112,7 +122,7 @@ interface NodeTrackProps extends Frame {
   node: NodeRow;
   colour: (organisation: string | undefined) => string;
   chosen: string | undefined;
-  onChoose: (key: string) => void;
+  onChoose: (bar: Bar) => void;
 }
 
 const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...frame }: NodeTrackProps) {
@@ -138,7 +148,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
               className={classes.bar}
               data-selected={bar.key === chosen || undefined}
               title={barName(bar)}
-              onClick={() => onChoose(bar.key)}
+              onClick={() => onChoose(bar)}
               style={{ ...lane(bar.firstGpu, bar.nGpus), ...stretch(bar.sinceS, bar.untilS, lengthS), background: colour(bar.job?.organisation) }}
             >
               {isNamed(bar, height, lengthS) && (
@@ -182,7 +192,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
             topPx={wait.bar.firstGpu * height + 1 + wait.row * WAIT_HEIGHT}
             lengthS={lengthS}
             since={since}
-            onChoose={() => onChoose(wait.bar.key)}
+            onChoose={() => onChoose(wait.bar)}
           />
         ))}
         {node.marks.map(({ key, kind, gpu, atS, name }) => (

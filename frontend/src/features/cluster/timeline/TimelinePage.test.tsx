@@ -92,6 +92,43 @@ describe("The timeline of the cluster", () => {
     await waitFor(() => expect(router.state.location.pathname).toBe(`/jobs/${JOBS[0]?.id ?? ""}`));
   });
 
+  it("keeps the chosen bar in the address, and chosen while the window moves on", async () => {
+    let moved = TIMELINE;
+    server.use(answers("/api/v1/cluster/timeline", () => moved));
+    const first = renderPage("/cluster/timeline");
+    await first.user.click((await screen.findAllByTitle("digits"))[0] as HTMLElement);
+    const { search } = first.router.state.location;
+    expect(new URLSearchParams(search).get("bar")).toBe("n0~0~2026-03-02T08:20:00.000Z");
+    first.unmount();
+
+    const [n0, ...others] = TIMELINE.nodes;
+    moved = {
+      ...TIMELINE,
+      since: "2026-03-02T08:15:00Z",
+      until: "2026-03-02T09:15:00Z",
+      nodes: [{ ...(n0 as (typeof TIMELINE.nodes)[number]), bars: [{ ...BAR, since_s: 0, until_s: 900 }], marks: [] }, ...others],
+    };
+    renderPage(`/cluster/timeline${search}`);
+    expect(await screen.findByText(/^digits on n0, GPUs 0–1 · /)).toBeVisible();
+  });
+
+  it("shows the time of a bar that the address names and the window does not have", async () => {
+    const asked: URLSearchParams[] = [];
+    server.use(
+      http.get("/api/v1/cluster/timeline", ({ request }) => {
+        asked.push(new URL(request.url).searchParams);
+        return HttpResponse.json(TIMELINE);
+      }),
+    );
+    const { user, router } = renderPage("/cluster/timeline?window=1h&bar=n0~0~2026-03-01T08:20:00.000Z");
+    await user.click(await screen.findByRole("button", { name: "Show its time" }));
+    await waitFor(() => expect(asked.at(-1)?.get("until")).toBe("2026-03-01T08:50:00.000Z"));
+    expect(new URLSearchParams(router.state.location.search).get("bar")).toBe("n0~0~2026-03-01T08:20:00.000Z");
+    await user.click(screen.getByRole("application"));
+    await user.keyboard("{Escape}");
+    expect(screen.queryByRole("button", { name: "Show its time" })).not.toBeInTheDocument();
+  });
+
   it("says why a job ended where its bar does", async () => {
     const at = (second: number) => new Date(Date.parse(TIMELINE.since) + 1000 * second).toISOString();
     const placement = [{ node: "n0", slots: [0, 1], n_servers: 0 }];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster over time: which job held which GPU, and what is predicted. Window, end and form are in the address.
+// The cluster over time: which job held which GPU, and what is predicted. Window, end, form and the chosen bar are in the address.
 import { plural, t } from "@lingui/core/macro";
 import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -45,8 +45,12 @@ export function TimelinePage() {
   /** By half a window; to now where it would reach it. */
   function move(direction: -1 | 1) {
     if (first === undefined) return;
-    const end = new Date(first.until).getTime() + direction * 500 * WINDOW_S[window];
-    filter("until", end >= new Date(first.now).getTime() ? "" : new Date(end).toISOString());
+    endAt(new Date(first.until).getTime() + direction * 500 * WINDOW_S[window]);
+  }
+
+  function endAt(end: number) {
+    const isNow = first === undefined || end >= new Date(first.now).getTime();
+    filter("until", isNow ? "" : new Date(end).toISOString());
   }
 
   return (
@@ -85,7 +89,9 @@ export function TimelinePage() {
           <FigureMenu name={t`Timeline`} of={drawing} csv={() => csvOfTimeline(timeline.data ?? [])} isDisabled={first === undefined} />
         </Group>
       </Group>
-      <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} drawing={drawing} />}</QueryResult>
+      <QueryResult of={timeline}>
+        {(pages) => <Shown pages={pages} isTable={filters.view === "table"} drawing={drawing} onTime={(at) => endAt(at + 500 * WINDOW_S[window])} />}
+      </QueryResult>
       {nFurther > 0 && (
         <Text size="sm" c="dimmed">
           {plural(nFurther, {
@@ -104,7 +110,14 @@ export function TimelinePage() {
   );
 }
 
-function Shown({ pages, isTable, drawing }: { pages: readonly Timeline[]; isTable: boolean; drawing: RefObject<HTMLDivElement | null> }) {
+interface ShownProps {
+  pages: readonly Timeline[];
+  isTable: boolean;
+  drawing: RefObject<HTMLDivElement | null>;
+  onTime: (at: number) => void;
+}
+
+function Shown({ pages, isTable, drawing, onTime }: ShownProps) {
   const [first] = pages;
   const nodes = nodeRows(pages);
   if (first === undefined || nodes.length === 0) {
@@ -136,6 +149,7 @@ function Shown({ pages, isTable, drawing }: { pages: readonly Timeline[]; isTabl
         nodes={nodes}
         waiting={waiting}
         organisations={organisations}
+        onTime={onTime}
       />
     </div>
   );

@@ -103,6 +103,24 @@ it("goes to the place in the whole log that is clicked in the bar next to it", a
   await expect.poll(() => asked.at(-1)?.get("after")).toBe("2000");
 });
 
+it("says that the bar could not be read, next to the lines, and tries again", async () => {
+  withLog();
+  let isBroken = true;
+  server.use(
+    http.get("/api/v1/jobs/:id/logs/overview", () =>
+      isBroken ? problem(500, { title: "Broken", detail: "The counts are broken." }) : HttpResponse.json(logOverview({ first_seq: 1, last_seq: N, errors: [3, 0, 0], n_errors: 3 })),
+    ),
+  );
+  const { user } = renderPage(`/jobs/${ID}/logs`);
+  expect(await screen.findByText("Where errors are in the whole log could not be read: The counts are broken.")).toBeVisible();
+  await expect.poll(() => texts().length).toBeGreaterThan(5);
+  expect(screen.queryByRole("slider", { name: "Place in the log" })).not.toBeInTheDocument();
+  isBroken = false;
+  await user.click(screen.getByRole("button", { name: "Try again" }));
+  expect(await screen.findByRole("slider", { name: "Place in the log" })).toBeVisible();
+  expect(screen.queryByText(/could not be read/)).not.toBeInTheDocument();
+});
+
 it("says at the search what is wrong with it", async () => {
   withLog();
   const { user } = renderPage(`/jobs/${ID}/logs`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log of a job's pods: its newest lines followed as they come, or any part of it, by scrolling, search and time.
 import { t } from "@lingui/core/macro";
-import { ActionIcon, Text } from "@mantine/core";
+import { ActionIcon, Button, Group, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
@@ -45,7 +45,7 @@ export function LogView({ id, attempts, isLive }: Props) {
   const { hasNextPage, hasPreviousPage, isFetching, isError, fetchNextPage, fetchPreviousPage } = log;
   const lines = useMemo(() => log.data?.pages.flatMap((page) => page.lines) ?? [], [log.data]);
   const rows = useMemo(() => logRows(lines, opened), [lines, opened]);
-  const overview = useLogOverview(id, filterOf(shown));
+  const { data: overview, ...looked } = useLogOverview(id, filterOf(shown));
   const wrongSearch = log.error instanceof Problem ? log.error.of("search") : undefined;
 
   // The stream does not know which of its lines match: the server is asked again, now and then.
@@ -136,6 +136,14 @@ export function LogView({ id, attempts, isLive }: Props) {
       />
       <ProblemAlert error={jump.error ?? go.error} />
       {wrongSearch === undefined && <ProblemAlert error={log.error} onRetry={() => void log.refetch()} />}
+      {log.error === null && looked.error !== null && (
+        <Group gap="xs" mb="xs" role="status">
+          <Text size="sm" c="dimmed">{t`Where errors are in the whole log could not be read: ${looked.error.message}`}</Text>
+          <Button size="compact-xs" variant="default" loading={looked.isFetching} onClick={() => void looked.refetch()}>
+            {t`Try again`}
+          </Button>
+        </Group>
+      )}
       <div className={classes.frame}>
         {log.isPending && (
           <div className={classes.box}>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's log by pages, earlier ones and later ones as one scrolls there. The stream adds lines at its end.
 import { t } from "@lingui/core/macro";
-import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions, keepPreviousData, queryOptions, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions, keepPreviousData, queryOptions, skipToken, useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 
 import { api, unwrap } from "@/api/client";
@@ -76,7 +76,7 @@ export const overviewQuery = (id: string, filter: LogFilter) =>
   });
 
 /** As overviewQuery; it is read again when the stream has brought lines. */
-export function useLogOverview(id: string, filter: LogFilter): LogOverview | undefined {
+export function useLogOverview(id: string, filter: LogFilter): UseQueryResult<LogOverview> {
   const client = useQueryClient();
   const isSearched = filter.search !== undefined;
   const reader = useMemo(
@@ -90,7 +90,7 @@ export function useLogOverview(id: string, filter: LogFilter): LogOverview | und
     if (seen.current !== end) reader.ask();
     seen.current = end;
   }, [end, reader]);
-  return useQuery(overviewQuery(id, filter)).data;
+  return useQuery(overviewQuery(id, filter));
 }
 
 /** The seq of the nearest line with an error, after a line or before one; null: there is none. */

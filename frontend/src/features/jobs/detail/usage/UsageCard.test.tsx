@@ -17,14 +17,14 @@ function answer(over: Partial<UsageOverTime> = {}): UsageOverTime {
   return { attempt_number: 2, resources: [CPUS], pods, next_pod: null, ...over };
 }
 
-function serve(given: (query: URLSearchParams) => UsageOverTime) {
+function serve(given: (query: URLSearchParams) => UsageOverTime, search = "") {
   const detail = jobDetail({ state: "running", attempts: [attempt({ id: "1", number: 1 }), attempt({ id: "2", number: 2 })] });
   server.use(
     answers("/api/v1/jobs/{id}", detail),
     answers("/api/v1/jobs/{id}/events", page([])),
     http.get("/api/v1/jobs/:id/usage", ({ request }) => HttpResponse.json(given(new URL(request.url).searchParams))),
   );
-  return renderPage(`/jobs/${detail.id}/profile`);
+  return renderPage(`/jobs/${detail.id}/profile${search}`);
 }
 
 it("shows a chart a resource, of the attempt that is chosen", async () => {
@@ -38,7 +38,7 @@ it("shows a chart a resource, of the attempt that is chosen", async () => {
 });
 
 it("goes through the pods of a large gang", async () => {
-  const { user } = serve((query) => {
+  const { user, router } = serve((query) => {
     const first = Number(query.get("first_pod"));
     const pods = [first, first + 15].map((index) => ({ role: "worker" as const, index, points: [{ at: AT, values: { cpus: 1 } }] }));
     return answer({ pods, next_pod: first === 0 ? 16 : null });
@@ -46,8 +46,22 @@ it("goes through the pods of a large gang", async () => {
   expect(await screen.findByText("Worker 0 to Worker 15")).toBeVisible();
   await user.click(screen.getByRole("button", { name: "Next pods" }));
   expect(await screen.findByText("Worker 16 to Worker 31")).toBeVisible();
+  expect(router.state.location.search).toBe("?pod=16");
   await user.click(screen.getByRole("button", { name: "First pods" }));
   expect(await screen.findByText("Worker 0 to Worker 15")).toBeVisible();
+});
+
+it("shows the attempt and the pods that the address names, and the first ones of another attempt", async () => {
+  const asked: string[] = [];
+  const { user, router } = serve((query) => {
+    asked.push(`${query.get("attempt") ?? "newest"} from ${query.get("first_pod") ?? ""}`);
+    return answer({ attempt_number: Number(query.get("attempt") ?? 2), next_pod: 32 });
+  }, "?attempt=1&pod=16");
+  expect(await screen.findByRole("button", { name: "First pods" })).toBeVisible();
+  expect(asked).toEqual(["1 from 16"]);
+  await user.selectOptions(screen.getByRole("combobox", { name: "Attempt" }), "2");
+  await expect.poll(() => asked.at(-1)).toBe("2 from 0");
+  expect(router.state.location.search).toBe("?attempt=2");
 });
 
 it("says what failed, and offers to try again", async () => {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pods of an attempt used of their machines over time: a small chart a resource, a line a pod.
+// What the pods of an attempt used of their machines over time: a small chart a resource, a line a pod. Which attempt and which pods
+// are in the address.
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, SimpleGrid, Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useMemo, useState } from "react";
+import { Suspense, useMemo } from "react";
 
 import type { JobDetail, UsageOverTime } from "@/api/types";
 import { type AxisUnit, BYTES, SECONDS } from "@/components/chart/axisUnits";
-import { useSetting } from "@/components/chart/address/useSetting";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { useDrawing } from "@/components/chart/figure/useDrawing";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
+import { useFilters } from "@/components/table/useFilters";
 import { UNITS } from "@/domain/pods/podMetric";
 import { usageQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
@@ -36,16 +37,13 @@ const HEIGHT = 150;
 const NEWEST = "";
 
 export function UsageCard({ job }: { job: JobDetail }) {
-  const [attempt, setChosen] = useSetting("attempt", NEWEST);
+  const { filters, filter } = useFilters(["attempt", "pod"]);
+  const attempt = filters.attempt ?? NEWEST;
   const chosen = job.attempts.some(({ number }) => String(number) === attempt) ? attempt : NEWEST;
-  const [firstPod, setFirstPod] = useState(0);
+  const firstPod = /^\d+$/.test(filters.pod ?? "") ? Number(filters.pod) : 0;
   const { data, error, refetch } = useQuery(usageQuery(job.id, chosen === NEWEST ? null : Number(chosen), firstPod));
   const isEmpty = data === undefined || data.resources.length === 0;
   if (isEmpty && error === null && chosen === NEWEST) return null;
-  const choose = (attempt: string) => {
-    setChosen(attempt);
-    setFirstPod(0);
-  };
   return (
     <SectionCard title={t`Resource use`}>
       <Group mb="sm" gap="xs">
@@ -54,11 +52,11 @@ export function UsageCard({ job }: { job: JobDetail }) {
             size="xs"
             aria-label={t`Attempt`}
             value={chosen === NEWEST ? String(data?.attempt_number ?? "") : chosen}
-            onChange={(event) => choose(event.currentTarget.value)}
+            onChange={(event) => filter("attempt", event.currentTarget.value, "pod")}
             data={job.attempts.map(({ number }) => ({ value: String(number), label: t`Attempt ${number}` }))}
           />
         )}
-        {data !== undefined && <Pods usage={data} firstPod={firstPod} onFirstPod={setFirstPod} />}
+        {data !== undefined && <Pods usage={data} firstPod={firstPod} onFirstPod={(place) => filter("pod", place === 0 ? "" : String(place))} />}
         {data !== undefined && !isEmpty && (
           <Button size="compact-xs" variant="subtle" onClick={() => saveText(`${job.name}-usage.csv`, usageCsv(data))}>
             {t`Save as CSV`}
