@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.logs.log_store import store_log
 from mlhub.metrics.measurements.batch_changes import record_batch_change
 from mlhub.metrics.measurements.input_uses import record_inputs
-from mlhub.metrics.measurements.plausibility import TIMES
+from mlhub.metrics.measurements.plausibility import TIMES, implausible_step, record_refused
 from mlhub.metrics.measurements.progress import without_close_progress
 from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
 from mlhub.metrics.measurements.server_restarts import record_server_return
@@ -268,7 +268,7 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
     refused = set() if is_recorded else learn(attempt, report)
     changes: dict[str, Any] = {"progress_at": now}
-    if "steps_done" not in refused:
+    if not refused.intersection(("steps_done", "steps_total", "epoch")):
         changes |= {"steps_done": report.steps_done, "steps_total": report.steps_total, "epoch": report.epoch}
         Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
         attempt.last_step = report.steps_done
@@ -310,6 +310,11 @@ def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
 
 def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
     now = timezone.now()
+    if report.phase in ("resumed", "training"):
+        implausible = implausible_step(attempt, report.detail.get("step") or 0)
+        if implausible is not None:
+            record_refused(attempt, [implausible])
+            report = replace(report, detail={**report.detail, "step": attempt.job.steps_done})
     mark_attempt(attempt, report.phase, at(report.at), now=now)
     if report.phase == "resumed":
         step = report.detail.get("step") or 0

@@ -47,6 +47,7 @@ class Reason(StrEnum):
     LARGER_THAN_TYPE = "larger_than_type"
     NODES_CORDONED = "nodes_cordoned"
     NEVER_FITS_NODES = "never_fits_nodes"
+    REQUEST_REDUCED = "request_reduced"
     WAITS_FOR_PREEMPTION = "waits_for_preemption"
     RESERVED_GPUS = "reserved_gpus"
     QUARANTINED = "quarantined"
@@ -181,6 +182,8 @@ SENTENCES: Mapping[Reason, str] = {
     "take no new jobs: cordoned, drained, excluded or not ready.",
     Reason.NEVER_FITS_NODES: "Pending: even the empty cluster has room for only {have} of {need} workers with "
     "{cpus:#} CPUs and {memory_gib:.1f} GiB each (parameter servers need CPUs, too).",
+    Reason.REQUEST_REDUCED: "It requested {asked} workers; the cluster, or a limit that counts for it, never allows "
+    "more than {have}.",
     Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
     Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
     "jobs; it requests {need}.",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from operator import itemgetter, le, lt
+from operator import itemgetter, le
 from typing import Any, NamedTuple
 
 from scheduler.api.gpu_budgets import GpuHourBudget
@@ -17,12 +17,13 @@ from scheduler.api.user_limits import UserLimit
 
 _TOP_PRIORITY = 8
 LEAST = {  # that a number of a job may be
-    "submitted_at_s": -1e15, "steps_total": 0, "steps_done": 0, "batch_size": 1, "cpus_per_worker": 0,
-    "memory_per_worker_bytes": 0, "cpus_per_server": 0, "memory_per_server_bytes": 0, "parameters_bytes": 0,
-    "example_s": 0, "step_overhead_s": 0, "start_s": 0, "checkpoint_s": 0, "lost_s": 0, "executed_gpu_s": 0,
-    "start_error": 0, "noise_scale": 0, "likely_steps_left": 0, "min_local_batch": 0, "max_local_batch": 1,
-    "max_batch_size": 1, "requested_workers": 0, "requested_servers": 0, "used_batch_size": 1, "allocated_at_s": -1e15,
-    "last_resized_at_s": -1e15, "training_since_s": -1e15, "hold_until_s": -1e15, "priority": -1e15, "n_preemptions": 0,
+    "min_workers": 1, "max_workers": 1, "submitted_at_s": -1e15, "steps_total": 0, "steps_done": 0, "batch_size": 1,
+    "cpus_per_worker": 0, "memory_per_worker_bytes": 0, "cpus_per_server": 0, "memory_per_server_bytes": 0,
+    "parameters_bytes": 0, "example_s": 0, "step_overhead_s": 0, "start_s": 0, "checkpoint_s": 0, "lost_s": 0,
+    "executed_gpu_s": 0, "start_error": 0, "noise_scale": 0, "likely_steps_left": 0, "min_local_batch": 0,
+    "max_local_batch": 1, "max_batch_size": 1, "requested_workers": 0, "requested_servers": 0, "used_batch_size": 1,
+    "allocated_at_s": -1e15, "last_resized_at_s": -1e15, "training_since_s": -1e15, "hold_until_s": -1e15,
+    "priority": -1e15, "n_preemptions": 0,
 }  # fmt: skip
 MAY_BE_NONE = frozenset({
     "example_s", "noise_scale", "likely_steps_left", "max_local_batch", "max_batch_size", "requested_workers",
@@ -30,19 +31,12 @@ MAY_BE_NONE = frozenset({
 })  # fmt: skip
 
 
-_LEAST_SEEN = (  # that a number of a measurement may be
-    ("n_workers", 1),
-    ("n_servers", 0),
-    ("n_nodes", 0),
-    ("n_racks", 0),
-    ("batch_size", 1),
-    ("step_s", 0),
-    ("compute_s", 0),
-    ("sync_s", 0),
-    ("n_steps", 0),
-    ("observed_at_s", -1e15),
-    ("share", 1e-6),
-)
+MOST = 9e15  # that any number may be: larger ones are no exact whole numbers, or overflow what is computed of them
+MOST_OF = {"start_error": 100.0, "min_workers": 1 << 20, "max_workers": 1 << 20}  # less, of a job
+_LEAST_SEEN = {  # that a number of a measurement may be
+    "n_workers": 1, "n_servers": 0, "n_nodes": 0, "n_racks": 0, "batch_size": 1, "step_s": 0, "compute_s": 0,
+    "sync_s": 0, "n_steps": 0, "observed_at_s": -1e15, "share": 1e-6,
+}  # fmt: skip
 
 
 class Mode(StrEnum):
@@ -129,10 +123,10 @@ class SpeedObservation:
         return *self.shape, self.batch_size, round(self.share, 1)
 
     @unlocked_cached_property
-    def bad_number(self) -> tuple[str, float] | None:
-        """Returns the first field that is no finite number of at least a least value, with that value; or None."""
-        values = self.__dict__
-        return next(((name, least) for name, least in _LEAST_SEEN if not least <= values[name] < math.inf), None)
+    def bad_number(self) -> str | None:
+        """Returns the first field that is no number within its bounds, and what it must be; or None."""
+        values, bounds = self.__dict__, _LEAST_SEEN.items()
+        return next((_must_be(name, values[name], n) for name, n in bounds if not n <= values[name] <= MOST), None)
 
 
 class Needs(NamedTuple):
@@ -265,15 +259,15 @@ class JobSnapshot:
         return has_place and 1 <= self.min_workers <= self.max_workers and self.bad_number is None
 
     @property
-    def bad_number(self) -> tuple[str, float] | None:
-        """Returns the first field that is no finite number of at least a least value, with that value; or None."""
+    def bad_number(self) -> str | None:
+        """Returns the first field that is no number within its bounds, and what it must be; or None."""
         values = self.__dict__
         numbers = _NUMBERS(values)
-        are_sound = None not in numbers and all(map(le, _LEAST_NUMBERS, numbers)) and all(map(lt, numbers, _INFINITE))
+        are_sound = None not in numbers and all(map(le, _LEAST_NUMBERS, numbers)) and all(map(le, numbers, _MOST))
         for name in _MAY_BE_NONE if are_sound else LEAST:
-            value, least = values[name], LEAST[name]
-            if not (least <= value < math.inf if value is not None else name in MAY_BE_NONE):
-                return name, least
+            value, least, most = values[name], LEAST[name], MOST_OF.get(name, MOST)
+            if not (least <= value <= most if value is not None else name in MAY_BE_NONE):
+                return _must_be(name, value, least, most)
         return None
 
     @unlocked_cached_property
@@ -294,7 +288,14 @@ _VALUES = itemgetter(*_PLACES)
 _MAY_BE_NONE = tuple(name for name in LEAST if name in MAY_BE_NONE)
 _LEAST_NUMBERS = tuple(least for name, least in LEAST.items() if name not in MAY_BE_NONE)
 _NUMBERS = itemgetter(*(name for name in LEAST if name not in MAY_BE_NONE))
-_INFINITE = (math.inf,) * len(_LEAST_NUMBERS)
+_MOST = tuple(MOST_OF.get(name, MOST) for name in LEAST if name not in MAY_BE_NONE)
+
+
+def _must_be(name: str, value: float | None, least: float, most: float = MOST) -> str:
+    """The field, its value, and the bound that it breaks."""
+    is_above = value is not None and most < value < math.inf
+    bound = f"at most {most:g}" if is_above else f"a finite number of at least {least:g}"
+    return f"{name} {value!r}; it must be {bound}"
 
 
 def by_submission(job: JobSnapshot) -> tuple[int, float, str]:

@@ -12,7 +12,7 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Decision, Launch, Plan, Prediction, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
 from scheduler.counterfactuals.actions import Action, ActionKind, TenantPart, applied, candidate_actions
-from scheduler.counterfactuals.blockers import Blocker, blockers_of, workers_needed
+from scheduler.counterfactuals.blockers import Blocker, blockers_of, possible_sizes, workers_needed
 from scheduler.counterfactuals.ranking import AheadJob, jobs_ahead
 from scheduler.counterfactuals.rollout import Rollout, roll_out
 from scheduler.policies.toolkit.policy import Policy
@@ -82,7 +82,7 @@ def advise(
     """
     cache = cache or RoundCache()
     plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
-    job = {job.id: job for job in snapshot.jobs}[job_id]
+    job = possible_sizes(snapshot, cache).by_id[job_id]
     need = workers_needed(job, policy)
     run_s, waits = _run_s(plan.of(job_id)), job.phase is Phase.WAITING
     blockers = blockers_of(snapshot, job, need=need, memory=memory, run_s=run_s) if waits else ()

@@ -15,9 +15,10 @@ from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
 from scheduler.placement.free_resources import FreeResources
 from scheduler.policies.abilities import abilities_of
 from scheduler.quota.borrowing import BorrowingLedger
-from scheduler.quota.gpu_hours import HOUR_S
+from scheduler.quota.gpu_hours import HOUR_S, GpuHourLimits
 from scheduler.quota.host_limits import CPU_GRAIN, HostLimit
 from scheduler.round.admission import admit
+from scheduler.round.cache import RoundCache
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
 
@@ -77,6 +78,12 @@ class Blocker:
 def workers_needed(job: JobSnapshot, policy: object) -> int:
     """Returns with how many workers the job starts at least: its least size where the policy is elastic."""
     return job.min_workers if abilities_of(policy).is_elastic else job.fixed_workers
+
+
+def possible_sizes(snapshot: ClusterSnapshot, cache: RoundCache) -> ClusterSnapshot:
+    """Returns the snapshot as a round reads it: no waiting job requests more workers than it could ever have."""
+    narrowed = GpuHourLimits(snapshot).narrow(snapshot)
+    return cache.requested_sizes.of(narrowed, cache.empty_cluster(narrowed.nodes)).snapshot
 
 
 def blockers_of(

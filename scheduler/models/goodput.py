@@ -65,7 +65,7 @@ def _in_range(
     least = max(batch_size, min_local_batch * n_workers)
     most = max(float(least), float(max_batch_size))
     local_B = np.geomspace(least, most, N_BATCHES) / n_workers
-    passes_B = np.ceil(local_B / (max_local_batch or local_B.max()) - _GRAIN)
+    passes_B = np.maximum(np.ceil(local_B / (max_local_batch or local_B.max()) - _GRAIN), 1.0)
     if n_workers == 1:
         passes_B = np.where(local_B > batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
     pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), min_local_batch)
@@ -79,7 +79,7 @@ def _in_range(
 def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> BatchSizes:
     """The arrays are shared by all callers, and read-only."""
     local = max(batch_size / n_workers, 1.0)
-    passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
+    passes = max(1.0, float(np.ceil(local / max_local_batch - _GRAIN))) if max_local_batch else 1.0
     return BatchSizes(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
 
 
@@ -98,7 +98,8 @@ class BatchSchedule:
     def mean_step_s(self, done: float, total: float) -> float:
         """Returns the mean seconds of the steps from done to total; of the next step where none are left."""
         since, until = self._at(done), self._at(max(total, done + 1.0))
-        return (until - since) / (max(total, done + 1.0) - done)
+        mean_s = (until - since) / (max(total, done + 1.0) - done)
+        return mean_s if mean_s > 0.0 else self.last_step_s  # of steps beyond all precision
 
     def _at(self, steps: float) -> float:
         beyond = max(0.0, steps - float(self.steps_K[-1]))

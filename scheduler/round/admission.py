@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from scheduler.api.host_resources import NOTHING, held_resources, planned_resources
+from scheduler.api.host_resources import NOTHING, held_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
@@ -32,6 +32,7 @@ def admit(
     limits: GpuHourLimits | None = None,
     notable: Sequence[JobSnapshot] | None = None,
     kept: Collection[str] = (),
+    out_of_reach: Mapping[str, Explanation] | None = None,
 ) -> RoundState:
     """Returns the state of a new round on that cluster.
 
@@ -39,6 +40,7 @@ def admit(
     used up are settled, all others are candidates; 3. settled jobs keep what they hold, and resized jobs get what they
     were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was.
     notable: its jobs that do more than wait; None = any may. kept: running jobs that stay as they are.
+    out_of_reach: waiting jobs that cannot start at their only size now, and why.
     Raises ValueError for a snapshot that contradicts itself.
     """
     limits = limits or GpuHourLimits(snapshot)
@@ -48,7 +50,7 @@ def admit(
     cluster.checked = checked
     notable = snapshot.jobs if notable is None else notable
     state = _initial_state(snapshot, memory.resizing, cluster, limits, notable, memory.fetching_s)  # 1
-    staying = _settle(state, new, memory.resizing, cluster, kept)  # 2
+    staying = _settle(state, new, memory.resizing, cluster, kept, out_of_reach or {})  # 2
     ledger_later = cluster.ledger(snapshot.tenants)  # 3
     counter = SharedGpuCounter()
     for job, held in staying:
@@ -101,6 +103,7 @@ def _settle(
     promises: Mapping[str, ResizePromise],
     cluster: EmptyCluster,
     kept: Collection[str],
+    out_of_reach: Mapping[str, Explanation],
 ) -> list[tuple[JobSnapshot, GangAllocation]]:
     """Sorts the jobs into settled ones and candidates; returns the settled ones that keep what they hold.
 
@@ -126,6 +129,8 @@ def _settle(
                 state.pending_resizes[job.id] = promises[job.id].allocation
         elif isinstance(settled, Keep):
             staying.append((job, held))
+    for job_id in out_of_reach.keys() - promises.keys() - state.settled.keys():
+        state.settled[job_id] = Wait(job_id, (out_of_reach[job_id],))
     settled_ids = state.settled.keys()
     jobs = state.snapshot.jobs
     state.candidates = [job for job in jobs if job.id not in settled_ids] if settled_ids else list(jobs)
@@ -156,7 +161,7 @@ def _settled_holder(
 def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, runnable: set[Needs]) -> None:
     """Settles the job if it cannot run. runnable: needs of jobs that could run, as found so far."""
     reason = _hold(job, state.snapshot) or cluster.refusal(job)
-    reason = reason or _never(job, state)
+    reason = reason or cluster.quota_refusal(job, state.ledger_now)
     if reason is not None and job.hold is None:  # without the budget it could run on GPUs of another type
         reason = state.limits.narrowed.get(job.id, reason)
     exhausted = state.limits.refusal(job) if reason is None else None
@@ -166,19 +171,6 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
         state.settled[job.id] = Wait(job.id, (reason,))
     elif exhausted is None:
         runnable.add(job.needs)
-
-
-def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
-    """Why quota, or a limit of its user, can never allow the job's least size; None if it can."""
-    ledger, types = state.ledger_now, list[str]()
-    if ledger.limits_types(job.tenant, job.user) or ledger.has_types:
-        there = {node.gpu_type for node in state.snapshot.nodes}
-        types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
-    host = planned_resources(job, job.min_workers)
-    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types, host=host, user=job.user)
-    if reason is None and ledger.users is not None and job.user:
-        return ledger.users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
-    return reason
 
 
 def _book(

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.api.memory import RoundMemory
-from scheduler.api.plan import Decision, Launch, Resize
+from scheduler.api.plan import Decision, Explanation, Launch, Resize
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -32,7 +32,9 @@ MOST_CHECKS = 3  # each keeps at least one more job; those of recorded and rando
 
 @dataclass(frozen=True)
 class RoundInputs:
-    """Holds what the steps read and do not change. notable: jobs that do more than wait (NotableJobs)."""
+    """Holds what the steps read and do not change. notable: jobs that do more than wait (NotableJobs). out_of_reach:
+    jobs whose requested size needs nodes that take no new jobs now.
+    """
 
     snapshot: ClusterSnapshot
     policy: Policy
@@ -42,6 +44,7 @@ class RoundInputs:
     limits: GpuHourLimits
     notable: Sequence[JobSnapshot]
     explain: bool
+    out_of_reach: Mapping[str, Explanation]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,16 @@ def _steps(inputs: RoundInputs, *, kept: Collection[str] = ()) -> Allocated:
     cluster, is_elastic = inputs.cache.empty_cluster(snapshot.nodes), abilities_of(policy).is_elastic
     notable, limits = inputs.notable, inputs.limits
     usage = DecayedUsage(inputs.memory.decayed_usage, now_s=snapshot.now_s)  # of these steps alone: it ages once
-    state = admit(snapshot, inputs.memory, cluster=cluster, limits=limits, notable=notable, kept=kept)  # 1
+    out_of_reach = {} if is_elastic else inputs.out_of_reach
+    state = admit(  # 1
+        snapshot,
+        inputs.memory,
+        cluster=cluster,
+        limits=limits,
+        notable=notable,
+        kept=kept,
+        out_of_reach=out_of_reach,
+    )
     resumed = resume_resized(state)
     entitle(state, is_elastic=is_elastic, usage=usage)  # 2
     limit_studies(state, is_elastic=is_elastic)

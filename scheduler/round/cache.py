@@ -12,7 +12,7 @@ from scheduler.api.plan import Decision, Wait
 from scheduler.api.topology import NodeSnapshot
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.speed.step_time_cache import StepTimeCache
-from scheduler.round.feasibility import EmptyCluster
+from scheduler.round.feasibility import EmptyCluster, RequestedSizes
 from scheduler.round.standing_jobs import NotableJobs
 from scheduler.round.validation import check_nodes
 
@@ -21,7 +21,8 @@ MAX_CLUSTERS = 4
 
 class RoundCache:
     """Holds step times, predictions of interference, the MAX_CLUSTERS empty clusters that were used last, and decisions
-    to wait, which in a long queue are made anew for the same jobs in every round, and which jobs only wait.
+    to wait, which in a long queue are made anew for the same jobs in every round, which jobs only wait, and which
+    request more workers than they could ever have.
 
     Each part has its limits and states them. A cache serves one caller: it is no safe place for several threads.
     """
@@ -30,6 +31,7 @@ class RoundCache:
         self.step_times = StepTimeCache()
         self.interference = InterferenceCache()
         self.notable = NotableJobs()
+        self.requested_sizes = RequestedSizes()
         self._waits: dict[str, Decision] = {}  # of the jobs of the newest round
         self._empty: list[EmptyCluster] = []  # last used first
 

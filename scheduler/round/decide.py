@@ -14,11 +14,11 @@ from scheduler.policies.toolkit.policy import Policy
 from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.round.allocate import RoundInputs, allocate
 from scheduler.round.cache import RoundCache
-from scheduler.round.explanation import why_it_leaves, why_it_waits
+from scheduler.round.explanation import why_it_is_smaller, why_it_leaves, why_it_waits
 from scheduler.round.forecast.budgets import budgeted_gpus
 from scheduler.round.memory import pending_within_guarantee, promised_allocations, record_usage
 from scheduler.round.prediction import LearntErrors, predict
-from scheduler.round.validation import check_measurements
+from scheduler.round.validation import check_jobs, check_measurements
 
 
 def decide(
@@ -32,7 +32,7 @@ def decide(
     """Decides on every job: returns the decisions in the snapshot's order, and the memory for the next round.
 
     1. admission: jobs on hold, on their way in or out, that can never fit, or whose GPU-hours are used up are settled;
-       the rest are candidates;
+       the rest are candidates; none requests more workers than cluster and limits could ever give it;
     2. entitlement: what tenants may have; waiting jobs claim guarantees, borrowers have to return GPUs,
        and the trials of a study have one part together;
     3. proposal: the policy grants GPUs within the budget, which knows capacity and quota;
@@ -52,13 +52,18 @@ def decide(
     limits = GpuHourLimits(snapshot)
     snapshot = limits.narrow(snapshot)
     notable = cache.notable.among(snapshot.jobs)
+    check_jobs(notable)
     check_measurements(notable)
+    possible = cache.requested_sizes.of(snapshot, cache.empty_cluster(snapshot.nodes))
+    if possible.snapshot is not snapshot:
+        snapshot = possible.snapshot
+        notable = cache.notable.among(snapshot.jobs)
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=notable)
     lengths = JobLengthModel(memory.job_lengths)
 
     snapshot, as_given = with_likely_lengths(snapshot, lengths, speeds, jobs=notable), snapshot
     notable = notable if snapshot is as_given else cache.notable.among(snapshot.jobs)
-    inputs = RoundInputs(snapshot, policy, memory, cache, speeds, limits, notable, explain)
+    inputs = RoundInputs(snapshot, policy, memory, cache, speeds, limits, notable, explain, possible.out_of_reach)
     found = allocate(inputs)  # 1 to 5
     state, proposal, targets, decisions = found.state, found.proposal, found.targets, found.decisions
     batches = choose_batches(notable, decisions, speeds)
@@ -67,6 +72,8 @@ def decide(
         decisions |= why_it_waits(state, proposal, targets, decisions)
         decisions |= why_it_leaves(state, proposal, targets)
         decisions |= explain_batches(snapshot, decisions, batches, speeds)
+        if not abilities_of(policy).is_elastic:
+            decisions |= why_it_is_smaller(decisions, possible.reduced)
         predictions = predict(
             state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
-from scheduler.api.plan import Decision, Explanation, Preempt, Reason, Wait
+from scheduler.api.plan import Decision, Explanation, Launch, Preempt, Reason, Wait
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot
 from scheduler.placement.state import PlacementTargets, gpus_of
@@ -57,6 +58,18 @@ def why_it_waits(
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
         waits[job_id] = Wait(job_id, reasons or (Explanation(Reason.UNCHANGED),))
     return waits
+
+
+def why_it_is_smaller(
+    decisions: Mapping[str, Decision], reduced: Mapping[str, Explanation]
+) -> dict[str, Launch | Wait]:
+    """Returns the decisions on waiting jobs whose requested workers were reduced, with that among their reasons."""
+    changed: dict[str, Launch | Wait] = {}
+    for job_id, why in reduced.items():
+        decision = decisions[job_id]
+        if isinstance(decision, Launch | Wait):
+            changed[job_id] = replace(decision, explanations=(*decision.explanations, why))
+    return changed
 
 
 # why quota takes back what a running job holds, for others

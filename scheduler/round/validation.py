@@ -7,8 +7,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from scheduler.api.snapshot import RULES_BY_TYPE, ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
+from scheduler.api.snapshot import MOST, RULES_BY_TYPE, ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
+
+MOST_GPUS = 1 << 16  # of a node
 
 
 def check(
@@ -26,7 +28,7 @@ def check(
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
     _check_ids(snapshot)
     _check_inputs(snapshot)
-    _check_jobs(snapshot.jobs if new is None else new)
+    check_jobs(snapshot.jobs if new is None else new)
     _check_noise_ahead(snapshot.jobs if new is None else new)
     if not is_known_cluster:
         _check_nodes(snapshot)
@@ -50,20 +52,19 @@ def _check_inputs(snapshot: ClusterSnapshot) -> None:
             raise ValueError(f"the input set {one.key!r} has bytes that are not finite or below 0")
 
 
-def _check_jobs(jobs: Sequence[JobSnapshot]) -> None:
+def check_jobs(jobs: Sequence[JobSnapshot]) -> None:
+    """Checks the numbers of jobs. Raises ValueError for one that no round can work with."""
     for job in [job for job in jobs if not job.is_sound]:
         if not 1 <= job.min_workers <= job.max_workers:
             raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
         if job.bad_number is not None:
-            name, least = job.bad_number
-            value = getattr(job, name)
-            raise ValueError(f"job {job.id!r} has {name} {value!r}; it must be a finite number of at least {least:g}")
+            raise ValueError(f"job {job.id!r} has {job.bad_number}")
         raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
 
 
 def _check_noise_ahead(jobs: Sequence[JobSnapshot]) -> None:
     for job in [job for job in jobs if job.noise_ahead]:
-        if not all(0 <= noise < math.inf for _, noise in job.noise_ahead):
+        if not all(0 <= noise <= MOST for _, noise in job.noise_ahead):
             raise ValueError(f"job {job.id!r} has noise_ahead {job.noise_ahead!r}; all must be finite and at least 0")
 
 
@@ -79,11 +80,7 @@ def check_measurements(jobs: Sequence[JobSnapshot]) -> None:
         seen[job.family] = job.observations
         bad = next((o for o in job.observations if o.bad_number is not None), None)
         if bad is not None and bad.bad_number is not None:
-            name, least = bad.bad_number
-            raise ValueError(
-                f"a measurement of job {job.id!r} has {name} {getattr(bad, name)!r}; "
-                f"it must be a finite number of at least {least:g}"
-            )
+            raise ValueError(f"a measurement of job {job.id!r} has {bad.bad_number}")
 
 
 def _check_tenant(tenant: TenantSnapshot) -> None:
@@ -146,13 +143,15 @@ def check_nodes(nodes: Sequence[NodeSnapshot]) -> None:
 def _check_node(node: NodeSnapshot) -> None:
     if not node.nic_bps > 0:
         raise ValueError(f"node {node.name!r} has nic_bps {node.nic_bps!r}; it must be above 0")
-    for name, least in (
-        ("n_gpus", 0),
-        ("cpus", 0),
-        ("memory_bytes", 0),
-        ("max_jobs_per_gpu", 1),
-        ("gpu_memory_bytes", 0),
+    for name, least, most in (
+        ("n_gpus", 0, MOST_GPUS),
+        ("cpus", 0, MOST),
+        ("memory_bytes", 0, MOST),
+        ("max_jobs_per_gpu", 1, MOST),
+        ("gpu_memory_bytes", 0, MOST),
     ):
         value = getattr(node, name)
+        if most < value < math.inf:
+            raise ValueError(f"node {node.name!r} has {name} {value!r}; it must be at most {most:g}")
         if not least <= value < math.inf:
             raise ValueError(f"node {node.name!r} has {name} {value!r}; it must be a finite number of at least {least}")

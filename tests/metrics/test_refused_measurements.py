@@ -47,6 +47,10 @@ def shown(cast: Cast, of: Job) -> dict[str, dict[str, Any]]:
         ({"compute_s": -5.0}, "compute_s"),
         ({"sync_s": 100.0}, "step_s"),
         ({"steps_done": 5000}, "steps_done"),
+        ({"steps_total": 2**53}, "steps_total"),
+        ({"wait_s": 1e300}, "wait_s"),
+        ({"epoch": 1e300}, "epoch"),
+        ({"epoch": -1.0}, "epoch"),
     ],
 )
 def test_times_and_steps_that_cannot_be_teach_nothing(
@@ -61,6 +65,7 @@ def test_times_and_steps_that_cannot_be_teach_nothing(
     attempt.job.refresh_from_db()
     assert attempt.job.step_s == pytest.approx(0.1)
     assert attempt.job.steps_done <= 70
+    assert (attempt.job.steps_total, 0 <= attempt.job.epoch <= 7) == (1000, True)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,19 @@ def test_a_measurement_beyond_the_hardware_is_left_out_and_the_others_count(
     assert list(shown(cast, attempt.job)) == [field]
     sample = SpeedSample.objects.get()
     assert (sample.n_steps, sample.measured) == (40, {"gpu_utilisation": 0.5})
+
+
+@pytest.mark.parametrize("phase", ["resumed", "training"])
+def test_a_start_from_a_step_that_the_training_does_not_have_moves_nothing(
+    attempt: Attempt, cast: Cast, phase: str
+) -> None:
+    post(attempt, 0, progress(10), progress(30))
+    mark = {"type": "phase", "phase": phase, "at": 1.7e9, "since_start_s": 1.0, "detail": {"step": 2**53}}
+    assert post(attempt, 2, mark).status_code == 200
+    attempt.job.refresh_from_db()
+    attempt.refresh_from_db()
+    assert (attempt.job.steps_done, attempt.last_step) == (30, 30)
+    assert list(shown(cast, attempt.job)) == ["steps_done"]
 
 
 def test_a_clock_that_is_ahead_gives_points_of_now(attempt: Attempt) -> None:

@@ -50,7 +50,6 @@ def rich_job(draw: st.DrawFn, id: str) -> JobSnapshot:
         hold=None,
         family=draw(st.sampled_from(["", *FAMILIES])),
         memory_per_server_bytes=draw(st.sampled_from([0, GIB])),
-        requested_workers=draw(st.sampled_from([None, job.min_workers, 2 * job.min_workers])),
         requested_servers=draw(st.sampled_from([None, None, 1, 3])),
         max_batch_size=largest,
         min_local_batch=draw(st.sampled_from([1, 4])) if largest else 1,

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import JobSnapshot, Launch, Mode, Phase
+from scheduler.api.plan import Reason
 from scheduler.api.topology import FETCH_BPS
 from scheduler.placement.input_fetching import InputFetching
 from tests.scheduler.cases import GIB, Case, cluster, job, kinds
@@ -48,13 +49,19 @@ def histories(draw: st.DrawFn) -> tuple[Case, list[Arrival]]:
 
 
 def fits(case: Case, job: JobSnapshot, policy: str) -> bool:
-    """Alone on the cluster it is launched."""
-    alone = replace(case, jobs=(replace(job, submitted_at_s=case.now_s),))
-    for _ in range(4):
-        plan = alone.decide(policy)
-        if isinstance(plan.of(job.id), Launch):
-            return True
-        alone = alone.after(plan, seconds=ROUND_S)
+    """Alone on the cluster it is launched, as it is or without the workers that it requests: these are a wish. One
+    whose wish needs nodes that take no new jobs waits for them.
+    """
+    for asked in dict.fromkeys((job.requested_workers, None)):
+        one = replace(job, submitted_at_s=case.now_s, requested_workers=asked)
+        alone = replace(case, jobs=(one,))
+        for _ in range(4):
+            plan = alone.decide(policy)
+            if isinstance(plan.of(job.id), Launch):
+                return True
+            if plan.of(job.id).explanations[0].reason is Reason.NODES_CORDONED:
+                return False
+            alone = alone.after(plan, seconds=ROUND_S)
     return False
 
 

@@ -82,6 +82,9 @@ def test_the_commands_of_the_readme_run(folder: Path, capsys: pytest.CaptureFixt
     assert (folder / "report" / "table.md").exists()
     capsys.readouterr()
     measured[measured.index("--cluster") + 1] = str(ROOT / measured[measured.index("--cluster") + 1])
-    (folder / "workload-1.csv").write_text("time,name,num_replicas,batch_size,application\n0,a,1,64,bert\n")
+    (folder / "pollux" / "workloads").mkdir(parents=True)
+    (folder / "pollux" / "workloads" / "workload-1.csv").write_text(
+        "time,name,num_replicas,batch_size,application\n0,a,1,64,bert\n"
+    )
     assert run(measured) == 2  # the measured tables are published by their authors, not here
     assert "pollux" in capsys.readouterr().err

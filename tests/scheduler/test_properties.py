@@ -137,6 +137,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
         start_s=draw(st.sampled_from([0.0, 15.0])),
         hold=draw(st.sampled_from([None] * 8 + ["preflight", "backoff"])),
         gpu_types=draw(st.sampled_from([(), (), (), ("v100",)])),
+        requested_workers=draw(st.sampled_from([None, None, None, least, 2 * least, 100])),
         profile=draw(st.sampled_from([None, LOADS, LOADS, UNMEASURED, COMPUTES])),
         inputs=draw(st.sampled_from(["", "", *INPUTS])),
     )

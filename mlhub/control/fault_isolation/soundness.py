@@ -37,6 +37,8 @@ def sound_job(job: JobSnapshot) -> JobSnapshot:
             continue
         if not is_number(value, least=least):
             raise ValueError(f"{name} is {value!r}; it must be a finite number of at least {least}")
+    if job.bad_number is not None:  # what the scheduler refuses with the whole snapshot
+        raise ValueError(job.bad_number.replace(" ", " is ", 1))
     if not job.is_sound:
         raise ValueError(
             f"it is {job.phase} with min_workers {job.min_workers}, max_workers {job.max_workers} and "
@@ -51,9 +53,7 @@ def sound_observation(observation: SpeedObservation) -> SpeedObservation:
         if not is_number(getattr(observation, name), least=0):
             raise ValueError(f"its measured {name} is {getattr(observation, name)!r}; it must be a finite number")
     if observation.bad_number is not None:  # what the scheduler refuses with the whole snapshot
-        name, least = observation.bad_number
-        given = getattr(observation, name)
-        raise ValueError(f"its measured {name} is {given!r}; it must be a finite number of at least {least:g}")
+        raise ValueError(f"its measured {observation.bad_number.replace(' ', ' is ', 1)}")
     return observation
 
 

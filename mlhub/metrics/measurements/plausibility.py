@@ -20,6 +20,8 @@ LEAST_STEP_S = 1e-6
 SLACK = 1.1  # rounding of a step's parts
 SLACK_S = 600.0  # between the clock of the pod and that of the platform
 MAX_NOISE_SCALE = 1e12  # examples
+MAX_STEPS_TOTAL = 10**12
+MAX_EPOCH = 1e9
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class ImplausibleValue:
 
 def sound_measurements(attempt: Attempt, report: ProgressReport) -> tuple[dict[str, float], list[ImplausibleValue]]:
     """Returns the known measurements that can be true, and all of the report that cannot."""
-    refused = [*_times(attempt, report)]
+    refused = [*_times(attempt, report), *_extent(report)]
     measured = known(report.measured)
     for name, most, what in _limits(attempt, measured):
         if most and measured[name] > most:
@@ -68,6 +70,9 @@ def _times(attempt: Attempt, report: ProgressReport) -> list[ImplausibleValue]:
         return [ImplausibleValue("step_s", report.step_s, "No step takes less than a microsecond.", spoils_times=True)]
     if parts_s > SLACK * report.step_s + 1e-3:
         return [ImplausibleValue("step_s", report.step_s, f"Its parts take {parts_s:g} s.", spoils_times=True)]
+    if report.wait_s > SLACK * report.sync_s + 1e-3:
+        reason = f"It is a part of sync_s, which is {report.sync_s:g} s."
+        return [ImplausibleValue("wait_s", report.wait_s, reason, spoils_times=True)]
     n_new = max(1, report.steps_done - attempt.last_step)
     lived_s = (timezone.now() - attempt.created_at).total_seconds()
     if report.step_s * n_new > SLACK * lived_s * max(1, attempt.n_workers) + SLACK_S:
@@ -77,6 +82,24 @@ def _times(attempt: Attempt, report: ProgressReport) -> list[ImplausibleValue]:
         reason = f"The whole training has {report.steps_total:,} steps."
         return [ImplausibleValue("steps_done", report.steps_done, reason, spoils_times=True)]
     return []
+
+
+def _extent(report: ProgressReport) -> list[ImplausibleValue]:
+    """How far training is, and how long it is to be."""
+    if report.steps_total > MAX_STEPS_TOTAL:
+        reason = f"No training has more than {MAX_STEPS_TOTAL:,} steps."
+        return [ImplausibleValue("steps_total", report.steps_total, reason, spoils_times=True)]
+    if not 0 <= report.epoch <= MAX_EPOCH:
+        return [ImplausibleValue("epoch", report.epoch, "An epoch is not negative, and finite.", spoils_times=True)]
+    return []
+
+
+def implausible_step(attempt: Attempt, step: int) -> ImplausibleValue | None:
+    """Returns why the attempt cannot go on from that step; None if it can."""
+    total = attempt.job.steps_total or MAX_STEPS_TOTAL
+    if step <= total:
+        return None
+    return ImplausibleValue("steps_done", step, f"The whole training has {total:,} steps.", spoils_times=True)
 
 
 def _limits(attempt: Attempt, measured: dict[str, float]) -> list[tuple[str, float, str]]:

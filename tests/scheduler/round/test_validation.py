@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import RackSnapshot
+from scheduler import POLICIES, RackSnapshot
 from scheduler.api.snapshot import Mode, SpeedObservation
 from tests.scheduler.cases import Case, cluster, job
 
@@ -39,6 +39,17 @@ def refused(case: Case, message: str) -> None:
         ("priority", NAN, "priority nan; it must be a finite number"),
         ("training_since_s", NAN, "training_since_s nan; it must be a finite number"),
         ("hold_until_s", INF, "hold_until_s inf; it must be a finite number"),
+        ("start_error", 1e300, "start_error 1e+300; it must be at most 100"),
+        ("max_local_batch", 1e300, "max_local_batch 1e+300; it must be at most 9e+15"),
+        ("min_local_batch", 1e300, "min_local_batch 1e+300; it must be at most 9e+15"),
+        ("steps_done", 1e300, "steps_done 1e+300; it must be at most 9e+15"),
+        (
+            "memory_per_worker_bytes",
+            10**30,
+            "memory_per_worker_bytes 1000000000000000000000000000000; it must be at most",
+        ),
+        ("cpus_per_worker", 1e300, "cpus_per_worker 1e+300; it must be at most 9e+15"),
+        ("max_workers", 1e300, "max_workers 1e+300; it must be at most 1.04858e+06"),
         ("n_preemptions", -1, "n_preemptions -1; it must be a finite number of at least 0"),
         ("noise_ahead", ((0.0, NAN),), "noise_ahead ((0.0, nan),); all must be finite and at least 0"),
     ],
@@ -56,6 +67,9 @@ def test_a_number_of_a_job_is_refused_by_its_field(field: str, value: Any, what:
         ({"n_gpus": NAN}, "node 'n0' has n_gpus nan; it must be a finite number of at least 0"),
         ({"memory_bytes": INF}, "node 'n0' has memory_bytes inf; it must be a finite number of at least 0"),
         ({"gpu_memory_bytes": NAN}, "node 'n0' has gpu_memory_bytes nan; it must be a finite number of at least 0"),
+        ({"n_gpus": 10**15}, "node 'n0' has n_gpus 1000000000000000; it must be at most 65536"),
+        ({"cpus": 1e300}, "node 'n0' has cpus 1e+300; it must be at most 9e+15"),
+        ({"memory_bytes": 10**30}, "node 'n0' has memory_bytes 1000000000000000000000000000000; it must be at most"),
         ({"n_gpus": -1}, "node 'n0' has n_gpus -1; it must be a finite number of at least 0"),
         ({"cpus": NAN}, "node 'n0' has cpus nan; it must be a finite number of at least 0"),
         ({"max_jobs_per_gpu": 0}, "node 'n0' has max_jobs_per_gpu 0; it must be a finite number of at least 1"),
@@ -116,3 +130,20 @@ def test_a_snapshot_without_a_time_is_refused() -> None:
 def test_links_of_unlimited_bandwidth_are_allowed() -> None:
     case = replace(cluster(nic_bps=INF), racks=(RackSnapshot("r0", INF),))
     assert case.waiting(job("a", gpus=1)).decide("mlhub").of("a").allocation is not None
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("changes", [{"max_local_batch": 9e15}, {"steps_done": 9e15}, {"start_error": 100.0}])
+def test_the_largest_numbers_are_worked_with(policy: str, changes: dict[str, Any]) -> None:
+    """One whose length is not declared is looked at before the snapshot is checked."""
+    seen = (SpeedObservation(Mode.ALL_REDUCE, 2, 0, 1, 1, "v100", 100, 0.1, 0.07, 0.03, 50),)
+    noise = {"noise_scale": 100.0, "noise_ahead": ((0.0, 50.0), (500.0, 400.0)), "max_batch_size": 400}
+    known = job("a", start_s=5.0, observations=seen, **noise, **changes)
+    case = cluster().starting(known, n=1).waiting(replace(known, id="b", length_is_known=False, steps_total=0))
+    assert len(case.decide(policy).decisions) == 2
+
+
+@pytest.mark.parametrize("field", ["steps_done", "min_local_batch", "max_local_batch", "start_error"])
+def test_a_job_of_no_declared_length_is_refused_by_its_field_too(field: str) -> None:
+    case = cluster().waiting(job("b", length_is_known=False, steps_total=0, max_batch_size=400, **{field: 1e300}))
+    refused(case, f"job 'b' has {field} 1e+300; it must be at most")
