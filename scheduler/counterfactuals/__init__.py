@@ -3,7 +3,7 @@
 
 from scheduler.counterfactuals.actions import Action, ActionKind, TenantPart, applied, candidate_actions
 from scheduler.counterfactuals.advice import Advice, Counsel, advice_of, advise
-from scheduler.counterfactuals.blockers import Blocker, BlockerKind, blockers_of, workers_needed
+from scheduler.counterfactuals.blockers import Blocker, BlockerKind, blockers_of, workers_needed, workers_to_start
 from scheduler.counterfactuals.ranking import AheadJob, jobs_ahead
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "candidate_actions",
     "jobs_ahead",
     "workers_needed",
+    "workers_to_start",
 ]

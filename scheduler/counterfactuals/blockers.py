@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from scheduler.api.gpu_budgets import GpuHourBudget
@@ -84,6 +84,12 @@ def possible_sizes(snapshot: ClusterSnapshot, cache: RoundCache) -> ClusterSnaps
     """Returns the snapshot as a round reads it: no waiting job requests more workers than it could ever have."""
     narrowed = GpuHourLimits(snapshot).narrow(snapshot)
     return cache.requested_sizes.of(narrowed, cache.empty_cluster(narrowed.nodes)).snapshot
+
+
+def workers_to_start(snapshot: ClusterSnapshot, job: JobSnapshot, policy: object) -> int:
+    """Returns workers_needed() of the job as a round reads it: a request is at most what there can ever be."""
+    alone = possible_sizes(replace(snapshot, jobs=(job,)), RoundCache())
+    return workers_needed(alone.jobs[0], policy)
 
 
 def blockers_of(

@@ -24,7 +24,7 @@ from mlhub.tenants.models import Organisation, User
 from scheduler import ClusterSnapshot, Plan, Policy
 from scheduler.api.plan import Decision, Launch
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.counterfactuals import workers_needed
+from scheduler.counterfactuals import workers_to_start
 
 KEPT_S = 5.0  # a snapshot serves all previews of so many seconds, unless something happens
 NOTICEABLE = 0.02  # an alternative must be better by this part
@@ -209,7 +209,7 @@ class _Reader:
     def run(self, decision: Decision, job: JobSnapshot) -> PlannedRun:
         predicted = decision.prediction
         allocation = decision.allocation if isinstance(decision, Launch) else None
-        n_workers = allocation.n_workers if allocation else workers_needed(job, self._policy)
+        n_workers = allocation.n_workers if allocation else workers_to_start(self._snapshot, job, self._policy)
         held_s = None
         if predicted.start_p50_s is not None and predicted.finish_p50_s is not None:
             held_s = predicted.finish_p50_s - predicted.start_p50_s

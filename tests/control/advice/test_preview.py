@@ -74,6 +74,15 @@ def test_a_job_that_waits_under_an_elastic_policy_is_shown_at_the_least_size_tha
     assert (plan["decision"], plan["n_workers"]) == ("wait", 1)
 
 
+def test_a_job_that_waits_under_fixed_sizes_is_shown_with_no_more_workers_than_there_can_be(world: World) -> None:
+    Quota.objects.filter(organisation=world.cast.a).update(max_gpus=2)
+    SchedulerSettings.objects.filter(pk=1).update(policy="fifo", version=2)
+    world.job(min_workers=2, max_workers=2)
+    world.rounds(3)
+    plan = ask(world, world.cast.bob, resources={"n_workers": 16}).json()["plan"]
+    assert (plan["decision"], plan["n_workers"]) == ("wait", 2)
+
+
 def test_it_says_how_many_own_jobs_would_end_later(world: World) -> None:
     """Shortest first: a short job goes before the one that waits."""
     SchedulerSettings.objects.filter(pk=1).update(policy="srtf", version=2)
