@@ -37,7 +37,7 @@ def test_a_tenant_over_its_quota_is_not_admitted_and_takes_nothing_from_lower_ba
         .quota("bob", max_gpus=1)
         .running(job("low", gpus=1))
         .waiting(
-            job("big", gpus=2, priority=5, tenant="bob", min_workers=1, requested_workers=2),
+            job("big", gpus=2, priority=5, tenant="bob"),
             job("next", gpus=1, at=1.0),
         )
     )
