@@ -226,6 +226,8 @@ def _believable(path: str, made: Any, query: dict[str, list[str]]) -> Any:
     """With numbers that differ as those of real jobs do, where these are drawn."""
     if path.endswith("/jobs") and "id" in query:
         return {**made, "results": scene.compared_jobs(made["results"])}
+    if path.endswith("/jobs/compare/metrics"):
+        return {**made, "n_metrics": len(made["metrics"])}
     if re.search(r"/studies/[^/]+/trials$", path):
         return scene.trials(made)
     if re.search(r"/replays/[^/]+$", path):
@@ -245,6 +247,8 @@ def asked(answered: Any, query: dict[str, list[str]]) -> Any:
     if not isinstance(answered.get("results"), list):
         return answered
     results = answered["results"]
+    if waits := query.get("is_waiting"):
+        results = [entry for entry in results if (entry["state"] == "waiting") == (waits == ["true"])]
     if states := query.get("state"):
         results = [{**entry, "state": states[at % len(states)]} for at, entry in enumerate(results)]
         results = [_of_state(entry) for entry in results[: 2 * len(states) + 1]]
