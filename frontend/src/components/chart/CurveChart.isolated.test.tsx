@@ -3,7 +3,7 @@
 import { MantineProvider } from "@mantine/core";
 import { render } from "@testing-library/react";
 import type uPlot from "uplot";
-import { beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/curves/series";
 
@@ -13,8 +13,9 @@ const drawn = vi.hoisted(() => ({ options: [] as uPlot.Options[], data: [] as uP
 
 vi.mock("uplot", () => ({
   default: class {
-    constructor(options: uPlot.Options) {
+    constructor(options: uPlot.Options, data: uPlot.AlignedData) {
       drawn.options.push(options);
+      drawn.data.push(data);
     }
     setData(data: uPlot.AlignedData) {
       drawn.data.push(data);
@@ -29,8 +30,14 @@ vi.mock("uplot", () => ({
 }));
 
 beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["requestAnimationFrame", "cancelAnimationFrame"] });
   drawn.options = [];
   drawn.data = [];
+});
+
+afterEach(() => {
+  vi.runAllTimers();
+  vi.useRealTimers();
 });
 
 function point(key: string, step: number, value: number): KeyedPoint {
@@ -73,6 +80,7 @@ it("draws training and evaluation of a metric into one chart, and adds points wi
     [null, 0.8],
   ]);
   rerender(chart(mergePoints(curves, [point("train/loss", 3, 0.5)])));
+  vi.runAllTimers(); // charts are drawn in turn
   expect(drawn.options).toHaveLength(1);
   expect(drawn.data).toContainEqual([
     [1, 2, 3],
@@ -129,6 +137,45 @@ it("smooths what it draws, and leaves gaps where a logarithmic scale has no plac
   const { rerender } = render(shown(0.5, false));
   expect(drawn.data.at(-1)).toEqual([[1, 2], [0, 16 / 3]]);
   rerender(shown(0, true));
+  vi.runAllTimers();
   expect(drawn.data.at(-1)).toEqual([[1, 2], [null, 8]]);
   expect(drawn.options.at(-1)?.scales?.["y"]).toMatchObject({ distr: 3 });
+});
+
+it("is drawn in its turn where there are several, with what came meanwhile, and can be saved from then on", () => {
+  withCanvas();
+  const ref = vi.fn();
+  const two = (data: Curves) => (
+    <MantineProvider>
+      <CurveChart labels={["train/loss"]} curves={data} marks={[]} />
+      <CurveChart ref={ref} labels={["train/loss"]} curves={data} marks={[]} />
+    </MantineProvider>
+  );
+  const { rerender, unmount } = render(two(curves));
+  expect(drawn.options).toHaveLength(1);
+  expect(ref).not.toHaveBeenCalled();
+  rerender(two(mergePoints(curves, [point("train/loss", 3, 0.5)])));
+  vi.runAllTimers();
+  expect(drawn.options).toHaveLength(2);
+  expect(drawn.data.slice(1)).toEqual([
+    [[1, 3], [0.9, 0.5]],
+    [[1, 3], [0.9, 0.5]],
+  ]);
+  expect(ref).toHaveBeenLastCalledWith(expect.any(HTMLDivElement));
+  unmount();
+  expect(ref).toHaveBeenLastCalledWith(null);
+});
+
+it("is not drawn any more when it is gone before its turn", () => {
+  withCanvas();
+  const two = (isThere: boolean) => (
+    <MantineProvider>
+      <CurveChart labels={["train/loss"]} curves={curves} marks={[]} />
+      {isThere && <CurveChart labels={["eval/loss"]} curves={curves} marks={[]} />}
+    </MantineProvider>
+  );
+  const { rerender } = render(two(true));
+  rerender(two(false));
+  vi.runAllTimers();
+  expect(drawn.options).toHaveLength(1);
 });

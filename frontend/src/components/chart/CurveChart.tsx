@@ -2,7 +2,7 @@
 // One uPlot chart of a few curves by step, with a mark where an attempt resumed. Dragging asks for a range of steps.
 import { t } from "@lingui/core/macro";
 import { useComputedColorScheme } from "@mantine/core";
-import { useEffect, useEffectEvent, useMemo, useRef } from "react";
+import { type RefCallback, useCallback, useEffect, useEffectEvent, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
@@ -13,6 +13,7 @@ import { smoothed } from "@/lib/curves/smoothing";
 import { CHART_HEIGHT } from "./chartHeight";
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
+import { inTurn } from "./inTurn";
 
 /** A vertical mark: where an attempt resumed. */
 export interface Mark {
@@ -21,6 +22,8 @@ export interface Mark {
 }
 
 interface CurveChartProps {
+  /** Gets what is drawn in, once it is drawn; null until then and afterwards. */
+  ref?: RefCallback<HTMLDivElement>;
   labels: readonly string[];
   curves: Curves;
   marks: readonly Mark[];
@@ -41,37 +44,48 @@ const NO_POINTS: readonly CurvePoint[] = [];
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
 const LEAST_DRAG_PX = 4; // less is a click
 
-export function CurveChart({ labels, curves, marks, smoothing = 0, isLog = false, onRange }: CurveChartProps) {
+export function CurveChart({ ref, labels, curves, marks, smoothing = 0, isLog = false, onRange }: CurveChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const drawnMarks = useRef(marks);
+  const shown = useRef<{ marks: readonly Mark[]; data: uPlot.AlignedData }>({ marks, data: [[]] });
   const scheme = useComputedColorScheme("light");
   const labelText = labels.join("\n"); // the chart's identity: `labels` is a new array on every render
   const ask = useEffectEvent((range: StepRange | null) => onRange?.(range));
+  const drawnIn = useEffectEvent((element: HTMLDivElement | null) => ref?.(element));
+  const redraw = useCallback(() => plot.current?.setData(shown.current.data), []); // one, which keeps its turn when more points come
   const data = useMemo(
     () => drawnValues(columns(labelText.split("\n").map((label) => curves.get(label) ?? NO_POINTS)), smoothing, isLog),
     [labelText, curves, smoothing, isLog],
   );
 
   useEffect(() => {
-    const element = frame.current;
-    if (element === null || !canDraw()) return;
-    const made = { ...options(labelText.split("\n"), scheme, element.clientWidth, drawnMarks), scales: scalesOf(isLog) };
-    const created = new uPlot({ ...made, ...dragging((range) => ask(range), made) }, [[]], element);
-    plot.current = created;
-    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: CHART_HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      created.destroy();
-      plot.current = null;
-    };
-  }, [labelText, scheme, isLog]);
+    shown.current = { marks, data };
+    if (plot.current !== null) inTurn(redraw);
+  }, [data, marks, redraw]);
 
   useEffect(() => {
-    drawnMarks.current = marks;
-    plot.current?.setData(data);
-  }, [data, marks, labelText, scheme, isLog]);
+    const element = frame.current;
+    if (element === null || !canDraw()) return;
+    let leave = () => {};
+    const takeBack = inTurn(() => {
+      const made = { ...options(labelText.split("\n"), scheme, element.clientWidth, shown), scales: scalesOf(isLog) };
+      const created = new uPlot({ ...made, ...dragging((range) => ask(range), made) }, shown.current.data, element);
+      plot.current = created;
+      const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: CHART_HEIGHT }));
+      observer.observe(element);
+      drawnIn(element);
+      leave = () => {
+        observer.disconnect();
+        created.destroy();
+        plot.current = null;
+        drawnIn(null);
+      };
+    });
+    return () => {
+      takeBack();
+      leave();
+    };
+  }, [labelText, scheme, isLog]);
 
   return <div ref={frame} className={classes.frame} aria-hidden="true" />;
 }
@@ -95,7 +109,7 @@ function options(
   labels: string[],
   scheme: "light" | "dark",
   width: number,
-  marks: { readonly current: readonly Mark[] },
+  shown: { readonly current: { marks: readonly Mark[] } },
 ): uPlot.Options {
   const ink = INK[scheme];
   const axis: uPlot.Axis = {
@@ -118,7 +132,7 @@ function options(
         value: (_: uPlot, value: number | null) => (value === null ? "–" : number(value)),
       })),
     ],
-    hooks: { draw: [(drawn) => drawMarks(drawn, marks.current, ink.mark)] },
+    hooks: { draw: [(drawn) => drawMarks(drawn, shown.current.marks, ink.mark)] },
   };
 }
 

@@ -53,9 +53,7 @@ export function MetricFigure({ ref, name, labels, curves, settings, isSeen, fail
       {failed === undefined && (
         <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
           {curves.size > 0 ? (
-            <div ref={drawn}>
-              <CurveChart labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
-            </div>
+            <CurveChart ref={drawn} labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
           ) : (
             <Skeleton h={CHART_HEIGHT} animate={isSeen} />
           )}
