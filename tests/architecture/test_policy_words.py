@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard explains every policy and each of its parameters in words."""
+"""The dashboard explains every policy, each of its parameters and each cause of waiting in words."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from scheduler.api.reasons import Reason
 from scheduler.policies.registry import POLICIES, parameters_of
 
-WORDS = Path(__file__).parents[2] / "frontend" / "src" / "features" / "scheduler" / "policyWords.ts"
+PAGES = Path(__file__).parents[2] / "frontend" / "src" / "features" / "scheduler"
+WORDS = PAGES / "policyWords.ts"
 SPREAD = "...SERVICE,"  # of those that several policies have
 
 
@@ -33,3 +35,11 @@ def test_every_policy_and_parameter_has_words() -> None:
             f"{name}: {one}" for one in parameters_of(name) if not re.search(rf"\b{one}: (\{{ label|[A-Z_]+\b)", said)
         ]
     assert missing == []
+
+
+def test_every_cause_of_waiting_has_words() -> None:
+    reasons = list(Reason)
+    causes = set(reasons[: reasons.index(Reason.FITS)])  # which come first
+    named = set(re.findall(r"^  (\w+): t`", (PAGES / "waitCauses.ts").read_text(), flags=re.MULTILINE))
+    assert causes - named == set()
+    assert named <= set(reasons)

@@ -3,6 +3,11 @@
 import { t } from "@lingui/core/macro";
 
 export const WAIT_CAUSES: Record<string, string> = {
+  preflight: t`validation`,
+  backoff: t`pause after a failed attempt`,
+  no_nodes: t`no nodes`,
+  larger_than_cluster: t`larger than the cluster`,
+  request_reduced: t`request reduced to what there is`,
   larger_than_quota: t`larger than the quota`,
   quota_gpus: t`quota of GPUs`,
   quota_running_jobs: t`quota of running jobs`,
@@ -60,5 +65,15 @@ export const WAIT_CAUSES: Record<string, string> = {
   goodput_elsewhere: t`more goodput elsewhere`,
   finish_time_fair: t`finish-time fairness`,
   lease_ended: t`lease ended`,
+  submitted_earlier: t`others were submitted earlier`,
+  less_attained_service: t`others have less attained service`,
+  ordered_before: t`others are ordered before`,
+  not_profiled: t`not profiled yet`,
+  colocation_not_worth_it: t`sharing GPUs is not worth it`,
+  partner_leaves: t`the job on the same GPUs leaves`,
+  slot_ended: t`time slot ended`,
+  round_ended: t`turn ended`,
+  optimal_share: t`optimal share`,
+  learned_policy: t`learned policy`,
   admission_paused: t`admission is paused`,
 };
