@@ -38,7 +38,7 @@ def sound_job(job: JobSnapshot) -> JobSnapshot:
         if not is_number(value, least=least):
             raise ValueError(f"{name} is {value!r}; it must be a finite number of at least {least}")
     if job.bad_number is not None:  # what the scheduler refuses with the whole snapshot
-        raise ValueError(job.bad_number.replace(" ", " is ", 1))
+        raise ValueError(f"it has {job.bad_number}")
     if not job.is_sound:
         raise ValueError(
             f"it is {job.phase} with min_workers {job.min_workers}, max_workers {job.max_workers} and "
@@ -53,7 +53,7 @@ def sound_observation(observation: SpeedObservation) -> SpeedObservation:
         if not is_number(getattr(observation, name), least=0):
             raise ValueError(f"its measured {name} is {getattr(observation, name)!r}; it must be a finite number")
     if observation.bad_number is not None:  # what the scheduler refuses with the whole snapshot
-        raise ValueError(f"its measured {observation.bad_number.replace(' ', ' is ', 1)}")
+        raise ValueError(f"it has a measured {observation.bad_number}")
     return observation
 
 

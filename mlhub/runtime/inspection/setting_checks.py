@@ -39,14 +39,15 @@ def check_settings(settings: Settings, strategy: StrategySpec, training: Trainin
 
 def _check_without_all_reduce(settings: Settings, chosen: str, instead: str) -> None:
     refusals = (
-        ("precision", settings.precision == "float16", "does not train in float16", BFLOAT16),
-        ("ema_decay", settings.ema_decay is not None, "averages no weights", "Leave it out"),
-        ("sync_batch_norm", settings.sync_batch_norm, "does not normalise batches of all workers", "Leave it out"),
-        ("lr_schedule", settings.lr_schedule == "plateau", "cannot lower the rate on a plateau", "Leave it out"),
-        ("max_batch_size", settings.max_batch_size is not None, "keeps its batch", "Leave max_batch_size out"),
+        ("precision", settings.precision == "float16", "does not train in float16"),
+        ("ema_decay", settings.ema_decay is not None, "averages no weights"),
+        ("sync_batch_norm", settings.sync_batch_norm, "does not normalise batches of all workers"),
+        ("lr_schedule", settings.lr_schedule == "plateau", "cannot lower the rate on a plateau"),
+        ("max_batch_size", settings.max_batch_size is not None, "keeps its batch"),
     )
-    for name, is_asked, why_not, remedy in refusals:
+    for name, is_asked, why_not in refusals:
         if is_asked:
+            remedy = BFLOAT16 if name == "precision" else f"Leave {name} out"
             raise BadInputError(f"{chosen} {why_not}.", field=f"hyperparameters.{name}", remedy=f"{remedy}, {instead}")
 
 

@@ -20,6 +20,6 @@ SEEN = SpeedObservation(Mode.ALL_REDUCE, 1, 0, 1, 1, "gpu", 64, 0.1, 0.1, 0.0, 5
 def test_a_measurement_that_no_round_can_work_with_is_refused_by_its_field(field: str, value: Any, least: str) -> None:
     assert sound_observation(SEEN) is SEEN
     with pytest.raises(
-        ValueError, match=f"measured {field} is {value}; it must be a finite number of at least {least}"
+        ValueError, match=f"it has a measured {field} {value}; it must be a finite number of at least {least}"
     ):
         sound_observation(replace(SEEN, **{field: value}))
