@@ -109,7 +109,9 @@ def _steps(inputs: RoundInputs, *, kept: Collection[str] = ()) -> Allocated:
     limit_studies(state, is_elastic=is_elastic)
     proposal = propose(policy, _view(state, inputs), state=state, memory=inputs.memory.values_for(policy.name))  # 3
     targets = place(state, proposal, inputs.speeds)  # 4
-    decisions = inputs.cache.waits(snapshot.by_id.keys()) | state.settled | resumed | diff(state, targets)  # 5
+    decisions = inputs.cache.waits(snapshot.by_id.keys())
+    for each in (state.settled, resumed, diff(state, targets)):  # 5
+        decisions.update(each)
     return Allocated(state, proposal, targets, decisions, usage)
 
 

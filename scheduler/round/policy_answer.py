@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,15 @@ class PolicyError(ValueError):
     """Says what a policy did wrong, with its name; a ValueError, as it is for parameters that a policy refuses."""
 
 
-def ask(policy: Policy, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-    """Returns the policy's proposal.
+def ask(
+    policy: Policy,
+    view: View,
+    *,
+    budget: Budget,
+    memory: Mapping[str, Any],
+    candidate: Callable[[str], JobSnapshot | None],
+) -> Proposal:
+    """Returns the policy's proposal. candidate: the job of view.jobs by its id; None if it is none of them.
 
     Raises PolicyError if the policy fails, or if its answer is none that a round can carry out.
     """
@@ -31,13 +38,13 @@ def ask(policy: Policy, view: View, *, budget: Budget, memory: Mapping[str, Any]
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
         message = f"policy {policy.name!r} failed in {where}: {type(error).__name__}: {error}"
         raise PolicyError(message) from error
-    problem = _problem(proposal, view, budget)
+    problem = _problem(proposal, candidate, budget)
     if problem is not None:
         raise PolicyError(f"policy {policy.name!r} {problem}")
     return proposal
 
 
-def _problem(proposal: object, view: View, budget: Budget) -> str | None:
+def _problem(proposal: object, candidate: Callable[[str], JobSnapshot | None], budget: Budget) -> str | None:
     """What is wrong with the answer; None if nothing is."""
     if not isinstance(proposal, Proposal):
         return f"returned {type(proposal).__name__}; propose() must return a Proposal"
@@ -46,16 +53,15 @@ def _problem(proposal: object, view: View, budget: Budget) -> str | None:
     wake_at_s = proposal.wake_at_s
     if wake_at_s is not None and not math.isfinite(wake_at_s):
         return f"has wake_at_s {wake_at_s!r}; it must be a finite number, or None"
-    named = {grant.job for grant in proposal.grants}
-    jobs = {job.id: job for job in view.jobs if job.id in named}
     granted: set[str] = set()
     for grant in proposal.grants:
-        if grant.job not in jobs:
+        job = candidate(grant.job)
+        if job is None:
             return f"grants GPUs to {grant.job!r}, which is none of view.jobs"
         if grant.job in granted:
             return f"grants GPUs to job {grant.job!r} twice; give each job one grant"
         granted.add(grant.job)
-        problem = _problem_of(grant, jobs[grant.job], budget)
+        problem = _problem_of(grant, job, budget)
         if problem is not None:
             return problem
     return None

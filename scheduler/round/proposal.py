@@ -99,13 +99,15 @@ def _within_shares(policy: Policy, view: View, *, state: RoundState, memory: Map
 
     Raises PolicyError if the policy fails, or if its answer cannot be carried out.
     """
-    budget = state.budget
+    budget, candidate = state.budget, state.candidate
     if budget.borrowing is None or budget.entitlement is None or not budget.entitlement.fair.ceilings:
-        return _serve_claims(state, ask(policy, view, budget=budget, memory=memory), budget)
+        proposal = ask(policy, view, budget=budget, memory=memory, candidate=candidate)
+        return _serve_claims(state, proposal, budget)
     shares = shares_of(state, budget.borrowing, DecayedUsage({}, now_s=view.now_s))
     for n_before in range(MOST_PROPOSALS):
         trial = budget.copy()
-        proposal = _serve_claims(state, ask(policy, view, budget=trial, memory=memory), trial)
+        proposal = ask(policy, view, budget=trial, memory=memory, candidate=candidate)
+        proposal = _serve_claims(state, proposal, trial)
         if n_before == MOST_PROPOSALS - 1 or not _shares_out_the_rest(budget, trial, shares):
             break
     budget.adopt(trial)

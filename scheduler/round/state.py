@@ -37,6 +37,11 @@ class RoundState(PlacementState):
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resizing: frozenset[str] = frozenset()
 
+    def candidate(self, job_id: str) -> JobSnapshot | None:
+        """Returns the candidate with this id; None if there is none."""
+        is_settled = job_id in self.settled or job_id in self.resuming
+        return None if is_settled else self.snapshot.by_id.get(job_id)
+
     def free_now_by_node(self) -> dict[str, int]:
         """Returns, for each node that accepts jobs, the number of its GPUs that no job holds."""
         return {node.name: len(self.free_now.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}

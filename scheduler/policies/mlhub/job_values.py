@@ -84,6 +84,7 @@ class JobValues:
         self._held_types = {job.id: _type_held(job, node_types) for job in (*self.running, *view.settled)}
         self._n_there: dict[str, int] = {}
         self._restart_s = {job.id: restart_cost_s(job) for job in (*self.jobs, *view.settled)}
+        self._start_s = {job.id: start_cost_s(job) for job in self.jobs}
         self._steps_left = {job.id: steps_left(job) for job in (*self.jobs, *view.settled)}
         self._newest_first = sorted(self.jobs, key=lambda job: (-job.submitted_at_s, job.id))
         self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
@@ -194,22 +195,27 @@ class JobValues:
         pairs = [(job, t) for job in self.jobs for t in self._allowed_types(job, is_pinned=job.id in pinned)]
         jobs, types = [job for job, _ in pairs], [t for _, t in pairs]
         sizes = list(map(self._all_sizes, jobs, types))
+        classes = self.view.speeds.classes(jobs, sizes, types=types)
+        moves, held_type = [], self._held_types.get
+        for i, (job, t) in enumerate(pairs):
+            if t == held_type(job.id):
+                options[job.id].add(t, n_held(job), self._stay_s(job))
+            else:
+                moves.append(i)
+        if not moves:
+            return
+        jobs, types, sizes = [jobs[i] for i in moves], [types[i] for i in moves], [sizes[i] for i in moves]
         arrays = SizeArrays(sizes)
-        step_F = flat(map(JobClass.curve, self.view.speeds.classes(jobs, sizes, types=types), sizes))
+        step_F = flat(map(JobClass.curve, [classes[i] for i in moves], sizes))
         train_F = np.array([self._steps_left[job.id] for job in jobs])[arrays.job_F] * step_F
         fetch_F = self._fetch_F(jobs, sizes, types)
         worth_F = self._is_worth_a_start_F(jobs, arrays, train_F, fetch_F)
         best_J = arrays.fastest_J(step_F, among_F=worth_F, share=self._share)
-        own_types = [self.held_type(job) for job in jobs]
-        charged_J = np.where([bool(own) for own in own_types], 1 + self.policy.margin, 1.0)
+        charged_J = np.where([bool(held_type(job.id)) for job in jobs], 1 + self.policy.margin, 1.0)
         restart_J = np.array([self._restart_s[job.id] for job in jobs]) + fetch_F[best_J]
         left_J = train_F[best_J] + restart_J * charged_J
-        each = zip(pairs, own_types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True)
-        for (job, t), own, n_gpus, left_s in each:
-            if t == own:
-                options[job.id].add(t, n_held(job), self._stay_s(job))
-            else:
-                options[job.id].add(t, n_gpus, left_s)
+        for job, t, n_gpus, left_s in zip(jobs, types, arrays.size_F[best_J].tolist(), left_J.tolist(), strict=True):
+            options[job.id].add(t, n_gpus, left_s)
 
     def _stay_s(self, job: JobSnapshot) -> float:
         return self.present_left_s(job) / (1 + self.policy.stickiness)
@@ -225,7 +231,7 @@ class JobValues:
         longer than that. train_F: the seconds of its training; fetch_F: of fetching.
         """
         times_J = np.array([0.0 if n_held(job) else self.policy.least_training for job in jobs])
-        start_F = np.array([start_cost_s(job) for job in jobs])[arrays.job_F] + fetch_F
+        start_F = np.array([self._start_s[job.id] for job in jobs])[arrays.job_F] + fetch_F
         return arrays.is_least_F | (train_F >= times_J[arrays.job_F] * start_F)
 
     def _fetch_F(  # noqa: N802

@@ -59,10 +59,11 @@ class SizeReasons:
     def _why_not_larger(self, job: JobSnapshot) -> Explanation:
         values, had, most = self._values, n_held(job), self._budget.most_workers(job)
         larger = [n for n in values.sizes[job.id] if had < n <= most and self._budget.allows(job, n)]
-        best = min(larger, key=lambda n: (values.left_s(job, n), n), default=had)
+        if not larger:
+            return Explanation(Reason.UNCHANGED)
+        best = min(larger, key=lambda n: (values.left_s(job, n), n))
         gain_s = values.left_s(job, had) - values.left_s(job, best)
-        cost_s = values.change_s(job, best)
-        if 0 < gain_s < cost_s:
+        if gain_s > 0 and gain_s < (cost_s := values.change_s(job, best)):
             return Explanation(Reason.RESTART_NOT_WORTH_IT, {"gain_s": gain_s, "cost_s": cost_s})
         return Explanation(Reason.UNCHANGED)
 
