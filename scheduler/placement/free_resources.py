@@ -251,14 +251,21 @@ class FreeResources:
             for gpu in share.gpus:
                 occupants.pop((name, gpu), None)
             return
-        free, memory_bytes, scope = self._gpus[name], self._memory_on(job, name), job.shares_within
+        free, memory_bytes, alone = self._gpus[name], self._memory_on(job, name), (job_id,)
+        scope, scopes = job.shares_within, self.sharing_scopes
         for gpu in share.gpus:
             slot = (name, gpu)
-            there = occupants.get(slot, ())
-            if job_id not in there and (there or gpu in free):
+            there = occupants.get(slot)
+            if there is None:
+                if gpu not in free:
+                    continue
+                occupants[slot] = alone
+            elif job_id in there:
+                continue
+            else:
                 occupants[slot] = (*there, job_id)
-                self.sharing_scopes[slot] = scope
-                held_bytes[slot] = held_bytes.get(slot, 0) + memory_bytes
+            scopes[slot] = scope
+            held_bytes[slot] = held_bytes.get(slot, 0) + memory_bytes
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
         """The GPUs of the allocation that no other job is known to hold."""

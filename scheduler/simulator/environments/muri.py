@@ -170,13 +170,12 @@ class MuriEnvironment(SteadyEnvironment):
     def _has_shared_gpus(self, others: Mapping[str, SimulatedGang]) -> bool:
         """Whether any GPU has two jobs that train."""
         if others is not self._others:
-            self._others, self._mates, self._groups_of, n_slots = others, {}, {}, 0
-            for job_id, other in others.items():
-                slots = self._slots_of(other)
-                n_slots += len(slots)
-                for slot in slots:
+            self._others, self._mates, self._groups_of = others, {}, {}
+            slots = [self._slots_of(other) for other in others.values()]
+            self._is_shared = len(set().union(*slots)) < sum(map(len, slots))
+            for job_id, own in zip(others, slots, strict=True) if self._is_shared else ():
+                for slot in own:
                     self._mates.setdefault(slot, []).append(job_id)
-            self._is_shared = n_slots > len(self._mates)
         return self._is_shared
 
     def _slots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
