@@ -91,7 +91,8 @@ class PredictView(AddressedView):
 
         422 names the column that is wrong; 409 and 422 say why a version cannot be tried out.
         """
-        return _predictions(request, trained_version(request, id, version))
+        chosen = trained_version(request, id, version)
+        return _predictions(request, chosen, read_body(RowsSerializer, request)["rows"])
 
 
 class PredictNewestView(AddressedView):
@@ -104,10 +105,10 @@ class PredictNewestView(AddressedView):
 
         404 says that there is none; 422 names the column that is wrong.
         """
+        rows = read_body(RowsSerializer, request)["rows"]
         newest = ModelVersion.objects.select_related(*USED).get_newest_trained(request.user, id)
-        return _predictions(request, newest)
+        return _predictions(request, newest, rows)
 
 
-def _predictions(request: Request, version: ModelVersion) -> Response:
-    body = read_body(RowsSerializer, request)
-    return Response({"predictions": row_predictions.predict_rows(version, body["rows"], actor=caller(request))})
+def _predictions(request: Request, version: ModelVersion, rows: list[Any]) -> Response:
+    return Response({"predictions": row_predictions.predict_rows(version, rows, actor=caller(request))})
