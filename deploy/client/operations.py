@@ -42,6 +42,7 @@ METHODS = {
     "cluster_nodes_cordon_create": "cordon",
     "cluster_nodes_drain_create": "drain",
     "cluster_nodes_uncordon_create": "uncordon",
+    "models_predict_create": "predict_newest",
     "models_versions_predict_create": "predict",
     "models_versions_lineage_retrieve": "lineage",
     "models_versions_export_retrieve": "download_export",

@@ -87,7 +87,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
         if name in content and not isinstance(content[name], str):
             raise CommandError(f"{where}: `{name}` must be text.")
     _check_environment(content, where=where)
-    _check_numbers(content, where=where)
+    _check_values(content, where=f"{where}: ")
     return JobFile(
         settings={n: content[n] for n in SETTINGS if n in content},
         references={n: content[n] for n in REFERENCES if n in content},
@@ -117,19 +117,26 @@ def _check_environment(content: dict[str, Any], *, where: str) -> None:
             raise CommandError(f"{where}: `environment.{name}` must be text.", remedy=f'Write it as {name}: "...".')
 
 
-def _check_numbers(content: Any, *, where: str, path: str = "") -> None:
-    """Raises CommandError for .inf and .nan, which no setting of a job can be."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for name, value in inner:
-        _check_numbers(value, where=where, path=f"{path}.{name}" if path else str(name))
+def _check_values(content: Any, *, where: str = "", path: str = "", within: tuple[int, ...] = ()) -> None:
+    """Raises CommandError for what YAML has and JSON has not: .inf, .nan, bytes, a mapping that holds itself."""
+    if isinstance(content, dict | list) and id(content) not in within:
+        for name, value in content.items() if isinstance(content, dict) else enumerate(content):
+            _check_values(
+                value, where=where, path=f"{path}.{name}" if path else str(name), within=(*within, id(content))
+            )
+        return
     if isinstance(content, float) and not math.isfinite(content):
-        raise CommandError(f"{where}: `{path}` must be a finite number.", remedy="Leave it out, or write a number.")
+        raise CommandError(f"{where}`{path}` must be a finite number.", remedy="Leave it out, or write a number.")
+    if not (content is None or isinstance(content, str | int | float)):
+        raise CommandError(
+            f"{where}`{path}` is nothing that JSON can hold.", remedy="Write text, numbers, lists or mappings."
+        )
 
 
 def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """content with each `field=value` or `field.name=value`; values are YAML (20, true, {a: 1}, text).
 
-    Raises CommandError for what is not written so.
+    Raises CommandError for what is not written so, and for a value that no request can hold.
     """
     changed = dict(content)
     for change in changes:
@@ -145,6 +152,7 @@ def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, A
             changed[name] = {**(changed.get(name) or {}), inner: value}
         else:
             changed[name] = value
+    _check_values(changed)
     return changed
 
 

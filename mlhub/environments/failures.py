@@ -40,6 +40,7 @@ class KnownFailure:
     remedy: str
 
 
+TOO_LARGE_A_PACKAGE = "Require a smaller package; MLHUB_MAX_ENVIRONMENT_BYTES is the limit."
 KNOWN = (
     KnownFailure(
         OUT_OF_DISK,
@@ -49,7 +50,7 @@ KNOWN = (
     KnownFailure(
         "package_too_large",
         re.compile(r"File too large|os error 27"),
-        "Require a smaller package; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
+        TOO_LARGE_A_PACKAGE,
     ),
     KnownFailure(
         "host_refused",
@@ -147,6 +148,14 @@ def too_large(size_bytes: int, limit_bytes: int) -> BuildError:
         "too_large",
         f"The packages take {size_bytes:,} bytes; {limit_bytes:,} are allowed.",
         "Require fewer or smaller packages; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
+    )
+
+
+def file_too_large(limit_bytes: int) -> BuildError:
+    return _error(
+        "package_too_large",
+        f"A package has a file of more than {limit_bytes:,} bytes, which packages may take in all.",
+        TOO_LARGE_A_PACKAGE,
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ from mlhub.environments.failures import (
     NO_WHEEL,
     BuildError,
     failure_in,
+    file_too_large,
     no_room,
     over_a_limit,
     too_large,
@@ -199,6 +201,8 @@ class _Build:
             printed = self._log_text(log, start=start)
             ended = installer.ended(printed)
         self.on_log(self._log_text(log))
+        if ended.exit_code == -signal.SIGXFSZ:
+            raise file_too_large(self.limits.size_bytes)
         if ended.end in ENDED_BY:
             raise over_a_limit(ended.proof)
         if ended.exit_code != 0:

@@ -16,7 +16,8 @@ from mlhub.storage.streamed_uploads import Receive, Scope, Send
 
 MAX_MESSAGE_BYTES = 16 * 2**20  # such as a figure in the output of a cell
 MAX_QUEUED = 1  # messages that a slow browser has not taken yet
-OPEN_S = 10.0
+# Jupyter answers the handshake of a kernel's socket once the kernel has started; it gives up after 60 s by itself
+OPEN_S = 75.0
 ABNORMAL = (1005, 1006, 1015)  # codes that no close frame may carry
 
 

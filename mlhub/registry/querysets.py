@@ -87,3 +87,11 @@ class ModelVersionQuerySet(TenantOwnedQuerySet):
         if one is None:
             raise NotFoundError(f"The model has no version {version[:100]}.")
         return one
+
+    def get_newest_trained(self, user: User | AnonymousUser, model_id: UUID) -> ModelVersion:
+        """The newest version of a model that a job has trained and that the user may see. Raises NotFoundError."""
+        found = self.visible_to(user).filter(model_id=model_id, source="training", state="ready")
+        one: ModelVersion | None = found.order_by("-number").first()
+        if one is None:
+            raise NotFoundError("The model has no trained version.")
+        return one

@@ -90,3 +90,21 @@ def test_what_would_be_lost_is_refused(tmp_path: Path, content: str, named: str)
     file.write_text(content)
     with pytest.raises(CommandError, match=named):
         job_file.read(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("space.width={uniform: [0.1, .inf]}", "`space.width.uniform.1` must be a finite number"),
+        ("space={width: {choice: [.nan]}}", "`space.width.choice.0` must be a finite number"),
+        ("name=!!binary aGk=", "`name` is nothing that JSON can hold"),
+        ("tags=&a [b, *a]", "`tags.1` is nothing that JSON can hold"),
+    ],
+)
+def test_a_change_that_no_request_can_hold_is_refused(change: str, named: str) -> None:
+    with pytest.raises(CommandError, match=named):
+        job_file.with_changes({}, [change])
+    assert job_file.with_changes({}, ["a=[1, true, null, {b: 1.5}]", "b=&x 1"]) == {
+        "a": [1, True, None, {"b": 1.5}],
+        "b": 1,
+    }

@@ -369,3 +369,15 @@ def _running(mark: str) -> list[str]:
         if mark.encode() in text and b"sleep" in text:
             found.append(text.decode(errors="replace"))
     return found
+
+
+def test_a_wheel_with_a_file_above_the_limit_is_named_as_too_large(cast, index, settings):
+    root = index[0]
+    settings.MAX_ENVIRONMENT_BYTES = 2**20
+    write_wheel(root / "files", "weighty", "1.0", {"weighty.txt": "0" * 3 * 2**20})
+    write_index(root, root / "files")
+    code = {"model.py": b"def build_model(h): pass\n", "requirements.txt": b"weighty\n"}
+    refused = settled(uploaded(cast, code, name="weighty"))
+    assert (refused.state, refused.error["code"]) == ("refused", "package_too_large"), refused.environment.log
+    assert "1,048,576 bytes" in refused.error["message"]
+    assert "MLHUB_MAX_ENVIRONMENT_BYTES" in refused.error["remedy"]

@@ -58,6 +58,7 @@ def test_a_space_is_read_from_yaml_with_numbers_that_yaml_takes_for_text() -> No
         ("a: {uniform: [{b: 1}, 1]}", "space.a", "a value of the type dict"),
         ('a: {choice: ["\\0"]}', "space.a.choice.0", "NUL"),
         ("a: {choice: [0x1FFFFFFFFFFFFFFFF]}", "space.a.choice.0", "64 bits"),
+        ("a: {choice: [.nan]}", "space.a.choice.0", "NaN is no number"),
         ("a: {choice: [0x" + "F" * 9000 + "]}", "space", "too long"),
         ("{0x" + "F" * 9000 + ": {choice: [1]}}", "space", "too long"),
         ("a: " + "[" * 5000, "space", "no YAML"),

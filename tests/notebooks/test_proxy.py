@@ -10,8 +10,9 @@ from uuid import UUID
 
 import pytest
 from django.db import OperationalError
+from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
 
-from mlhub.notebooks import forwarding, proxy
+from mlhub.notebooks import forwarding, proxy, sockets
 from mlhub.notebooks.access import NotebookTarget
 
 JOB = UUID("018f0000-0000-7000-8000-000000000001")
@@ -85,3 +86,8 @@ def test_a_request_ends_when_its_browser_goes_away_before_the_pod_answers(tmp_pa
 
     monkeypatch.setattr(forwarding, "notebook_socket", lambda _: Place())
     asyncio.run(main())
+
+
+def test_a_kernel_may_start_for_as_long_as_jupyter_waits_for_it() -> None:
+    """Jupyter answers the handshake of a kernel's socket only then."""
+    assert MappingKernelManager.class_traits()["kernel_info_timeout"].default_value < sockets.OPEN_S

@@ -65,6 +65,10 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
     assert predict(cast.client(cast.victor), version, rows[0]).status_code == 403
     assert predict(cast.client(cast.charlie), version, rows[0]).status_code == 404
     assert predict(bob, version).status_code == 422
+    newest = f"/api/v1/models/{version.model_id}/predict"
+    assert bob.post(newest, {"rows": rows}, format="json").json() == answer.json()
+    for person, status in ((cast.victor, 403), (cast.charlie, 404)):
+        assert cast.client(person).post(newest, {"rows": rows}, format="json").status_code == status
 
 
 def test_a_model_predicts_exports_and_names_its_data_after_the_dataset_was_deleted(cast, tmp_path, pool):

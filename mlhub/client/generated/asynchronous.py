@@ -3129,6 +3129,28 @@ class AsyncModelsOperations:
         """
         await self._transport.content("DELETE", path_of("/models/{id}/aliases/{name}", id=id, name=name))
 
+    async def predict_newest(
+        self, id: Ref, /, *, rows: Sequence[Any], organisation: str | None = None, project: str | None = None
+    ) -> r.Predictions:
+        """Predicts some rows at once by the newest version of a model that a job has trained.
+
+        404 says that there is none; 422 names the column that is wrong.
+
+        POST /models/{id}/predict
+
+        organisation: Where the address has a name: of which organisation, by id or name.
+        project: Where the address has a name: of which project, by id or name.
+        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64}, {"audio": base64} or
+        {"text": string}.
+        """
+        return await self._transport.record(
+            r.Predictions,
+            "POST",
+            path_of("/models/{id}/predict", id=id),
+            query={"organisation": organisation, "project": project},
+            body={"rows": rows},
+        )
+
     def list_versions(
         self,
         id: Ref,

@@ -157,6 +157,8 @@ def _check_text(place: Place, text: str) -> None:
 
 
 def _check_number(place: Place, number: float) -> None:
+    if isinstance(number, float) and math.isnan(number):  # of YAML: no decoder of JSON makes it
+        raise InvalidInputError("NaN is no number.", field=_path(place)[:300], remedy="Give a finite number.")
     if (isinstance(number, int) and abs(number) > MAX_INTEGER) or not math.isfinite(number):
         raise InvalidInputError(
             "The number has more than 64 bits.", field=_path(place)[:300], remedy=f"Give at most {MAX_INTEGER}."

@@ -92,5 +92,23 @@ class PredictView(AddressedView):
         422 names the column that is wrong; 409 and 422 say why a version cannot be tried out.
         """
         chosen = trained_version(request, id, version)
-        body = read_body(RowsSerializer, request)
-        return Response({"predictions": row_predictions.predict_rows(chosen, body["rows"], actor=caller(request))})
+        return _predictions(request, chosen, read_body(RowsSerializer, request)["rows"])
+
+
+class PredictNewestView(AddressedView):
+    parser_classes = [RowsJSONParser]
+    rate_limit_budgets = {"POST": "submissions"}
+
+    @extend_schema(parameters=[MODEL], request=RowsSerializer, responses={200: PredictionsSerializer})
+    def post(self, request: Request, id: UUID, **_: Any) -> Response:
+        """Predicts some rows at once by the newest version of a model that a job has trained.
+
+        404 says that there is none; 422 names the column that is wrong.
+        """
+        rows = read_body(RowsSerializer, request)["rows"]
+        newest = ModelVersion.objects.select_related(*USED).get_newest_trained(request.user, id)
+        return _predictions(request, newest, rows)
+
+
+def _predictions(request: Request, version: ModelVersion, rows: list[Any]) -> Response:
+    return Response({"predictions": row_predictions.predict_rows(version, rows, actor=caller(request))})

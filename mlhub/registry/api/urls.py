@@ -7,12 +7,13 @@ from mlhub.registry.api import views
 from mlhub.registry.api.aliases import AliasesView, AliasView
 from mlhub.registry.api.files import VersionFilesView, VersionFileView
 from mlhub.registry.api.lineage import TrainedOnView
-from mlhub.registry.api.trained import ExportView, PredictView
+from mlhub.registry.api.trained import ExportView, PredictNewestView, PredictView
 
 urlpatterns = [
     path("models", views.ModelsView.as_view()),
     path("models/<named:id>", views.ModelView.as_view()),
     path("models/<named:id>/versions", views.ModelVersionsView.as_view()),
+    path("models/<named:id>/predict", PredictNewestView.as_view()),
     path("models/<named:id>/aliases", AliasesView.as_view()),
     path("models/<named:id>/aliases/<str:name>", AliasView.as_view()),
     path("models/<named:id>/versions/<str:version>/export", ExportView.as_view()),
