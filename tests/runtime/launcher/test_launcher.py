@@ -25,7 +25,7 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import Input, PodSpec, SyncMode, TrainingSpec
+from mlhub.wire.launch import Input, ModelSpec, PodSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.launcher.ingest_server import Ingest
 from tests.runtime.processes import PROGRESS_EVERY_S
@@ -302,6 +302,20 @@ def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: In
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == "crashed"
     assert any("in native" in line for line in ingest.streams["log"])
+
+
+@pytest.mark.slow
+@pytest.mark.dist
+def test_a_package_that_ends_the_process_with_status_0_has_not_trained(ingest: Ingest, tmp_path: Path) -> None:
+    """Its job would be taken for one that succeeded, with all of its progress and no model."""
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        archive.writestr("model.py", "import os\ndef build_model(hyperparameters):\n    os._exit(0)\n")
+    model = ModelSpec(kind="package", entry="model", package="code")
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"), model=model, package=tmp_path / "code.zip")
+    assert _launch(gang, ingest).wait(600) == ExitCode.USER_CODE
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == Cause.USER_CODE
+    assert "before its work was done" in report["message"]
 
 
 def _child(pid: int) -> int:
