@@ -151,6 +151,19 @@ def test_a_fenced_attempt_is_refused_once_and_sends_no_more(ingest: Ingest, tmp_
     assert not ship.shipper.drain(timeout_s=1)
 
 
+@pytest.mark.parametrize("line", ["no report", '{"type": "phase"', "[" * 100_000, '"' + "x" * 2_000_000 + '"'])
+def test_a_line_that_is_no_report_ends_the_pod_and_not_only_the_thread_that_ships(
+    ingest: Ingest, tmp_path: Path, line: str
+) -> None:
+    """The user's code can write to the file: a pod whose reports cease to arrive would train on without a word."""
+    ship = Ship(ingest, tmp_path)
+    with ship.reports.open("w") as file:
+        file.write(line + "\n")
+    until(lambda: ship.ends)
+    assert "Line 0 of the pod's reports is no report" in ship.ends[0]
+    assert ship.shipper.is_refused
+
+
 def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest: Ingest, tmp_path: Path) -> None:
     ship = Ship(ingest, tmp_path)
     with ship.log.open("wb") as file:
