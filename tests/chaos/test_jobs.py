@@ -67,7 +67,7 @@ def test_steps_that_every_attempt_makes_again_are_no_progress_and_the_job_fails_
         world.round()
         job.refresh_from_db()
         assert job.n_platform_failures == max(1, n - 1) or job.state == "failed"
-    assert (state(job), job.failure["cause"]) == ("failed", Cause.REPORT_REFUSED)
+    assert (state(job), (job.failure or {}).get("cause")) == ("failed", Cause.REPORT_REFUSED)
     check_everything()
 
 
