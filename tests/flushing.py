@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.color import Style
 from django.db.backends.postgresql.operations import DatabaseOperations
 
-REFUSING = ["usage_usageentry"]  # tables from which no row can be deleted; none refers to them
+REFUSING = ["usage_usageentry"]  # tables from which no row can be deleted
 FILLED_BY_TRIGGERS = {"metrics_detachedrows"}  # as rows of other tables are deleted: emptied after them
 KEPT = {"django_content_type", "auth_permission"}  # the same ones would be made again
 EMPTY = """
@@ -28,7 +28,9 @@ BEGIN
     FOREACH name IN ARRAY ARRAY[{names}] LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %I)', name) INTO is_filled;
         IF is_filled AND name = ANY(ARRAY[{refusing}]) THEN
-            EXECUTE format('TRUNCATE %I', name);
+            EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', name);
+            EXECUTE format('DELETE FROM %I', name);
+            EXECUTE format('ALTER TABLE %I ENABLE TRIGGER USER', name);
         ELSIF is_filled THEN
             EXECUTE format('DELETE FROM %I', name);
         END IF;

@@ -32,6 +32,12 @@ BEGIN
     RAISE EXCEPTION 'The usage ledger is append-only: % of entry % is refused.', TG_OP, OLD.id
         USING ERRCODE = 'restrict_violation';
 END $$;
+CREATE FUNCTION public.mlhub_refuse_truncation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% is append-only: TRUNCATE is refused.', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
 CREATE TABLE public.announcements_announcement (
     id uuid NOT NULL,
     text character varying(500) NOT NULL,
@@ -2125,59 +2131,61 @@ INSERT INTO public.django_migrations VALUES (142, 'core', '0001_installation', n
 INSERT INTO public.django_migrations VALUES (143, 'datasets', '0006_without_repeated_indexes', now());
 INSERT INTO public.django_migrations VALUES (144, 'datasets', '0007_database_defaults', now());
 INSERT INTO public.django_migrations VALUES (145, 'environments', '0002_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (146, 'experiments', '0001_studies', now());
-INSERT INTO public.django_migrations VALUES (147, 'experiments', '0002_script_studies', now());
-INSERT INTO public.django_migrations VALUES (148, 'experiments', '0003_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (149, 'jobs', '0029_attempt_inputs', now());
-INSERT INTO public.django_migrations VALUES (150, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (151, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (152, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (153, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (154, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (155, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (156, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (157, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (158, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (159, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (160, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (161, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (162, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (163, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (164, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (165, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (166, 'metrics', '0017_profiles_of_servers', now());
-INSERT INTO public.django_migrations VALUES (167, 'metrics', '0018_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (168, 'metrics', '0019_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (169, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (170, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (171, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (172, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (173, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (174, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (175, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (176, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (177, 'storage', '0010_multipart_uploads', now());
-INSERT INTO public.django_migrations VALUES (178, 'storage', '0011_completed_uploads', now());
-INSERT INTO public.django_migrations VALUES (179, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (180, 'registry', '0009_layers_of_projects', now());
-INSERT INTO public.django_migrations VALUES (181, 'registry', '0010_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (182, 'registry', '0011_database_defaults', now());
-INSERT INTO public.django_migrations VALUES (183, 'registry', '0012_trained_on', now());
-INSERT INTO public.django_migrations VALUES (184, 'registry', '0013_image_of_code', now());
-INSERT INTO public.django_migrations VALUES (185, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (186, 'retention', '0002_project_deletions', now());
-INSERT INTO public.django_migrations VALUES (187, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (188, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (189, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (190, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (191, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (192, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (193, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (194, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (195, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (196, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (146, 'events', '0006_no_truncation', now());
+INSERT INTO public.django_migrations VALUES (147, 'experiments', '0001_studies', now());
+INSERT INTO public.django_migrations VALUES (148, 'experiments', '0002_script_studies', now());
+INSERT INTO public.django_migrations VALUES (149, 'experiments', '0003_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (150, 'jobs', '0029_attempt_inputs', now());
+INSERT INTO public.django_migrations VALUES (151, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (152, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (153, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (154, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (155, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (156, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (157, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (158, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (159, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (160, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (161, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (162, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (163, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (164, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (165, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (166, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (167, 'metrics', '0017_profiles_of_servers', now());
+INSERT INTO public.django_migrations VALUES (168, 'metrics', '0018_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (169, 'metrics', '0019_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (170, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (171, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (172, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (173, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (174, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (175, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (176, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (177, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (178, 'storage', '0010_multipart_uploads', now());
+INSERT INTO public.django_migrations VALUES (179, 'storage', '0011_completed_uploads', now());
+INSERT INTO public.django_migrations VALUES (180, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (181, 'registry', '0009_layers_of_projects', now());
+INSERT INTO public.django_migrations VALUES (182, 'registry', '0010_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (183, 'registry', '0011_database_defaults', now());
+INSERT INTO public.django_migrations VALUES (184, 'registry', '0012_trained_on', now());
+INSERT INTO public.django_migrations VALUES (185, 'registry', '0013_image_of_code', now());
+INSERT INTO public.django_migrations VALUES (186, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (187, 'retention', '0002_project_deletions', now());
+INSERT INTO public.django_migrations VALUES (188, 'storage', '0012_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (189, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (190, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (191, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (192, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (193, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (194, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (195, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (196, 'usage', '0006_no_truncation', now());
+INSERT INTO public.django_migrations VALUES (197, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (198, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 196, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 198, true);
 ALTER TABLE ONLY public.clusters_agentshare
     ADD CONSTRAINT agent_share_of_gang UNIQUE (gang_id, agent_id);
 ALTER TABLE ONLY public.registry_modelalias
@@ -2786,7 +2794,9 @@ CREATE INDEX webhooks_webhook_organisation_id_bdc1260f ON public.webhooks_webhoo
 CREATE TRIGGER mlhub_detached_lines AFTER DELETE ON public.jobs_attempt REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.mlhub_note_detached_lines();
 CREATE TRIGGER mlhub_detached_points AFTER DELETE ON public.metrics_series REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.mlhub_note_detached_points();
 CREATE TRIGGER mlhub_events_append_only BEFORE DELETE OR UPDATE ON public.events_event FOR EACH ROW EXECUTE FUNCTION public.mlhub_refuse_change_of_events();
+CREATE TRIGGER mlhub_events_no_truncation BEFORE TRUNCATE ON public.events_event FOR EACH STATEMENT EXECUTE FUNCTION public.mlhub_refuse_truncation();
 CREATE TRIGGER mlhub_usage_append_only BEFORE DELETE OR UPDATE ON public.usage_usageentry FOR EACH ROW EXECUTE FUNCTION public.mlhub_refuse_change_of_usage();
+CREATE TRIGGER mlhub_usage_no_truncation BEFORE TRUNCATE ON public.usage_usageentry FOR EACH STATEMENT EXECUTE FUNCTION public.mlhub_refuse_truncation();
 ALTER TABLE ONLY public.announcements_announcementdismissal
     ADD CONSTRAINT announcements_announ_announcement_id_548d53bc_fk_announcem FOREIGN KEY (announcement_id) REFERENCES public.announcements_announcement(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.announcements_announcement

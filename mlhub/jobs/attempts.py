@@ -203,7 +203,7 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
         if job.intent == Intent.CANCEL:
             advance(job.id, trigger=Trigger.GANG_STOPPED_FOR_CANCEL, reason="cancelled", attempt_id=attempt.id, now=now)
             return
-        n_failures = 1 if attempt.last_step > attempt.first_step else job.n_platform_failures + 1
+        n_failures = 1 if _made_progress(attempt) else job.n_platform_failures + 1
         changes: dict[str, Any]
         verdict = judge_failure(ended.cause, n_failures=n_failures, max_retries=settings.MAX_PLATFORM_RETRIES)
         if verdict.is_final:
@@ -222,6 +222,18 @@ def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime,
             facts={"message": ended.message},
             **changes,
         )
+
+
+def _made_progress(attempt: Attempt) -> bool:
+    """Whether it made steps, and either ended further than all before it, or began at a newer checkpoint than they.
+
+    Steps that are made again from the same checkpoint are none: what ends each attempt at the same place would take
+    GPUs for ever.
+    """
+    earlier = Attempt.objects.filter(job_id=attempt.job_id, number__lt=attempt.number)
+    furthest = earlier.aggregate(first=Max("first_step", default=0), last=Max("last_step", default=0))
+    is_further = attempt.last_step > furthest["last"] or attempt.first_step > furthest["first"]
+    return attempt.last_step > attempt.first_step and is_further
 
 
 @dataclass(frozen=True)

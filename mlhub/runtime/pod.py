@@ -73,6 +73,11 @@ class Pod:
         return self.work / "heartbeat"
 
     @property
+    def completed(self) -> Path:
+        """A file that a worker makes once all of its work is done; exit status 0 alone does not say so."""
+        return self.work / "completed"
+
+    @property
     def batch_decision(self) -> Path:
         """The newest BatchDecision that the launcher received, as JSON; absent until then."""
         return self.work / "batch.json"

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from mlhub.wire.report import (
     PhaseReport,
     ProgressReport,
     Report,
+    ResultReport,
     StalenessReport,
     metric_name,
     to_dict,
@@ -47,17 +48,30 @@ class Reporter:
         What the platform does not take in a name, such as the spaces of TensorBoard's tags, becomes "_". Raises
         TypeError, which names the metric, for a value that is no number.
         """
-        numbers = {metric_name(key): _number(key, value) for key, value in values.items()}
-        named = [(name, value) for name, value in numbers.items() if math.isfinite(value)]
+        named = list(reportable(values).items())
         for first in range(0, len(named), MAX_VALUES):
             part = dict(named[first : first + MAX_VALUES])
             self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=part))
+
+    def result(self, *, steps: int, values: Mapping[str, Any], artifacts: dict[str, str]) -> None:
+        """Reports what was trained, with as many of the final metrics as a report may have, named as metrics() does."""
+        named = dict(list(reportable(values).items())[:MAX_VALUES])
+        self.send(ResultReport(at=time.time(), steps=steps, metrics=named, artifacts=artifacts))
 
     def phase(self, phase: str, **detail: Any) -> None:
         self.send(PhaseReport(at=time.time(), phase=phase, since_start_s=time.monotonic() - self._began, detail=detail))
 
     def failure(self, cause: str, message: str, traceback: str = "") -> None:
         self.send(FailureReport(at=time.time(), cause=cause, message=message, traceback=traceback[-MAX_TRACEBACK:]))
+
+
+def reportable(values: Mapping[str, Any]) -> dict[str, float]:
+    """The finite values by names that the platform takes: it refuses a report with others, and with it the attempt.
+
+    Raises TypeError, which names the metric, for a value that is no number.
+    """
+    numbers = {metric_name(key): _number(key, value) for key, value in values.items()}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
 def _number(name: str, value: Any) -> float:

@@ -55,6 +55,35 @@ def test_failures_of_the_platform_and_preemptions_are_counted_apart(world: World
     check_everything()
 
 
+def test_steps_that_every_attempt_makes_again_are_no_progress_and_the_job_fails_in_the_end(world: World) -> None:
+    """What ends each attempt at the same place would otherwise be tried for ever."""
+    job = world.job()
+    for n in range(1, django_settings.MAX_PLATFORM_RETRIES + 3):
+        world.round(after_s=600)
+        world.round()
+        live = live_attempt(job)
+        Attempt.objects.filter(pk=live.pk).update(first_step=0, last_step=18 if n > 1 else 9)
+        world.backend.fail(str(live.pk), Cause.REPORT_REFUSED)
+        world.round()
+        job.refresh_from_db()
+        assert job.n_platform_failures == max(1, n - 1) or job.state == "failed"
+    assert (state(job), (job.failure or {}).get("cause")) == ("failed", Cause.REPORT_REFUSED)
+    check_everything()
+
+
+def test_an_attempt_that_begins_at_a_newer_checkpoint_has_made_progress_though_it_ends_earlier(world: World) -> None:
+    job = world.job()
+    for first, last, n_failures in ((0, 100, 1), (0, 90, 2), (80, 90, 1), (80, 85, 2), (80, 101, 1), (101, 101, 2)):
+        world.round(after_s=600)
+        world.round()
+        live = live_attempt(job)
+        Attempt.objects.filter(pk=live.pk).update(first_step=first, last_step=last)
+        world.backend.fail(str(live.pk), Cause.NODE_LOST)
+        world.round()
+        job.refresh_from_db()
+        assert job.n_platform_failures == n_failures, (first, last)
+
+
 @pytest.mark.slow
 def test_a_cancelled_job_whose_backend_is_away_holds_its_gpus_until_its_gang_is_known_to_be_gone(world: World) -> None:
     first = world.job(min_workers=4, max_workers=4)

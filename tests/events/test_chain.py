@@ -107,7 +107,11 @@ def test_a_chain_that_was_rewritten_as_a_whole_is_found_by_a_head_that_was_kept(
     assert "was rewritten or cut" in verify(expected=newest.hash).problem
 
 
-@pytest.mark.parametrize("statement", ["UPDATE events_event SET kind = 'x'", "DELETE FROM events_event"])
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE events_event SET kind = 'x'", "DELETE FROM events_event", "TRUNCATE events_event",
+     "TRUNCATE usage_usageentry"],
+)  # fmt: skip
 def test_the_database_refuses_to_change_and_to_delete_events(statement: str) -> None:
     appended()
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:

@@ -13,7 +13,9 @@ import torch
 
 from mlhub.core.api.parsers import check_values
 from mlhub.core.errors import InvalidInputError
+from mlhub.metrics.reports import read_report
 from mlhub.runtime.reporting import Reporter
+from mlhub.wire.report import ResultReport
 
 HOSTILE = "no \x00 such file: caf\udce9 \ud83d"
 
@@ -40,6 +42,18 @@ def test_text_beyond_the_basic_plane_is_reported_as_it_is(tmp_path: Path) -> Non
 def test_a_metric_that_is_no_number_is_named(value: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"The metric train/loss is a \w+; report one number for each metric"):
         Reporter(tmp_path / "reports").metrics(step=1, epoch=0.0, values={"train/loss": value})
+
+
+def test_the_final_metrics_of_any_code_are_a_report_that_the_platform_takes(tmp_path: Path) -> None:
+    """It refuses a report with other names or values, and every further attempt would end in the same way."""
+    values = {"eval/loss": np.float32(0.5), "eval/top 5": 0.9, "eval/r2": float("nan"), "x" * 999: 1, "größe\ud800": 2}
+    many = {f"m{i}": 1.0 for i in range(999)}
+    Reporter(tmp_path / "reports").result(steps=3, values=values | many, artifacts={})
+    report = read_report(json.loads((tmp_path / "reports").read_text()), number=0)
+    assert isinstance(report, ResultReport)
+    assert report.metrics["eval/loss"] == 0.5
+    assert report.metrics["eval/top_5"] == 0.9
+    assert "eval/r2" not in report.metrics
 
 
 def test_scalars_of_numpy_and_torch_are_numbers(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
 from mlhub.runtime.strategies.feasibility import possible_workers
 from mlhub.wire.launch import PodSpec, SyncMode
+from mlhub.wire.report import MAX_VALUES
 
 SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
@@ -130,6 +131,12 @@ def _check_evaluation(
         with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
             names = metric_names(contract, data, outputs, targets)
     names = sorted({*names, *whole})
+    if len(names) > MAX_VALUES:
+        raise BadInputError(
+            f"There are {len(names):,} metrics, and a job has at most {MAX_VALUES}.",
+            field="metrics",
+            remedy="Return fewer from metrics(), such as means over classes.",
+        )
     model.train()
     if target and target not in names:
         raise BadInputError(

@@ -10,6 +10,10 @@ from pathlib import Path
 from mlhub.wire.exits import Cause, ExitCode, cause_of_signal
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+LEFT_EARLY = (
+    "The process ended with exit status 0 before its work was done. The code, or a library that it uses, ended it, "
+    "as os._exit() does."
+)
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 
 
@@ -22,11 +26,15 @@ class TrainerEnd:
     message: str = ""
 
 
-def judge_end(status: int, *, is_asked_to_stop: bool, was_oom_killed: bool) -> TrainerEnd:
+def judge_end(status: int, *, is_asked_to_stop: bool, was_oom_killed: bool, is_complete: bool = True) -> TrainerEnd:
     """status: of the trainer, negative for the signal that ended it. was_oom_killed: the kernel's killer was at work.
+    is_complete: the trainer has left word that its work is done.
 
-    SIGKILL alone proves nothing: a person or the node may have sent it, and another attempt may well succeed.
+    SIGKILL alone proves nothing: a person or the node may have sent it, and another attempt may well succeed. Exit
+    status 0 alone proves nothing either: code of users may end the process, and there is no model then.
     """
+    if status == ExitCode.DONE and not is_complete:
+        return TrainerEnd(ExitCode.USER_CODE, Cause.USER_CODE, LEFT_EARLY)
     if status >= 0:
         return TrainerEnd(status)
     if -status in STOP_SIGNALS and is_asked_to_stop:

@@ -145,10 +145,22 @@ class Launcher:
             watch.end()
         if pickup is not None:
             pickup.end(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else END_S)
-        end = judge_end(status, is_asked_to_stop=self.is_stopping, was_oom_killed=self._oom_kills.has_grown())
+        end = judge_end(
+            status,
+            is_asked_to_stop=self.is_stopping,
+            was_oom_killed=self._oom_kills.has_grown(),
+            is_complete=self._is_complete(),
+        )
         if end.cause is not None and not self.shipper.is_refused:
             self.reporter.failure(end.cause, end.message)
         return end.exit_code
+
+    def _is_complete(self) -> bool:
+        """Whether a trainer that left with exit status 0 has done its work. Scripts, notebooks and servers end as they
+        like."""
+        spec = self.pod.spec
+        ends_itself = spec.role is not PodRole.WORKER or spec.model.kind in ("script", NOTEBOOK)
+        return ends_itself or self.pod.completed.exists()
 
     def _wait(self, trainer: TrainerProcess) -> int:
         """The trainer's exit status."""

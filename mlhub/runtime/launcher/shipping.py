@@ -66,7 +66,7 @@ class Tail:
         if len(lines) > MAX_BATCH_LINES:
             lines = lines[:MAX_BATCH_LINES]
             end = self._offset + sum(len(line) + 1 for line in lines)
-        return [self._decode(line) for line in lines], end
+        return [self._decode(line, place) for place, line in enumerate(lines)], end
 
     def acknowledge(self, number: int, *, n_sent: int, end: int) -> None:
         """The API wants line `number` next."""
@@ -81,11 +81,14 @@ class Tail:
                 file.readline()
             self.next, self._offset = number, file.tell()
 
-    def _decode(self, line: bytes) -> Any:
+    def _decode(self, line: bytes, place: int) -> Any:
         text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
         if self.stream == LOG:
             return self._mask(_as_shown(text))[:MAX_LOG_LINE]
-        return masked_report(json.loads(text), self._mask)
+        try:
+            return masked_report(json.loads(text), self._mask)
+        except (ValueError, RecursionError) as error:  # the user's code can write to this file, too
+            raise RefusedError(f"Line {self.next + place} of the pod's reports is no report: {text[:100]!r}") from error
 
 
 def _as_shown(text: str) -> str:

@@ -11,6 +11,7 @@ import torch
 
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.model.contract import Contract
+from mlhub.wire.report import metric_name
 
 EVALUATION_BATCH = 256  # examples
 MAX_EXPONENT = 50.0
@@ -27,7 +28,7 @@ def add_to_sums(
 
 def means_of(sums: Mapping[str, float], *, n: float, facts: Mapping[str, Any]) -> dict[str, float]:
     """Means over n examples under the keys "eval/..."; for texts also what follows from the loss."""
-    means = {f"eval/{name}": sums[name] / n for name in sorted(sums)}
+    means = {_key(name): sums[name] / n for name in sorted(sums)}
     if facts.get("task") == "language_modelling":
         means |= _language_metrics(means["eval/loss"], bytes_per_token=float(facts.get("bytes_per_token", 1.0)))
     return means
@@ -35,10 +36,15 @@ def means_of(sums: Mapping[str, float], *, n: float, facts: Mapping[str, Any]) -
 
 def metric_names(contract: Contract, data: Split, outputs: Any, targets: torch.Tensor) -> list[str]:
     """The keys that means_of() will have, found on one batch."""
-    names = {f"eval/{name}" for name in ("loss", *contract.metrics(outputs, targets))}
+    names = {_key(name) for name in ("loss", *contract.metrics(outputs, targets))}
     if data.facts.get("task") == "language_modelling":
         names |= _language_metrics(0.0, bytes_per_token=1.0).keys()
     return sorted(names)
+
+
+def _key(name: object) -> str:
+    """The name that the user's code gave, as curves, results and targets have it."""
+    return metric_name(f"eval/{name}")
 
 
 def _language_metrics(loss: float, *, bytes_per_token: float) -> dict[str, float]:

@@ -31,6 +31,7 @@ def run_worker(pod: Pod, reporter: Reporter) -> int:
         signal.signal(signal.SIGTERM, lambda *_: setattr(worker, "is_asked_to_stop", True))
         with recorded(pod.traffic):
             worker.run()
+        pod.completed.touch()
         return ExitCode.DONE
 
     return exit_code_of(work, reporter, code=pod.code)

@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import signal
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,6 @@ from mlhub.runtime.reporting import Reporter, script_progress
 from mlhub.runtime.scripts import outputs
 from mlhub.runtime.scripts.lines.epochs import REPORTS_PROGRESS, announce_epochs
 from mlhub.wire import environment as names
-from mlhub.wire.report import ResultReport
 
 if TYPE_CHECKING:
     from mlhub.runtime.data.readers import Split
@@ -200,7 +198,7 @@ def finish(*, step: int, metrics: dict[str, float], weights: Path | str) -> None
 def hand_in(pod: Pod, reporter: Reporter, *, step: int, metrics: dict[str, float]) -> None:
     """Lists the files of the artifacts folder, and reports the result."""
     listed = list_artifacts(pod)
-    reporter.send(ResultReport(at=time.time(), steps=step, metrics=metrics, artifacts=listed))
+    reporter.result(steps=step, values=metrics, artifacts=listed)
 
 
 def list_artifacts(pod: Pod) -> dict[str, str]:

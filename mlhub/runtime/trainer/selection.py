@@ -12,7 +12,7 @@ from mlhub.runtime.checkpoints import best_weights
 from mlhub.runtime.checkpoints.best_weights import BestWeights
 from mlhub.runtime.model.hyperparameters import Settings
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.reporting import Reporter, reportable
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.trainer.metric_monitor import is_minimised
 from mlhub.runtime.trainer.training_reporter import all_weights
@@ -70,4 +70,4 @@ class BestSelection:
     def _reported(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """As many of the metrics as a report may have, with the one that the weights were chosen by among them."""
         first = {self._metric: metrics[self._metric]} if self._metric in metrics else {}
-        return dict(list((first | dict(metrics)).items())[:MAX_CHECKPOINT_VALUES])
+        return dict(list(reportable(first | dict(metrics)).items())[:MAX_CHECKPOINT_VALUES])

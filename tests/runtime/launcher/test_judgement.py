@@ -96,6 +96,13 @@ def test_a_trainer_that_is_asked_to_stop_before_it_began_has_left_in_good_order(
     assert (end.exit_code, end.cause) == (ExitCode.PREEMPTED, None)
 
 
+def test_exit_status_0_before_the_work_is_done_is_the_users_fault() -> None:
+    end = judge_end(0, is_asked_to_stop=False, was_oom_killed=False, is_complete=False)
+    assert (end.exit_code, end.cause) == (ExitCode.USER_CODE, Cause.USER_CODE)
+    assert judge_end(0, is_asked_to_stop=False, was_oom_killed=False, is_complete=True).exit_code == ExitCode.DONE
+    assert judge_end(75, is_asked_to_stop=True, was_oom_killed=False, is_complete=False).exit_code == ExitCode.PREEMPTED
+
+
 def test_the_kernels_count_proves_a_kill_only_while_it_is_fresh(tmp_path: Path) -> None:
     events = tmp_path / "memory.events"
     events.write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")

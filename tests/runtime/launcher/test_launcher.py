@@ -25,7 +25,7 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import Input, PodSpec, SyncMode, TrainingSpec
+from mlhub.wire.launch import Input, ModelSpec, PodSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.launcher.ingest_server import Ingest
 from tests.runtime.processes import PROGRESS_EVERY_S
@@ -149,6 +149,19 @@ def test_a_fenced_attempt_is_refused_once_and_sends_no_more(ingest: Ingest, tmp_
     until(lambda: ship.ends)
     assert len(ship.ends) == 1
     assert not ship.shipper.drain(timeout_s=1)
+
+
+@pytest.mark.parametrize("line", ["no report", '{"type": "phase"', "[" * 100_000, '"' + "x" * 2_000_000 + '"'])
+def test_a_line_that_is_no_report_ends_the_pod_and_not_only_the_thread_that_ships(
+    ingest: Ingest, tmp_path: Path, line: str
+) -> None:
+    """The user's code can write to the file: a pod whose reports cease to arrive would train on without a word."""
+    ship = Ship(ingest, tmp_path)
+    with ship.reports.open("w") as file:
+        file.write(line + "\n")
+    until(lambda: ship.ends)
+    assert "Line 0 of the pod's reports is no report" in ship.ends[0]
+    assert ship.shipper.is_refused
 
 
 def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest: Ingest, tmp_path: Path) -> None:
@@ -302,6 +315,20 @@ def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: In
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == "crashed"
     assert any("in native" in line for line in ingest.streams["log"])
+
+
+@pytest.mark.slow
+@pytest.mark.dist
+def test_a_package_that_ends_the_process_with_status_0_has_not_trained(ingest: Ingest, tmp_path: Path) -> None:
+    """Its job would be taken for one that succeeded, with all of its progress and no model."""
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        archive.writestr("model.py", "import os\ndef build_model(hyperparameters):\n    os._exit(0)\n")
+    model = ModelSpec(kind="package", entry="model", package="code")
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"), model=model, package=tmp_path / "code.zip")
+    assert _launch(gang, ingest).wait(600) == ExitCode.USER_CODE
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == Cause.USER_CODE
+    assert "before its work was done" in report["message"]
 
 
 def _child(pid: int) -> int:

@@ -252,8 +252,9 @@ def test_the_best_weights_are_reported_with_fifty_metrics_the_monitored_one_amon
     pod: Any = SimpleNamespace(spec=SimpleNamespace(index=0, attempt_number=1), checkpoints=tmp_path)
     strategy: Any = SimpleNamespace(extra_weights=dict)
     selection = BestSelection(pod, SimpleNamespace(send=sent.append), settings)  # type: ignore[arg-type]
-    metrics = {f"recall/{i}": 0.5 for i in range(80)} | {settings.monitor or "": 0.9}
+    metrics = {"recall/none": float("nan")} | {f"recall/{i}": 0.5 for i in range(80)} | {settings.monitor or "": 0.9}
     selection.consider(torch.nn.Linear(2, 1), strategy, step=3, metrics=metrics)
     (report,) = sent
     assert len(report.metrics) == 50
     assert report.metrics[settings.monitor] == 0.9
+    assert "recall/none" not in report.metrics  # the platform takes no report of what is no number
