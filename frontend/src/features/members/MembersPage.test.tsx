@@ -147,7 +147,7 @@ describe("Members", () => {
   it.each([
     ["Accept", "accept"],
     ["Decline", "decline"],
-  ])("lets the invited %s", async (button, verb) => {
+  ])("lets the invited %s, and asks before what is for good", async (button, verb) => {
     let waiting = [OFFERED];
     const answered: string[] = [];
     server.use(
@@ -163,7 +163,12 @@ describe("Members", () => {
     );
     const { user } = renderPage("/members");
     expect(await screen.findByText("Globex invites you as viewer")).toBeVisible();
-    await user.click(screen.getByRole("button", { name: button }));
+    await user.click(screen.getByRole("button", { name: new RegExp(`^${button}`) }));
+    if (verb === "decline") {
+      const asked = within(await screen.findByRole("dialog", { name: "Decline the invitation of Globex?" }));
+      expect(answered).toEqual([]);
+      await user.click(asked.getByRole("button", { name: "Decline" }));
+    }
     await waitFor(() => expect(screen.queryByText("Globex invites you as viewer")).not.toBeInTheDocument());
     expect(answered).toEqual([`i1 ${verb}`]);
   });

@@ -140,17 +140,24 @@ function Row({ user }: { user: User }) {
                   <>
                     {user.is_active && !user.is_staff && <SeeAsUser user={user} />}
                     <ChangeEmail user={user} />
-                    <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
-                      {signOutLabel}
-                    </Button>
-                    <Button
-                      size="xs"
-                      variant="default"
-                      aria-label={`${roleLabel}: ${user.username}`}
-                      onClick={() => change.mutate({ is_staff: !user.is_staff })}
-                    >
-                      {roleLabel}
-                    </Button>
+                    <ConfirmButton
+                      label={signOutLabel}
+                      ariaLabel={`${signOutLabel}: ${user.username}`}
+                      title={t`Sign ${user.username} out of all browsers?`}
+                      text={t`Open pages, streams and downloads end at once. Jobs and API tokens go on.`}
+                      action={() => signOut.mutateAsync()}
+                    />
+                    <ConfirmButton
+                      label={roleLabel}
+                      ariaLabel={`${roleLabel}: ${user.username}`}
+                      title={user.is_staff ? t`Make ${user.username} an ordinary user?` : t`Make ${user.username} an administrator?`}
+                      text={
+                        user.is_staff
+                          ? t`The account keeps its roles in organisations, and loses all others at once. It can be made an administrator again.`
+                          : t`The account then sees and changes everything of all organisations, quotas and users included.`
+                      }
+                      action={() => change.mutateAsync({ is_staff: !user.is_staff })}
+                    />
                     <ConfirmButton
                       label={t`Reset second factor`}
                       ariaLabel={t`Reset second factor of ${user.username}`}
@@ -166,7 +173,7 @@ function Row({ user }: { user: User }) {
             )}
           </Stack>
         )}
-        <ProblemAlert error={change.error ?? link.error ?? signOut.error} />
+        <ProblemAlert error={change.error ?? link.error} />
       </Table.Td>
     </Table.Tr>
   );
