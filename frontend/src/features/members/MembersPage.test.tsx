@@ -173,6 +173,28 @@ describe("Members", () => {
     expect(answered).toEqual([`i1 ${verb}`]);
   });
 
+  it("lets administrators of the platform add a person without asking", async () => {
+    const added: unknown[] = [];
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: [], is_staff: true })),
+      answers("/api/v1/organisations", page([organisation({ role: "owner" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", page([])),
+      http.post("/api/v1/organisations/:id/members", async ({ request }) => {
+        added.push(await request.json());
+        return HttpResponse.json({ id: "m9", user: { id: "u9", username: "dora" }, role: "member" }, { status: 201 });
+      }),
+    );
+    const { user } = renderPage("/members");
+    const name = within(await screen.findByRole("form", { name: "Invite a person" })).getByLabelText("User name");
+    expect(screen.queryByRole("button", { name: "Add without asking" })).not.toBeInTheDocument();
+    await user.type(name, "dora");
+    await user.click(screen.getByRole("button", { name: "Add without asking" }));
+    await waitFor(() => expect(added).toEqual([{ username: "dora", role: "member" }]));
+    expect(name).toHaveValue("");
+  });
+
   it("shows a few of many invitations first, so that the page is not below them all", async () => {
     const many = Array.from({ length: 9 }, (_, at) => ({ ...OFFERED, id: `i${at}`, organisation: { ...OFFERED.organisation, name: `Org ${at}` } }));
     server.use(answers("/api/v1/invitations", page(many)));
