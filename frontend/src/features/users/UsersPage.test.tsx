@@ -129,6 +129,14 @@ it("asks before it gives all rights, takes them, or ends sessions", async () => 
   expect(await screen.findByRole("button", { name: "Signed out of 2: bob" })).toBeVisible();
 });
 
+it("leads others to the members of their organisations, and asks the API for nothing", async () => {
+  server.use(answers("/api/v1/auth/me", me()));
+  renderPage("/users");
+  expect(await screen.findByText("This page is for administrators")).toBeVisible();
+  expect(within(screen.getByRole("main")).getByRole("link", { name: "Members" })).toHaveAttribute("href", "/members");
+  expect(screen.queryByRole("button", { name: "Create user" })).not.toBeInTheDocument();
+});
+
 it("enters the e-mail address of an account that has none", async () => {
   const { sent, user } = shown();
   await user.click(await screen.findByRole("button", { name: "More for bob" }));

@@ -7,10 +7,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { useMe } from "@/api/session";
+import { isStaff, useMe } from "@/api/session";
 import type { User } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { SecretOnce } from "@/components/display/SecretOnce";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
@@ -23,6 +24,13 @@ import { SeeAsUser } from "@/features/users/SeeAsUser";
 import { readUsers } from "@/features/users/queries";
 
 export function UsersPage() {
+  if (!isStaff(useMe())) {
+    return (
+      <Page title={t`Users`}>
+        <AdministratorsOnly text={t`The people of your organisations are among its members.`} to="/members" page={t`Members`} />
+      </Page>
+    );
+  }
   return (
     <Page title={t`Users`} subtitle={t`The accounts of this MLHub. Each person sets the password at a link that works once.`}>
       <NewUser />

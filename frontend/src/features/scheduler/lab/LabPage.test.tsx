@@ -175,9 +175,10 @@ describe("The policy lab", () => {
     await waitFor(() => expect(asked).toEqual([ID]));
   });
 
-  it("is for administrators", async () => {
+  it("is for administrators, and leads others to the queue", async () => {
     server.use(answers("/api/v1/auth/me", me()));
     renderPage("/scheduler/lab");
     expect(await screen.findByText("This page is for administrators")).toBeVisible();
+    expect(within(screen.getByRole("main")).getByRole("link", { name: "Queue" })).toHaveAttribute("href", "/queue");
   });
 });

@@ -9,7 +9,7 @@ import { isStaff, useMe } from "@/api/session";
 import type { ReplayDetail } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { StateBadge } from "@/components/display/StateBadge";
-import { EmptyState } from "@/components/feedback/EmptyState";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { DownloadButton } from "@/components/form/DownloadButton";
@@ -30,7 +30,7 @@ export function ReplayPage() {
   if (!isStaff(me)) {
     return (
       <Page title={t`Policy lab`}>
-        <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />
+        <AdministratorsOnly text={t`The queue shows why your jobs are pending.`} to="/queue" page={t`Queue`} />
       </Page>
     );
   }
