@@ -115,6 +115,7 @@ it("asks before it gives all rights, takes them, or ends sessions", async () => 
     }),
   );
   await user.click(await screen.findByRole("button", { name: "More for bob" }));
+  expect(screen.getByRole("button", { name: "Less for bob" })).toHaveTextContent("Less"); // its name begins with what is seen
   await user.click(screen.getByRole("button", { name: "Make administrator: bob" }));
   const dialog = within(await screen.findByRole("dialog", { name: "Make bob an administrator?" }));
   expect(dialog.getByText(/sees and changes everything of all organisations/)).toBeVisible();

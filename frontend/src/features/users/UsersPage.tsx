@@ -137,7 +137,7 @@ function Row({ user }: { user: User }) {
                 ))}
               {isMe && <ChangeEmail user={user} />}
               {!isMe && (
-                <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={t`More for ${user.username}`} onClick={more.toggle}>
+                <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={isMore ? t`Less for ${user.username}` : t`More for ${user.username}`} onClick={more.toggle}>
                   {isMore ? t`Less` : t`More`}
                 </Button>
               )}
