@@ -63,8 +63,8 @@ describe.each(["light", "dark"] as const)("On the %s theme", (scheme) => {
     expect(contrast(colourOf("--mantine-color-anchor", scheme), row)).toBeGreaterThanOrEqual(AA);
   });
 
-  it("a filled button is read well", () => {
-    const background = colourOf("--mantine-primary-color-filled", scheme);
+  it.each(["--mantine-primary-color-filled", "--mantine-color-red-filled", "--mantine-color-red-filled-hover"])("a filled button is read well: %s", (name) => {
+    const background = colourOf(name, scheme);
     expect(contrast(colourOf("--mantine-color-white", scheme), background)).toBeGreaterThanOrEqual(AA);
   });
 });

@@ -45,6 +45,8 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
     "--ground": "var(--mantine-color-gray-0)", // of the frame around the page
     "--mantine-color-dimmed": "var(--mantine-color-gray-7)",
     "--mantine-color-error": "var(--mantine-color-red-9)",
+    "--mantine-color-red-filled": "var(--mantine-color-red-9)", // under white words
+    "--mantine-color-red-filled-hover": "var(--mantine-color-red-9)",
     "--mantine-color-red-text": "var(--mantine-color-red-9)",
     ...Object.fromEntries(
       Object.entries(TEXT_DARKENED).map(([color, amount]) => [
@@ -57,6 +59,8 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
     "--ground": "var(--mantine-color-dark-8)",
     "--mantine-color-dimmed": "var(--mantine-color-dark-1)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
+    "--mantine-color-red-filled": "var(--mantine-color-red-9)",
+    "--mantine-color-red-filled-hover": "var(--mantine-color-red-9)",
     "--mantine-color-anchor": "var(--mantine-color-indigo-3)", // also on rows that are chosen or under the pointer
   },
 });

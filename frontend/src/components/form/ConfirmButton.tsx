@@ -15,7 +15,7 @@ interface Props {
   title: string;
   text: ReactNode;
   action: () => Promise<unknown>;
-  size?: "xs" | "sm";
+  size?: "xs" | "sm" | "compact-xs" | "compact-sm";
   ariaLabel?: string;
   /** Red unless nothing is lost by it. */
   color?: "red" | "blue";

@@ -63,6 +63,7 @@ export function KeptByName<T extends Named>({ storageKey, label, nameLabel, save
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             onKeyDown={(event) => {
+              if (event.key === "Tab" || event.key === "Escape") return; // as in the rest of the menu: it keeps the focus, it closes
               event.stopPropagation(); // the menu would take letters for a search among its items
               if (event.key !== "Enter") return;
               event.preventDefault(); // a form around it is not sent

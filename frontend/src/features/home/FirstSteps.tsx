@@ -8,8 +8,9 @@ import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
 import { choicesQuery, organisationChoices, projectChoices } from "@/api/choices";
-import { WRITING } from "@/api/session";
+import { seenOrganisations, useMe, WRITING } from "@/api/session";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { TextLink } from "@/components/display/TextLink";
 import { NewProject } from "@/components/form/NewProject";
 import { SectionCard } from "@/components/layout/Section";
@@ -33,11 +34,7 @@ export function FirstSteps() {
                 <NewProject organisation={organisation} />
               </>
             ) : project === undefined ? (
-              <>
-                <Trans>
-                  Get a project: <TextLink to="/members">make an organisation and a project, or accept an invitation</TextLink>
-                </Trans>
-              </>
+              <GetProject />
             ) : (
               <>
                 {t`A project: ${project.organisation.name} / ${project.name} ✓`}
@@ -54,6 +51,25 @@ export function FirstSteps() {
         {project !== undefined && <Sample project={project} />}
       </Stack>
     </SectionCard>
+  );
+}
+
+/** For people who can make none themselves: whom to ask, or, for administrators of the platform, where an organisation is made. */
+function GetProject() {
+  const me = useMe();
+  const [place] = seenOrganisations(me);
+  if (me.is_staff) {
+    return (
+      <Trans>
+        Get a project: <TextLink to="/members">make an organisation and a project</TextLink>
+      </Trans>
+    );
+  }
+  if (place !== undefined) return <RoleNeeded organisation={place} role="member" action={t`Making a project`} />;
+  return (
+    <Trans>
+      Get a project: ask an admin of an organisation to invite you. <TextLink to="/members">Invitations are shown here</TextLink>
+    </Trans>
   );
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first page: one's jobs with what one wants to know of each, and the way of new people to a first model.
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Job } from "@/api/types";
-import { job, organisation, project } from "@/testing/fixtures";
+import { job, me, organisation, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { cluster } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
@@ -93,6 +93,24 @@ it("lets who has an organisation and no project create one where they are", asyn
   await user.type(await screen.findByRole("textbox", { name: "New project" }), "first{Enter}");
   expect(await screen.findByText(/A project: .* \/ first ✓/)).toBeVisible();
   expect(screen.getByRole("button", { name: "Train a sample" })).toBeVisible();
+});
+
+it.each([
+  ["who may only look: whom to ask", me({ memberships: [{ id: "m", organisation: { id: "a", name: "Acme" }, role: "viewer" }] }), /Making a project needs the role member in Acme; yours is viewer/],
+  ["who belongs to nothing: that an invitation is needed", me({ memberships: [] }), /Get a project: ask an admin of an organisation to invite you/],
+  ["administrators of an empty platform: where an organisation is made", me({ memberships: [], is_staff: true }), /Get a project: make an organisation and a project/],
+])("says to %s", async (_, person, text) => {
+  mine([]);
+  server.use(
+    answers("/api/v1/auth/me", person),
+    answers("/api/v1/datasets", page([])),
+    answers("/api/v1/organisations", page([])),
+    answers("/api/v1/projects", page([])),
+    answers("/api/v1/organisations/{id}/members", page([])),
+  );
+  renderPage("/");
+  const steps = await screen.findByRole("region", { name: "First steps" });
+  await waitFor(() => expect(steps).toHaveTextContent(text));
 });
 
 it("leads new people to a first model: the sample is uploaded, awaited and trained through the ordinary API", async () => {

@@ -2,6 +2,7 @@
 // Invites a person by a link, or by user name: the answer does not say whether there is such an account.
 import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
@@ -17,7 +18,14 @@ function mailText({ email = "", is_mailed: isMailed }: { email?: string; is_mail
   return isMailed === false ? t`No mail was sent to ${email}: there is no mail server, or it did not take it. ${hand}` : hand;
 }
 
-export function Invite({ organisationId, isOwner }: { organisationId: string; isOwner: boolean }) {
+interface Props {
+  organisationId: string;
+  isOwner: boolean;
+  /** An administrator of the platform, who may also add people without asking them. */
+  isStaff: boolean;
+}
+
+export function Invite({ organisationId, isOwner, isStaff }: Props) {
   const queries = useQueryClient();
   const [username, setUsername] = useState("");
   const [email, setEmail] = useState("");
@@ -36,10 +44,21 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
       return queries.invalidateQueries({ queryKey: ["members", organisationId] });
     },
   });
-  const problem = invite.error instanceof Problem ? invite.error : undefined;
+  const add = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/organisations/{id}/members", { params: { path: { id: organisationId } }, body: { username: username.trim(), role } })),
+    onSuccess: ({ user }) => {
+      setUsername("");
+      notifications.show({ message: t`${user.username} is a member now.`, color: "teal" });
+      return queries.invalidateQueries({ queryKey: ["members", organisationId] });
+    },
+  });
+  const error = invite.error ?? add.error;
+  const problem = error instanceof Problem ? error : undefined;
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
+    add.reset();
     invite.mutate();
   }
 
@@ -85,8 +104,20 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               error={problem?.of("role")}
             />
           </SimpleGrid>
-          <ProblemAlert error={invite.error} />
+          <ProblemAlert error={error} />
           <Group justify="flex-end">
+            {isStaff && username.trim() !== "" && (
+              <Button
+                variant="default"
+                loading={add.isPending}
+                onClick={() => {
+                  invite.reset();
+                  add.mutate();
+                }}
+              >
+                {t`Add without asking`}
+              </Button>
+            )}
             <Button type="submit" loading={invite.isPending}>
               {username.trim() === "" ? t`Make a link` : t`Invite`}
             </Button>

@@ -147,7 +147,7 @@ describe("Members", () => {
   it.each([
     ["Accept", "accept"],
     ["Decline", "decline"],
-  ])("lets the invited %s", async (button, verb) => {
+  ])("lets the invited %s, and asks before what is for good", async (button, verb) => {
     let waiting = [OFFERED];
     const answered: string[] = [];
     server.use(
@@ -163,9 +163,36 @@ describe("Members", () => {
     );
     const { user } = renderPage("/members");
     expect(await screen.findByText("Globex invites you as viewer")).toBeVisible();
-    await user.click(screen.getByRole("button", { name: button }));
+    await user.click(screen.getByRole("button", { name: new RegExp(`^${button}`) }));
+    if (verb === "decline") {
+      const asked = within(await screen.findByRole("dialog", { name: "Decline the invitation of Globex?" }));
+      expect(answered).toEqual([]);
+      await user.click(asked.getByRole("button", { name: "Decline" }));
+    }
     await waitFor(() => expect(screen.queryByText("Globex invites you as viewer")).not.toBeInTheDocument());
     expect(answered).toEqual([`i1 ${verb}`]);
+  });
+
+  it("lets administrators of the platform add a person without asking", async () => {
+    const added: unknown[] = [];
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: [], is_staff: true })),
+      answers("/api/v1/organisations", page([organisation({ role: "owner" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", page([])),
+      http.post("/api/v1/organisations/:id/members", async ({ request }) => {
+        added.push(await request.json());
+        return HttpResponse.json({ id: "m9", user: { id: "u9", username: "dora" }, role: "member" }, { status: 201 });
+      }),
+    );
+    const { user } = renderPage("/members");
+    const name = within(await screen.findByRole("form", { name: "Invite a person" })).getByLabelText("User name");
+    expect(screen.queryByRole("button", { name: "Add without asking" })).not.toBeInTheDocument();
+    await user.type(name, "dora");
+    await user.click(screen.getByRole("button", { name: "Add without asking" }));
+    await waitFor(() => expect(added).toEqual([{ username: "dora", role: "member" }]));
+    expect(name).toHaveValue("");
   });
 
   it("shows a few of many invitations first, so that the page is not below them all", async () => {

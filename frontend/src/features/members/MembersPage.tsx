@@ -80,6 +80,7 @@ function OfOutsider({ membershipId, organisation }: { membershipId: string; orga
 }
 
 function Members({ organisation, onDelete }: { organisation: Organisation; onDelete: (organisation: Organisation) => void }) {
+  const me = useMe();
   const isAdmin = organisation.role === "admin" || organisation.role === "owner";
   return (
     <Stack maw={860}>
@@ -111,7 +112,7 @@ function Members({ organisation, onDelete }: { organisation: Organisation; onDel
       {isAdmin && (
         <Section title={t`Invitations`} order={3}>
           <Pending organisation={organisation} />
-          <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} />
+          <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} isStaff={isStaff(me)} />
         </Section>
       )}
       <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />

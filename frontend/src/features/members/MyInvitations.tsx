@@ -10,6 +10,7 @@ import { api, unwrap } from "@/api/client";
 import type { MyInvitation } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { myInvitationsQuery } from "@/features/members/queries";
 
 const MOST_AT_ONCE = 3; // the rest of the page is below them
@@ -36,15 +37,17 @@ export function MyInvitations() {
 
 function Waiting({ invitation }: { invitation: MyInvitation }) {
   const queries = useQueryClient();
-  const answer = useMutation({
-    mutationFn: (isAccepted: boolean): Promise<unknown> => {
-      const params = { path: { id: invitation.id } };
-      return isAccepted
-        ? unwrap(api.POST("/api/v1/invitations/{id}/accept", { params }))
-        : unwrap(api.POST("/api/v1/invitations/{id}/decline", { params }));
-    },
+  const params = { path: { id: invitation.id } };
+  const accept = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/invitations/{id}/accept", { params })),
     onSuccess: () => queries.invalidateQueries(), // another organisation's jobs, data and models may be seen now
   });
+
+  async function decline() {
+    await unwrap(api.POST("/api/v1/invitations/{id}/decline", { params }));
+    await queries.invalidateQueries();
+  }
+
   const { organisation, role, invited_by, expires_at } = invitation;
   return (
     <Alert color="blue" title={t`${organisation.name} invites you as ${role}`} role="status">
@@ -54,14 +57,18 @@ function Waiting({ invitation }: { invitation: MyInvitation }) {
             {invited_by && t`Sent by ${invited_by.username}. `}It expires <RelativeTime at={expires_at} />.
           </Trans>
         </Text>
-        <ProblemAlert error={answer.error} />
+        <ProblemAlert error={accept.error} />
         <Group gap="xs">
-          <Button size="xs" loading={answer.isPending} onClick={() => answer.mutate(true)}>
+          <Button size="xs" loading={accept.isPending} onClick={() => accept.mutate()}>
             {t`Accept`}
           </Button>
-          <Button size="xs" variant="default" disabled={answer.isPending} onClick={() => answer.mutate(false)}>
-            {t`Decline`}
-          </Button>
+          <ConfirmButton
+            label={t`Decline`}
+            ariaLabel={t`Decline the invitation of ${organisation.name}`}
+            title={t`Decline the invitation of ${organisation.name}?`}
+            text={t`It is gone for good. To join later you need another invitation.`}
+            action={decline}
+          />
         </Group>
       </Stack>
     </Alert>

@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import { isStaff, useMe } from "@/api/session";
-import { EmptyState } from "@/components/feedback/EmptyState";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { Page } from "@/components/layout/Page";
 import { Announcements } from "@/features/platform/Announcements";
 import { Checks } from "@/features/platform/Checks";
@@ -12,7 +12,7 @@ export function PlatformPage() {
   if (!isStaff(useMe())) {
     return (
       <Page title={t`Platform`}>
-        <EmptyState title={t`This page is for administrators`} text={t`What they announce is above every page.`} />
+        <AdministratorsOnly text={t`What they announce is above every page.`} to="/" page={t`Home`} />
       </Page>
     );
   }

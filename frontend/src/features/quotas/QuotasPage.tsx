@@ -78,7 +78,15 @@ function OwnQuotas({ organisations, outside }: OwnQuotasProps) {
   return (
     <Page title={t`Quotas`} subtitle={t`The most that your organisations may use at a time. Staff of MLHub change them.`}>
       {organisations.length + outside.length === 0 && (
-        <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
+        <EmptyState
+          title={t`You belong to no organisation`}
+          text={t`Ask an admin of one to invite you.`}
+          action={
+            <Button component={Link} to="/members">
+              {t`My invitations`}
+            </Button>
+          }
+        />
       )}
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>

@@ -7,7 +7,7 @@ import { Link, useSearchParams } from "react-router";
 
 import { isRecord } from "@/api/client";
 import { isStaff, useMe } from "@/api/session";
-import { EmptyState } from "@/components/feedback/EmptyState";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
@@ -26,7 +26,7 @@ export function SchedulerPage() {
   if (!isStaff(me)) {
     return (
       <Page title={t`Scheduler`}>
-        <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />
+        <AdministratorsOnly text={t`The queue shows why your jobs are pending.`} to="/queue" page={t`Queue`} />
       </Page>
     );
   }

@@ -105,6 +105,39 @@ it("says what a deleted user leaves and asks to whom it passes", async () => {
   await expect.poll(() => sent).toEqual([`?reassign_to=${EVE.id}`]);
 });
 
+it("asks before it gives all rights, takes them, or ends sessions", async () => {
+  let nEnded = 0;
+  const { sent, user } = shown();
+  server.use(
+    http.delete("/api/v1/users/:id/sessions", () => {
+      nEnded += 1;
+      return HttpResponse.json({ n_sessions: 2 });
+    }),
+  );
+  await user.click(await screen.findByRole("button", { name: "More for bob" }));
+  expect(screen.getByRole("button", { name: "Less for bob" })).toHaveTextContent("Less"); // its name begins with what is seen
+  await user.click(screen.getByRole("button", { name: "Make administrator: bob" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Make bob an administrator?" }));
+  expect(dialog.getByText(/sees and changes everything of all organisations/)).toBeVisible();
+  expect(sent).toEqual([]);
+  await user.click(dialog.getByRole("button", { name: "Make administrator" }));
+  await user.click(await screen.findByRole("button", { name: "Make ordinary: bob" }));
+  await user.click(within(await screen.findByRole("dialog", { name: "Make bob an ordinary user?" })).getByRole("button", { name: "Make ordinary" }));
+  await expect.poll(() => sent).toEqual([{ is_staff: true }, { is_staff: false }]);
+  await user.click(await screen.findByRole("button", { name: "Sign out: bob" }));
+  expect(nEnded).toBe(0);
+  await user.click(within(await screen.findByRole("dialog", { name: "Sign bob out of all browsers?" })).getByRole("button", { name: "Sign out" }));
+  expect(await screen.findByRole("button", { name: "Signed out of 2: bob" })).toBeVisible();
+});
+
+it("leads others to the members of their organisations, and asks the API for nothing", async () => {
+  server.use(answers("/api/v1/auth/me", me()));
+  renderPage("/users");
+  expect(await screen.findByText("This page is for administrators")).toBeVisible();
+  expect(within(screen.getByRole("main")).getByRole("link", { name: "Members" })).toHaveAttribute("href", "/members");
+  expect(screen.queryByRole("button", { name: "Create user" })).not.toBeInTheDocument();
+});
+
 it("enters the e-mail address of an account that has none", async () => {
   const { sent, user } = shown();
   await user.click(await screen.findByRole("button", { name: "More for bob" }));

@@ -7,10 +7,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { useMe } from "@/api/session";
+import { isStaff, useMe } from "@/api/session";
 import type { User } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { SecretOnce } from "@/components/display/SecretOnce";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
@@ -23,6 +24,13 @@ import { SeeAsUser } from "@/features/users/SeeAsUser";
 import { readUsers } from "@/features/users/queries";
 
 export function UsersPage() {
+  if (!isStaff(useMe())) {
+    return (
+      <Page title={t`Users`}>
+        <AdministratorsOnly text={t`The people of your organisations are among its members.`} to="/members" page={t`Members`} />
+      </Page>
+    );
+  }
   return (
     <Page title={t`Users`} subtitle={t`The accounts of this MLHub. Each person sets the password at a link that works once.`}>
       <NewUser />
@@ -129,7 +137,7 @@ function Row({ user }: { user: User }) {
                 ))}
               {isMe && <ChangeEmail user={user} />}
               {!isMe && (
-                <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={t`More for ${user.username}`} onClick={more.toggle}>
+                <Button size="xs" variant="subtle" aria-expanded={isMore} aria-label={isMore ? t`Less for ${user.username}` : t`More for ${user.username}`} onClick={more.toggle}>
                   {isMore ? t`Less` : t`More`}
                 </Button>
               )}
@@ -140,17 +148,24 @@ function Row({ user }: { user: User }) {
                   <>
                     {user.is_active && !user.is_staff && <SeeAsUser user={user} />}
                     <ChangeEmail user={user} />
-                    <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
-                      {signOutLabel}
-                    </Button>
-                    <Button
-                      size="xs"
-                      variant="default"
-                      aria-label={`${roleLabel}: ${user.username}`}
-                      onClick={() => change.mutate({ is_staff: !user.is_staff })}
-                    >
-                      {roleLabel}
-                    </Button>
+                    <ConfirmButton
+                      label={signOutLabel}
+                      ariaLabel={`${signOutLabel}: ${user.username}`}
+                      title={t`Sign ${user.username} out of all browsers?`}
+                      text={t`Open pages, streams and downloads end at once. Jobs and API tokens go on.`}
+                      action={() => signOut.mutateAsync()}
+                    />
+                    <ConfirmButton
+                      label={roleLabel}
+                      ariaLabel={`${roleLabel}: ${user.username}`}
+                      title={user.is_staff ? t`Make ${user.username} an ordinary user?` : t`Make ${user.username} an administrator?`}
+                      text={
+                        user.is_staff
+                          ? t`The account keeps its roles in organisations, and loses all others at once. It can be made an administrator again.`
+                          : t`The account then sees and changes everything of all organisations, quotas and users included.`
+                      }
+                      action={() => change.mutateAsync({ is_staff: !user.is_staff })}
+                    />
                     <ConfirmButton
                       label={t`Reset second factor`}
                       ariaLabel={t`Reset second factor of ${user.username}`}
@@ -166,7 +181,7 @@ function Row({ user }: { user: User }) {
             )}
           </Stack>
         )}
-        <ProblemAlert error={change.error ?? link.error ?? signOut.error} />
+        <ProblemAlert error={change.error ?? link.error} />
       </Table.Td>
     </Table.Tr>
   );

@@ -2,9 +2,9 @@
 // An organisation's webhooks: where MLHub tells of what happened, and what came of it.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Button, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useSearchParams } from "react-router";
+import { Link, useSearchParams } from "react-router";
 
 import { organisationChoices, useChosenOrFirst } from "@/api/choices";
 import { LEADING } from "@/api/session";
@@ -26,7 +26,15 @@ export function WebhooksPage() {
         {() => null}
       </QueryResult>
       {organisations?.length === 0 && (
-        <EmptyState title={t`For admins of an organisation`} text={t`Ask an owner of yours for the role admin.`} />
+        <EmptyState
+          title={t`For admins of an organisation`}
+          text={t`Ask an owner of yours for the role admin.`}
+          action={
+            <Button component={Link} to="/members">
+              {t`Members`}
+            </Button>
+          }
+        />
       )}
       {organisations !== undefined && organisations.length > 1 && (
         <OrganisationSelect

@@ -2,11 +2,12 @@
 // Files that this browser began to send and did not finish: choosing one again goes on where it ended.
 import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { forgetUpload, onUploadsChanged, pagesOfUploads, storedUploads } from "@/lib/begunUploads";
 import { bytes } from "@/lib/quantities";
 
@@ -32,13 +33,16 @@ export function UnfinishedUploads({ project, catalogue }: Props) {
     enabled: Object.keys(pages).length > 0,
     staleTime: 0,
   });
-  const discard = useMutation({
-    mutationFn: async (id: string) => {
+
+  async function discard(id: string) {
+    try {
       await unwrap(api.DELETE("/api/v1/uploads/{id}", { params: { path: { id } } }));
       forgetUpload(id);
-    },
-    onSettled: () => queries.invalidateQueries({ queryKey: unfinishedUploadsKey }),
-  });
+    } finally {
+      await queries.invalidateQueries({ queryKey: unfinishedUploadsKey });
+    }
+  }
+
   const unfinished = (data?.results ?? []).filter(
     ({ id, project: to }) =>
       pages[id] !== undefined &&
@@ -68,16 +72,14 @@ export function UnfinishedUploads({ project, catalogue }: Props) {
                   {t`Resume`}
                 </Button>
               )}
-              <Button
+              <ConfirmButton
+                label={t`Discard`}
                 size="compact-sm"
-                variant="subtle"
-                color="gray"
-                aria-label={t`Discard ${filename}`}
-                loading={discard.isPending && discard.variables === id}
-                onClick={() => discard.mutate(id)}
-              >
-                {t`Discard`}
-              </Button>
+                ariaLabel={t`Discard ${filename}`}
+                title={t`Discard ${filename}?`}
+                text={t`${bytes(offset_bytes)} of it have arrived, and are removed: it begins anew then.`}
+                action={() => discard(id)}
+              />
             </Group>
           </Group>
         ))}

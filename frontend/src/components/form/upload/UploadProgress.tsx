@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, Progress, Stack, Text } from "@mantine/core";
 
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { bytes } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 import type { Transfer } from "@/lib/transfer";
@@ -33,9 +34,17 @@ export function UploadProgress({ transfer, isPaused, pausing, onCancel }: Props)
               {isPaused ? t`Resume` : t`Pause`}
             </Button>
           )}
-          <Button size="compact-sm" variant="subtle" color="gray" onClick={onCancel}>
-            {t`Cancel the upload`}
-          </Button>
+          <ConfirmButton
+            label={t`Cancel the upload`}
+            size="compact-sm"
+            title={t`Cancel the upload?`}
+            text={pausing ? t`${bytes(sent)} that have left this computer are removed. Paused, it can go on later.` : t`${bytes(sent)} that have left this computer are removed.`}
+            dismiss={t`Go on`}
+            action={() => {
+              onCancel();
+              return Promise.resolve();
+            }}
+          />
         </Group>
       </Group>
     </Stack>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A large file goes in pieces: it can be paused, and goes on after a reload with what has arrived.
 import { screen, waitFor, within } from "@testing-library/react";
+import type { UserEvent } from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -61,6 +62,12 @@ async function chosen() {
   const dialog = within(await screen.findByRole("dialog"));
   await dialog.findByLabelText("Data file");
   return { user, dialog };
+}
+
+/** To the question of that title, which is all that a first click does. */
+async function agree(user: UserEvent, question: string, label: string) {
+  const asked = within(await screen.findByRole("dialog", { name: question }));
+  await user.click(asked.getByRole("button", { name: label }));
 }
 
 describe("a large file", () => {
@@ -132,6 +139,7 @@ describe("a large file", () => {
     await user.click(dialog.getByRole("button", { name: "Upload" }));
     await waitFor(() => expect(upload.nBegun).toBe(1));
     await user.click(dialog.getByRole("button", { name: "Cancel the upload" }));
+    await agree(user, "Cancel the upload?", "Cancel the upload");
     made();
     await waitFor(() => expect(upload.isRemoved).toBe(true));
     expect([begunUploads(), upload.pieces]).toEqual([{}, []]);
@@ -198,6 +206,8 @@ describe("a large file", () => {
     );
     const { user } = renderPage("/models");
     await user.click(await screen.findByRole("button", { name: "Discard digits.csv" }));
+    expect(upload.isRemoved).toBe(false);
+    await agree(user, "Discard digits.csv?", "Discard");
     await waitFor(() => expect(screen.queryByText(/have arrived/)).not.toBeInTheDocument());
     expect([upload.isRemoved, begunUploads()]).toEqual([true, {}]);
   });
@@ -217,6 +227,7 @@ describe("a large file", () => {
     );
     expect(screen.getByRole("link", { name: "Resume old.csv" })).toHaveAttribute("href", `/datasets?upload=${project().id}`);
     await user.click(screen.getByRole("button", { name: "Discard digits.csv" }));
+    await agree(user, "Discard digits.csv?", "Discard");
     await waitFor(() => expect(screen.queryByText(/^digits\.csv/)).not.toBeInTheDocument());
     expect(screen.getByText(/^old\.csv/)).toBeVisible();
   });
@@ -245,6 +256,7 @@ describe("a large file", () => {
     server.use(answers("/api/v1/uploads", () => page(upload.isRemoved ? [] : [begun as unknown as ResumableUpload])));
     const { user, dialog } = await chosen();
     await user.click(await dialog.findByRole("button", { name: "Discard digits.csv" }));
+    await agree(user, "Discard digits.csv?", "Discard");
     await waitFor(() => expect(upload.isRemoved).toBe(true));
     await waitFor(() => expect(dialog.queryByText(/have arrived/)).not.toBeInTheDocument());
     expect(begunUploads()).toEqual({});
@@ -255,6 +267,8 @@ describe("a large file", () => {
     await user.click(dialog.getByRole("button", { name: "Upload" }));
     await waitFor(() => expect(upload.pieces).toHaveLength(1));
     await user.click(dialog.getByRole("button", { name: "Cancel the upload" }));
+    expect(upload.isRemoved).toBe(false);
+    await agree(user, "Cancel the upload?", "Cancel the upload");
     await waitFor(() => expect(upload.isRemoved).toBe(true));
   });
 });

@@ -6,6 +6,7 @@ import { type CSSProperties, type KeyboardEvent, memo, useMemo } from "react";
 import { useNavigate } from "react-router";
 
 import { UNNAMED, colourOf } from "@/components/chart/colours";
+import { TextLink } from "@/components/display/TextLink";
 import { clock, duration } from "@/lib/time";
 
 import { BarEnding } from "./BarEnding";
@@ -95,7 +96,8 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
       </div>
       <div aria-live="polite">
         <Text size="sm" mt={6} mih={22} style={{ overflowWrap: "anywhere" }}>
-          {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job and why it ended.` : t`No job held a GPU in this time.`}
+          {bar ? barText(bar, since) : bars.length > 0 ? t`Choose a bar to see its job and why it ended.` : t`No job held a GPU in this time.`}{" "}
+          {bars.length === 0 && <TextLink to="/jobs/new">{t`New job`}</TextLink>}
         </Text>
         {bar && <BarEnding bar={bar} since={since} />}
         {missingAt !== null && (

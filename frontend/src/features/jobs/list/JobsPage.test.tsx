@@ -288,6 +288,20 @@ it("walks and selects rows by the keyboard", async () => {
   await expect.poll(() => router.state.location.search).toBe("?job=b");
 });
 
+it("begins to walk the rows where nothing has the focus, and not while one types", async () => {
+  jobs(() => [job({ id: "a", name: "one" }), job({ id: "b", name: "two" })]);
+  const { user } = renderPage("/jobs");
+  await screen.findByRole("link", { name: "one" });
+  const focused = () => document.activeElement?.getAttribute("aria-rowindex");
+  const search = screen.getByRole("searchbox");
+  await user.click(search);
+  await user.keyboard("j");
+  expect(search).toHaveValue("j");
+  search.blur();
+  await user.keyboard("j");
+  await expect.poll(focused).toBe("2");
+});
+
 it("keeps the chosen columns in the address and for the next time, and views by name", async () => {
   jobs(() => [job()]);
   const { user, router } = renderPage("/jobs?state=running");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys and clicks of the table's rows: j, k and the arrows move, x selects, Enter opens, Space looks, a click chooses.
 import { useDebouncedCallback } from "@mantine/hooks";
-import { type KeyboardEvent, type MouseEvent, useEffect } from "react";
+import { type KeyboardEvent, type MouseEvent, useEffect, useEffectEvent } from "react";
 import { useNavigate } from "react-router";
 
 import type { JobRow } from "./tableRows";
@@ -23,6 +23,7 @@ interface Rows {
 }
 
 const STEPS: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+const LETTERS = ["j", "k"]; // also where nothing has the focus: the arrows scroll the page there
 const BROWSED_MS = 150; // with a key held down, the rows passed are not read
 const OWN_CLICKS = "a, button, input, label, select";
 
@@ -41,6 +42,20 @@ export function useRowKeys({ jobs, choice, selected, onSelect, focusRow }: Rows)
     focusRow(next);
     if (isOpen) browse(job.id);
   }
+
+  const begin = useEffectEvent((event: globalThis.KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !isNowhere(document.activeElement)) return;
+    const by = LETTERS.includes(event.key) ? STEPS[event.key] : undefined;
+    if (by === undefined) return;
+    const at = jobs.findIndex(({ id }) => id === choice?.chosen);
+    step(at, at < 0 ? 1 : by);
+    event.preventDefault();
+  });
+  useEffect(() => {
+    const onPageKey = (event: globalThis.KeyboardEvent) => begin(event);
+    window.addEventListener("keydown", onPageKey);
+    return () => window.removeEventListener("keydown", onPageKey);
+  }, []);
 
   function enter(job: JobRow) {
     browse.cancel();
@@ -75,6 +90,11 @@ export function useRowKeys({ jobs, choice, selected, onSelect, focusRow }: Rows)
   }
 
   return { onKeyDown, onClick };
+}
+
+/** Whether the page has the keys as a whole, such as after a page was opened or the navigation was skipped. */
+function isNowhere(focused: Element | null): boolean {
+  return focused === null || focused === document.body || focused.tagName === "MAIN";
 }
 
 function rowOf(target: EventTarget): HTMLElement | null {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boosts on the page of quotas: who may change a quota raises it for some hours, and ends that.
-import { screen, waitFor } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
@@ -95,7 +95,7 @@ it("shows first what a boost of a type would do, says what of it cannot be read,
   expect(await screen.findAllByText(/The cluster has no A100\./)).not.toHaveLength(0);
 });
 
-it("ends a boost on request", async () => {
+it("ends a boost once it said what is left", async () => {
   let ended = "";
   serve(quotaOwner({ boosts: [BOOST] }), true);
   server.use(
@@ -106,6 +106,10 @@ it("ends a boost on request", async () => {
   );
   const { user } = renderPage("/quotas");
   await user.click(await screen.findByRole("button", { name: "End the boost of Vision: +2 guaranteed" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "End the boost of Vision?" }));
+  expect(dialog.getByText(/without \+2 guaranteed/)).toBeVisible();
+  expect(ended).toBe("");
+  await user.click(dialog.getByRole("button", { name: "End now" }));
   await waitFor(() => expect(ended).toBe(BOOST.id));
 });
 

@@ -11,6 +11,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { NumberInput } from "@/components/form/number/NumberInput";
 import {
   addedText,
@@ -36,10 +37,12 @@ const MOST_HOURS = 366 * 24; // what the platform takes
 export function Boosts({ owner, organisationId, mayEdit }: Props) {
   const [isOpen, setIsOpen] = useState(false);
   const reload = useReload(organisationId);
-  const end = useMutation({
-    mutationFn: (id: string) => unwrap(api.POST("/api/v1/quota-boosts/{id}/end", { params: { path: { id } } })),
-    onSuccess: reload,
-  });
+
+  async function end(id: string) {
+    await unwrap(api.POST("/api/v1/quota-boosts/{id}/end", { params: { path: { id } } }));
+    await reload();
+  }
+
   return (
     <Stack gap={4} mt={4}>
       {owner.boosts.map((boost) => (
@@ -51,19 +54,17 @@ export function Boosts({ owner, organisationId, mayEdit }: Props) {
             </Trans>
           </Text>
           {mayEdit && (
-            <Button
+            <ConfirmButton
+              label={t`End now`}
               size="compact-xs"
-              variant="default"
-              aria-label={t`End the boost of ${owner.name}: ${addedText(boost)}`}
-              loading={end.isPending && end.variables === boost.id}
-              onClick={() => end.mutate(boost.id)}
-            >
-              {t`End now`}
-            </Button>
+              ariaLabel={t`End the boost of ${owner.name}: ${addedText(boost)}`}
+              title={t`End the boost of ${owner.name}?`}
+              text={t`From the next scheduling round on it has its usual quota again: without ${addedText(boost)}. Jobs above that save a checkpoint and wait.`}
+              action={() => end(boost.id)}
+            />
           )}
         </Group>
       ))}
-      <ProblemAlert error={end.error} />
       {mayEdit && (
         <Group>
           <Button

@@ -2,13 +2,13 @@
 // What single users may have of an owner: what holds for all of them, and exceptions; admins change both here.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { QuotaOwner, UserQuota } from "@/api/types";
 import { UserLimitBars } from "@/components/display/quota/LimitBars";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { removed, userQuotasQuery } from "@/features/quotas/users/queries";
 import { UserQuotaForm } from "@/features/quotas/users/UserQuotaForm";
 
@@ -19,10 +19,15 @@ export function UserLimits({ owner, organisationId }: { owner: QuotaOwner; organ
   const queries = useQueryClient();
   const quotas = useQuery(userQuotasQuery(owner));
   const [edited, setEdited] = useState<Edited>(null);
-  const remove = useMutation({
-    mutationFn: removed,
-    onSettled: () => queries.invalidateQueries({ queryKey: userQuotasQuery(owner).queryKey }),
-  });
+
+  async function remove(one: UserQuota) {
+    try {
+      await removed(one);
+    } finally {
+      await queries.invalidateQueries({ queryKey: userQuotasQuery(owner).queryKey });
+    }
+  }
+
   return (
     <QueryResult of={quotas} label={t`Loading limits of users`}>
       {({ limits, may_edit }) => {
@@ -54,16 +59,14 @@ export function UserLimits({ owner, organisationId }: { owner: QuotaOwner; organ
                           {t`Change`}
                         </Button>
                         {one && (
-                          <Button
+                          <ConfirmButton
+                            label={t`Remove`}
                             size="compact-xs"
-                            variant="subtle"
-                            color="red"
-                            aria-label={t`Remove the limits of ${name}`}
-                            loading={remove.isPending && remove.variables.id === one.id}
-                            onClick={() => remove.mutate(one)}
-                          >
-                            {t`Remove`}
-                          </Button>
+                            ariaLabel={t`Remove the limits of ${name}`}
+                            title={t`Remove the limits of ${name}?`}
+                            text={one.user ? t`Those of everyone hold for ${name} from the next scheduling round on.` : t`Who has no limits of their own may use all of ${owner.name} from the next scheduling round on.`}
+                            action={() => remove(one)}
+                          />
                         )}
                       </Group>
                     )}
@@ -73,7 +76,6 @@ export function UserLimits({ owner, organisationId }: { owner: QuotaOwner; organ
                 </Stack>
               );
             })}
-            <ProblemAlert error={remove.error} />
             {may_edit && (
               <Group>
                 <Button

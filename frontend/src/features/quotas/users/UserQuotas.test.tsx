@@ -135,6 +135,10 @@ it("removes an exception, in the version on screen", async () => {
   );
   const { user, section } = await opened();
   await user.click(within(section).getByRole("button", { name: "Remove the limits of bob" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Remove the limits of bob?" }));
+  expect(dialog.getByText(/Those of everyone hold for bob/)).toBeVisible();
+  expect(asked).toBe("");
+  await user.click(dialog.getByRole("button", { name: "Remove" }));
   await waitFor(() => expect(asked).toBe("?version=2"));
 });
 

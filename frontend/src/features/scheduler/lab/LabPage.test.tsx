@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy lab: a comparison is asked for, errors are said at their fields, and figures begin with how true they are.
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
@@ -156,9 +156,29 @@ describe("The policy lab", () => {
     expect(screen.getByRole("button", { name: "Save" })).toBeEnabled();
   });
 
-  it("is for administrators", async () => {
+  it("is cancelled after a question, while it runs", async () => {
+    const asked: string[] = [];
+    const running: ReplayDetail = { ...DONE, state: "running", progress: { policy: "las", n_done: 40, n_jobs: 100 }, result: null };
+    server.use(
+      answers("/api/v1/auth/me", me({ is_staff: true })),
+      answers(`/api/v1/scheduler/replays/${ID}`, running),
+      http.post("/api/v1/scheduler/replays/:id/cancel", ({ params }) => {
+        asked.push(String(params["id"]));
+        return HttpResponse.json({ ...running, state: "cancelled" });
+      }),
+    );
+    const { user } = renderPage(`/scheduler/lab/${ID}`);
+    await user.click(await screen.findByRole("button", { name: "Cancel the comparison" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Cancel the comparison?" }));
+    expect(asked).toEqual([]);
+    await user.click(dialog.getByRole("button", { name: "Cancel the comparison" }));
+    await waitFor(() => expect(asked).toEqual([ID]));
+  });
+
+  it("is for administrators, and leads others to the queue", async () => {
     server.use(answers("/api/v1/auth/me", me()));
     renderPage("/scheduler/lab");
     expect(await screen.findByText("This page is for administrators")).toBeVisible();
+    expect(within(screen.getByRole("main")).getByRole("link", { name: "Queue" })).toHaveAttribute("href", "/queue");
   });
 });

@@ -9,6 +9,7 @@ import type { Replay } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
@@ -32,7 +33,7 @@ export function LabPage() {
       subtitle={t`Simulates a past period, or a trace, under other policies. Nothing that runs is changed by it.`}
       back={<BackLink to="/scheduler">{t`Scheduler`}</BackLink>}
     >
-      {isStaff(me) ? <Lab /> : <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />}
+      {isStaff(me) ? <Lab /> : <AdministratorsOnly text={t`The queue shows why your jobs are pending.`} to="/queue" page={t`Queue`} />}
     </Page>
   );
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One comparison: how true the simulation is, then each policy against the one that ran.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, Group, Progress, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Alert, Group, Progress, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { isStaff, useMe } from "@/api/session";
 import type { ReplayDetail } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { StateBadge } from "@/components/display/StateBadge";
-import { EmptyState } from "@/components/feedback/EmptyState";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { DownloadButton } from "@/components/form/DownloadButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
@@ -30,7 +30,7 @@ export function ReplayPage() {
   if (!isStaff(me)) {
     return (
       <Page title={t`Policy lab`}>
-        <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />
+        <AdministratorsOnly text={t`The queue shows why your jobs are pending.`} to="/queue" page={t`Queue`} />
       </Page>
     );
   }
@@ -98,10 +98,15 @@ function Outcome({ replay }: { replay: ReplayDetail }) {
 
 function Running({ replay }: { replay: ReplayDetail }) {
   const queries = useQueryClient();
-  const cancel = useMutation({
-    mutationFn: () => cancelReplay(replay.id),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["scheduler"] }),
-  });
+
+  async function cancel() {
+    try {
+      await cancelReplay(replay.id);
+    } finally {
+      await queries.invalidateQueries({ queryKey: ["scheduler"] });
+    }
+  }
+
   const { progress } = replay;
   return (
     <SectionCard title={progress ? t`Simulating ${progress.policy}` : t`Waiting for a worker`}>
@@ -114,11 +119,13 @@ function Running({ replay }: { replay: ReplayDetail }) {
         <Text size="sm" c="dimmed">
           {progress ? t`${number(progress.n_done)} of ${number(progress.n_jobs)} jobs have ended.` : t`One comparison is simulated at a time.`}
         </Text>
-        <Button variant="default" size="xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-          {t`Cancel`}
-        </Button>
+        <ConfirmButton
+          label={t`Cancel the comparison`}
+          title={t`Cancel the comparison?`}
+          text={t`What is simulated so far is lost. It can be begun anew.`}
+          action={cancel}
+        />
       </Group>
-      <ProblemAlert error={cancel.error} />
     </SectionCard>
   );
 }
