@@ -135,6 +135,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     ("Agents", "version"): "0.2.0",
     ("Agents", "takeover_s"): 37,
     ("Agents", "ends_within_s"): 51,
+    ("PlatformSettings", "settings"): scene.SETTINGS,
     ("Cluster", "ledger_failing_since"): None,
     ("Cluster", "overcommitted"): [],
     ("JobDetail", "epochs"): 10,

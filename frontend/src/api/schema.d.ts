@@ -2741,6 +2741,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/platform/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Returns the settings that hold, as the web process was started with them. Secrets are not among them.
+         *     Platform administrators only.
+         */
+        get: operations["platform_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/project-deletions": {
         parameters: {
             query?: never;
@@ -7015,6 +7035,14 @@ export interface components {
             /** @description Why no job may start on it, such as what an ended one left there; empty: one may. */
             problem: string;
         };
+        /**
+         * @description * `features` - features
+         *     * `sign_in` - sign_in
+         *     * `limits` - limits
+         *     * `retention` - retention
+         * @enum {string}
+         */
+        GroupEnum: "features" | "sign_in" | "limits" | "retention";
         /** @description What a machine's caches hold: all its projects, and inputs of some of them. */
         HeldCachesRequest: {
             /** @description Of the agent, as in its reports. */
@@ -10648,6 +10676,48 @@ export interface components {
         PlatformChecks: {
             /** @description Each check; one may have found several things. */
             checks: components["schemas"]["PlatformCheck"][];
+        };
+        /** @description One setting. */
+        PlatformSetting: {
+            /**
+             * @description What it belongs to.
+             *
+             *     * `features` - features
+             *     * `sign_in` - sign_in
+             *     * `limits` - limits
+             *     * `retention` - retention
+             */
+            group: components["schemas"]["GroupEnum"];
+            /** @description The variable of the environment that sets it. */
+            name: string;
+            /**
+             * @description What its value is.
+             *
+             *     * `switch` - switch
+             *     * `number` - number
+             *     * `bytes` - bytes
+             *     * `seconds` - seconds
+             *     * `days` - days
+             *     * `text` - text
+             */
+            kind: components["schemas"]["PlatformSettingKindEnum"];
+            /** @description What holds: "on" or "off" of a switch, a decimal number, or a text, which is empty if not set. */
+            value: string;
+        };
+        /**
+         * @description * `switch` - switch
+         *     * `number` - number
+         *     * `bytes` - bytes
+         *     * `seconds` - seconds
+         *     * `days` - days
+         *     * `text` - text
+         * @enum {string}
+         */
+        PlatformSettingKindEnum: "switch" | "number" | "bytes" | "seconds" | "days" | "text";
+        /** @description What is set up in the installation. */
+        PlatformSettings: {
+            /** @description Each setting, by group. */
+            settings: components["schemas"]["PlatformSetting"][];
         };
         /**
          * @description * `worker` - worker
@@ -22979,6 +23049,34 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    platform_settings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlatformSettings"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

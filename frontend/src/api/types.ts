@@ -116,6 +116,7 @@ export type Announcement = Schemas["Announcement"];
 export type AnnouncementRequest = Schemas["AnnouncementWriteRequest"];
 export type CurrentAnnouncements = Schemas["CurrentAnnouncements"];
 export type PlatformCheck = Schemas["PlatformCheck"];
+export type PlatformSetting = Schemas["PlatformSetting"];
 export type Admission = Schemas["Admission"];
 export type AdmissionPause = Schemas["AdmissionPauseRequest"];
 export type SchedulerStatus = Schemas["SchedulerStatus"];

@@ -53,6 +53,7 @@ export const server = setupServer(
   answers("/api/v1/organisations/{id}/quota", quota()),
   answers("/api/v1/announcements/current", { announcements: [], next_change_at: null }),
   answers("/api/v1/announcements", page([])),
+  answers("/api/v1/platform/settings", { settings: [] }),
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/queue/waits", { median_s: null, n_jobs: 0, scope: "visible", since: "2026-03-01T09:00:00Z" }),
   answers("/api/v1/jobs/{id}/why", why()),

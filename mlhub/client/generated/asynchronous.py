@@ -3956,6 +3956,14 @@ class AsyncPlatformOperations:
         """
         return await self._transport.record(r.PlatformChecks, "POST", path_of("/platform/checks"))
 
+    async def settings(self) -> r.PlatformSettings:
+        """Returns the settings that hold, as the web process was started with them. Secrets are not among them.
+        Platform administrators only.
+
+        GET /platform/settings
+        """
+        return await self._transport.record(r.PlatformSettings, "GET", path_of("/platform/settings"))
+
 
 class AsyncProjectDeletionsOperations:
     """The operations under /project-deletions."""

@@ -1811,6 +1811,21 @@ class PlatformChecks(ApiRecord):
     checks: list[PlatformCheck]
 
 
+class PlatformSetting(ApiRecord):
+    """One setting."""
+
+    group: v.GroupEnum
+    name: str
+    kind: v.PlatformSettingKindEnum
+    value: str
+
+
+class PlatformSettings(ApiRecord):
+    """What is set up in the installation."""
+
+    settings: list[PlatformSetting]
+
+
 class PodUsage(ApiRecord):
     """PodUsage of an answer."""
 

@@ -3926,6 +3926,14 @@ class PlatformOperations:
         """
         return self._transport.record(r.PlatformChecks, "POST", path_of("/platform/checks"))
 
+    def settings(self) -> r.PlatformSettings:
+        """Returns the settings that hold, as the web process was started with them. Secrets are not among them.
+        Platform administrators only.
+
+        GET /platform/settings
+        """
+        return self._transport.record(r.PlatformSettings, "GET", path_of("/platform/settings"))
+
 
 class ProjectDeletionsOperations:
     """The operations under /project-deletions."""

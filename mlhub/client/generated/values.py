@@ -119,6 +119,7 @@ FormatEnum = Literal[
     "npz", "csv", "parquet", "json_lines", "image_folder", "webdataset", "audio_folder", "text", "text_lines", "files"
 ]
 GoalEnum = Literal["earliest", "cheapest", "by_date"]
+GroupEnum = Literal["features", "sign_in", "limits", "retention"]
 IntentEnum = Literal["run", "pause", "cancel"]
 ItemKind = Literal["gang", "pod", "node", "gpu", "attempt", "job", "project", "quota", "step"]
 JobKind = Literal["train", "predict", "evaluate", "notebook"]
@@ -169,6 +170,7 @@ PermissionActionEnum = Literal[
 ]
 PlaceEnum = Literal["platform", "organisation", "team", "project"]
 PlatformCheckStateEnum = Literal["ok", "problem", "unknown"]
+PlatformSettingKindEnum = Literal["switch", "number", "bytes", "seconds", "days", "text"]
 PodRole = Literal["worker", "server"]
 PreflightEnum = Literal["pending", "passed", "failed"]
 ReclaimEnum = Literal["never", "lower_priority", "any"]

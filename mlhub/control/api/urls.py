@@ -26,6 +26,7 @@ from mlhub.control.api.waits import WaitsView
 from mlhub.control.api.whatif import WhatIfView
 from mlhub.control.api.why import WhyView
 from mlhub.control.monitoring.platform_checks import PlatformChecksView
+from mlhub.control.monitoring.platform_settings import PlatformSettingsView
 from mlhub.tenants.models import Organisation, Project, Team
 
 urlpatterns = [
@@ -68,6 +69,7 @@ urlpatterns = [
     path("queue/waits", WaitsView.as_view()),
     path("queue/moves", QueueMovesView.as_view()),
     path("platform/checks", PlatformChecksView.as_view()),
+    path("platform/settings", PlatformSettingsView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),
     path("rounds/<int:id>", scheduling.RoundView.as_view()),

@@ -7,6 +7,7 @@ import { AdministratorsOnly } from "@/components/feedback/AdministratorsOnly";
 import { Page } from "@/components/layout/Page";
 import { Announcements } from "@/features/platform/Announcements";
 import { Checks } from "@/features/platform/Checks";
+import { Settings } from "@/features/platform/Settings";
 
 export function PlatformPage() {
   if (!isStaff(useMe())) {
@@ -20,6 +21,7 @@ export function PlatformPage() {
     <Page title={t`Platform`} subtitle={t`What you announce to everybody, and how this installation is.`}>
       <Announcements />
       <Checks />
+      <Settings />
     </Page>
   );
 }
