@@ -291,7 +291,6 @@ def _ago(minutes: float) -> str:
     return iso(NOW - timedelta(minutes=minutes))
 
 
-# name, state, time of its last report, address, problem; the first is the platform's own
 SETTINGS = [
     {"group": "features", "name": "MLHUB_BACKEND", "kind": "text", "value": "agents"},
     {"group": "features", "name": "MLHUB_NOTEBOOK_ORIGIN", "kind": "text", "value": "https://*.notebooks.example.org"},
@@ -301,6 +300,7 @@ SETTINGS = [
     {"group": "features", "name": "MLHUB_EMAIL_URL", "kind": "switch", "value": "on"},
     {"group": "features", "name": "MLHUB_ALLOW_WEAK_SANDBOX", "kind": "switch", "value": "off"},
 ]
+# name, state, time of its last report, address, problem; the first is the platform's own
 AGENTS = [
     {"name": name, "is_own": place == 0, "state": state, "token_made_at": "2026-11-17T12:00:00Z", "made_by": "root",
      "seen_at": seen_at, "address": address, "version": "0.2.0" if address else "", "problem": problem}
