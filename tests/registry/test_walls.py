@@ -21,6 +21,7 @@ CALLS = {
     "models/<named:id>/aliases": [("get", None)],
     "models/<named:id>/aliases/<str:name>": [("put", {"version": 2}), ("delete", None)],
     "models/<named:id>/versions/<str:version>/export": [("get", None)],
+    "models/<named:id>/predict": [("post", {"rows": [{}]})],
     "models/<named:id>/versions/<str:version>/predict": [("post", {"rows": [{}]})],
     "dataset-versions/<uuid:id>/trained": [("get", None)],
     "model-versions/<uuid:id>": [("get", None), ("patch", {"notes": "mine"}), ("delete", None)],
