@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import time
@@ -17,6 +18,12 @@ from mlhub.wire.profiles import poll_s
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE
 
 MAX_BATCH_BYTES = 2**20
+# A log that grows faster than the platform takes it: what is more than MAX_LAG_BYTES behind is left out, but for the
+# newest KEPT_BYTES, and so is what has not arrived LOG_END_S after the end. A GPU is not held for them.
+MAX_LAG_BYTES = 64 * 2**20
+KEPT_BYTES = 2**20
+LOG_END_S = 60.0
+LOG_PASS_S = 1.0  # of a log that does not end, so that reports are not behind it
 PERIOD_S = 0.25
 USAGE_PERIOD_S = 10.0  # and longer in large gangs, each pod of which sends
 USAGE_S_PER_POD = 0.25
@@ -35,6 +42,8 @@ class Tail:
         self.stream = stream
         self.next = 0
         self._offset = 0
+        self._base: tuple[int, int] = (0, 0)  # the number of a line, and where it begins: those after it are counted
+        self._note = ""  # the line before that one, which is not in the file
         self._period_s, self._sent_at = period_s, time.monotonic()
 
     def is_due(self) -> bool:
@@ -47,6 +56,8 @@ class Tail:
 
     def batch(self, *, is_final: bool) -> tuple[list[Any], int]:
         """Lines from `next` on, and where they end in the file. An unfinished last line counts when is_final."""
+        if self.next < self._base[0]:
+            return [self._note], self._offset
         if not self.path.exists():
             return [], self._offset
         with self.path.open("rb") as file:
@@ -76,10 +87,30 @@ class Tail:
             self._seek(number)
 
     def _seek(self, number: int) -> None:
+        first, offset = self._base
         with self.path.open("rb") as file:
-            for _ in range(number):
+            file.seek(offset)
+            for _ in range(first, number):
                 file.readline()
             self.next, self._offset = number, file.tell()
+
+    def lag_bytes(self) -> int:
+        """How much of the file was not sent yet."""
+        return self.path.stat().st_size - self._offset if self.path.exists() else 0
+
+    def skip(self) -> None:
+        """Leaves out what is not sent yet but for the newest lines, and says so in a line of its own."""
+        if self.lag_bytes() <= 2 * KEPT_BYTES or self.next < self._base[0]:
+            return
+        with self.path.open("rb") as file:
+            file.seek(-KEPT_BYTES, os.SEEK_END)
+            file.readline()
+            offset = file.tell()
+        self._note = (
+            f"mlhub: {offset - self._offset:,} bytes of the log are left out here, since it grew faster than it could "
+            "be sent."
+        )
+        self._base, self._offset = (self.next + 1, offset), offset
 
     def _decode(self, line: bytes, place: int) -> Any:
         text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
@@ -126,6 +157,7 @@ class Shipper(threading.Thread):
         self._asked_at = time.monotonic()
         self._on_final = on_final
         self._is_ending = threading.Event()
+        self._ends_log_at = float("inf")
         self._has_sent_all = False
         self.is_refused = False
 
@@ -152,7 +184,7 @@ class Shipper(threading.Thread):
                 self._is_ending.wait(pause_s)
 
     def drain(self, *, timeout_s: float) -> bool:
-        """Ships the rest. Whether all of it arrived in time."""
+        """Ships the rest. Whether all of it arrived in time: of a long rest of the log only the newest lines."""
         self._is_ending.set()
         self.join(timeout_s)
         return self._has_sent_all
@@ -179,7 +211,11 @@ class Shipper(threading.Thread):
             self._poll_s = None
 
     def _send(self, tail: Tail, *, is_final: bool) -> None:
-        while True:
+        """Until all is sent; while the pod lives not too much of a log at a time."""
+        until = time.monotonic() + LOG_PASS_S
+        while is_final or tail.stream != LOG or time.monotonic() < until:
+            if tail.stream == LOG and (tail.lag_bytes() > MAX_LAG_BYTES or time.monotonic() > self._ends_log_at):
+                tail.skip()
             lines, end = tail.batch(is_final=is_final)
             if not lines:
                 return
@@ -187,4 +223,6 @@ class Shipper(threading.Thread):
                 role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
             )
             self._asked_at = time.monotonic()
+            if is_final and tail.stream == LOG:  # from the first lines that arrive: an API that is away costs none
+                self._ends_log_at = min(self._ends_log_at, self._asked_at + LOG_END_S)
             tail.acknowledge(number, n_sent=len(lines), end=end)
