@@ -36,7 +36,7 @@ from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
 
 TIMEOUT_S = 5
-PING_S = 20.0  # in which a worker of a busy machine answers; the first answer ends the wait
+PING_S = 12.0  # in which a worker of a busy machine answers, and the page of checks can say that none does
 LEAST_FREE_BYTES = 5 * 2**30
 PREFERRED_PORT = 8000
 PATIENCE_S = 90.0  # with all checks; CUDA takes up to a minute to start

@@ -16,6 +16,7 @@ from tests.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/platform/checks"
+PING_S = doctor.PING_S
 
 
 @pytest.fixture
@@ -47,6 +48,21 @@ def test_each_check_says_how_it_stands_what_that_means_and_what_to_do(cast: Cast
     }  # fmt: skip
     assert (checks["web"]["state"], checks["rounds"]["state"]) == ("problem", "problem")
     assert all(bool(check["remedy"]) == (check["state"] != "ok") for check in checks.values())
+
+
+def test_a_missing_worker_is_found_within_the_time_of_the_answer_by_the_doctor_s_own_patience(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def nobody_answers(*_: Any, timeout: float, **__: Any) -> list[Any]:
+        waited.append(timeout)
+        return []
+
+    monkeypatch.setattr(doctor, "PING_S", PING_S)
+    monkeypatch.setattr(doctor.Mailbox, "multi_call", nobody_answers)
+    assert found(cast)["workers"]["state"] == "problem"
+    assert waited[0] + doctor.TIMEOUT_S / 2 <= platform_checks.LIMIT_S
 
 
 def test_they_are_for_administrators(cast: Cast) -> None:
