@@ -19,11 +19,6 @@ BROKEN = (
     "Keep a copy of the database and of its newest backup, run `python manage.py verify_audit`, and find out who may "
     "write to the database: MLHub itself never changes an event."
 )
-NEWEST_INTACT = "The newest {n} events are as they were written; `manage.py verify_audit` reads all of them."
-HEAD_GONE = "The head of the chain of events was deleted."
-MISSING = "Some of the events that were written are missing, such as the newest."
-GAP = "Before event {id} an event was deleted, inserted or moved."
-CHANGED = "Event {id} was changed after it was written."
 HEAD = "SELECT hash, n_events, first_hash FROM events_chainhead WHERE id = 1"
 EVENTS = f"SELECT {', '.join(CONTENT)}, previous_hash, hash FROM events_event ORDER BY id DESC LIMIT %s"  # noqa: S608
 
@@ -45,28 +40,37 @@ def check_audit(url: str, *, newest: int = NEWEST) -> CheckResult:
             events = [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in cursor.fetchall()]
     except psycopg2.Error:
         return CheckResult("audit", True, "The audit cannot be read now.")
-    problem = _problem(head, events, is_whole=len(events) < newest)
-    if problem:
-        return CheckResult("audit", False, problem, BROKEN)
-    if len(events) < newest:
+    is_whole = len(events) < newest
+    if problem := _problem(head, events, is_whole=is_whole):
+        return problem
+    if is_whole:
         return CheckResult("audit", True, f"All {len(events)} events are as they were written.")
-    return CheckResult("audit", True, NEWEST_INTACT.format(n=newest))
+    return CheckResult(
+        "audit",
+        True,
+        f"The newest {newest} events are as they were written; `manage.py verify_audit` reads all of them.",
+    )
 
 
-def _problem(head: tuple[str, int, str] | None, events: list[SimpleNamespace], *, is_whole: bool) -> str:
-    """events: the newest first. is_whole: there are no others."""
+def _problem(head: tuple[str, int, str] | None, events: list[SimpleNamespace], *, is_whole: bool) -> CheckResult | None:
+    """events: the newest first. is_whole: there are no others. None where the chain is intact."""
     if head is None:
-        return HEAD_GONE if events else ""
+        if not events:
+            return None
+        return CheckResult("audit", False, "The head of the chain of events was deleted.", BROKEN)
     expected, n_events, first_hash = head
     if (events[0].hash if events else first_hash) != expected or (is_whole and len(events) != n_events):
-        return MISSING
+        return CheckResult(
+            "audit", False, "Some of the events that were written are missing, such as the newest.", BROKEN
+        )
     newer = 0
     for event in events:
         if event.hash != expected:
-            return GAP.format(id=newer)
+            break
         if hash_of(event, event.previous_hash) != event.hash:
-            return CHANGED.format(id=event.id)
+            return CheckResult("audit", False, f"Event {event.id} was changed after it was written.", BROKEN)
         expected, newer = event.previous_hash, event.id
-    if is_whole and expected != first_hash:
-        return GAP.format(id=newer)
-    return ""
+    else:
+        if not is_whole or expected == first_hash:
+            return None
+    return CheckResult("audit", False, f"Before event {newer} an event was deleted, inserted or moved.", BROKEN)

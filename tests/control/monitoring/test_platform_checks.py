@@ -39,7 +39,20 @@ def found(cast: Cast, **headers: str) -> dict[str, dict[str, str]]:
 
 def test_each_check_says_how_it_stands_what_that_means_and_what_to_do(cast: Cast) -> None:
     checks = found(cast)
-    parts = "database valkey workers audit clock web rounds nodes sandbox gpus disk folder".split()
+    parts = [
+        "database",
+        "valkey",
+        "workers",
+        "audit",
+        "clock",
+        "web",
+        "rounds",
+        "nodes",
+        "sandbox",
+        "gpus",
+        "disk",
+        "folder",
+    ]
     assert list(checks) == parts
     assert all(check["meaning"] and check["detail"] for check in checks.values())
     assert {check["state"] for check in checks.values()} <= {"ok", "problem"}
