@@ -13,7 +13,7 @@ import { smoothed } from "@/lib/curves/smoothing";
 import { CHART_HEIGHT } from "./chartHeight";
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
-import { dragZoom } from "./dragZoom";
+import { dragZoom } from "./zoom/dragZoom";
 import { inTurn } from "./inTurn";
 
 /** A vertical mark: where an attempt resumed. */

@@ -12,7 +12,7 @@ import { type Line, aligned, envelope, interpolated, smoothed } from "@/lib/curv
 import type { AxisUnit } from "../axisUnits";
 import { colourOf } from "../colours";
 import classes from "../CurveChart.module.css";
-import { type AxisZoom, dragZoom } from "../dragZoom";
+import { type AxisZoom, dragZoom } from "../zoom/dragZoom";
 import { lineHighlight } from "./lineHighlight";
 import { linesInParts } from "./linesInParts";
 import { noteHeight } from "./noteHeight";

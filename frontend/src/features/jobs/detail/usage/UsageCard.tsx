@@ -7,13 +7,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
 
 import type { JobDetail, UsageOverTime } from "@/api/types";
-import { useZoom } from "@/components/chart/address/useZoom";
+import { useZoom } from "@/components/chart/zoom/useZoom";
 import { type AxisUnit, BYTES, SECONDS } from "@/components/chart/axisUnits";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { useDrawing } from "@/components/chart/figure/useDrawing";
-import type { AxisZoom } from "@/components/chart/dragZoom";
+import type { AxisZoom } from "@/components/chart/zoom/dragZoom";
 import { LinesSkeleton } from "@/components/chart/lines/LinesSkeleton";
-import { ShowAll } from "@/components/chart/ShowAll";
+import { ShowAll } from "@/components/chart/zoom/ShowAll";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";

@@ -2,9 +2,9 @@
 // The part of the x axis that charts of a page show, kept in the address with the axis that it is of: "epoch~2~7.5".
 import { useMemo } from "react";
 
-import type { AxisZoom } from "@/components/chart/dragZoom";
+import type { AxisZoom } from "./dragZoom";
 
-import { useSetting } from "./useSetting";
+import { useSetting } from "../address/useSetting";
 
 const DIGITS = 6; // more than a chart has pixels
 

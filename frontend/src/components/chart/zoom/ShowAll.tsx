@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 
-import type { AxisUnit } from "./axisUnits";
+import type { AxisUnit } from "../axisUnits";
 import type { AxisZoom } from "./dragZoom";
 
 interface Props {
