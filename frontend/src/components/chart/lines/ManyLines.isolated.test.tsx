@@ -122,6 +122,25 @@ it("has ticks at round times and round sizes", () => {
   expect(textsOf(y, [2 ** 30], 2 ** 30)).toEqual(["1 GiB"]);
 });
 
+/** The ends of the x axis where the data have these. */
+function rangeWithin(made: uPlot.Options | undefined, least: number, most: number) {
+  const range = made?.scales?.["x"]?.range as (drawn: unknown, least: number, most: number) => [number, number];
+  return range(null, least, most);
+}
+
+it.each([
+  [{ low: 0, high: 1.5 }, [1, 1.5]],
+  [{ low: -3, high: 0.5 }, [1, 2]], // the data begin after it
+  [{ low: 1.25, high: 1.5 }, [1.25, 1.5]],
+])("keeps a logarithmic axis above zero where the zoom is %j", (zoom, ends) => {
+  render(
+    <MantineProvider>
+      <ManyLines lines={[line("job")]} smoothing={0} isLog={false} isLogX xLabel="Step" zoom={zoom} onZoom={() => undefined} />
+    </MantineProvider>,
+  );
+  expect(rangeWithin(drawn.options[0], 1, 2)).toEqual(ends);
+});
+
 it("shows the part of the x axis that it is given, and asks for one that is dragged over and for all of it", () => {
   const asked: unknown[] = [];
   render(
@@ -130,7 +149,7 @@ it("shows the part of the x axis that it is given, and asks for one that is drag
     </MantineProvider>,
   );
   const made = drawn.options[0];
-  expect(made?.scales?.["x"]).toMatchObject({ range: [1.25, 1.5] });
+  expect(rangeWithin(made, 1, 2)).toEqual([1.25, 1.5]);
   expect(made?.cursor?.drag).toMatchObject({ setScale: false });
   const plot = (width: number) => ({ select: { left: 100, width }, posToVal: (pixel: number) => pixel / 100, setSelect: () => undefined }) as never;
   const [select] = made?.hooks?.setSelect ?? [];

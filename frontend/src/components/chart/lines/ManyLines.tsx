@@ -13,6 +13,7 @@ import type { AxisUnit } from "../axisUnits";
 import { colourOf } from "../colours";
 import classes from "../CurveChart.module.css";
 import { type AxisZoom, dragZoom } from "../zoom/dragZoom";
+import { rangeOf } from "../zoom/rangeOf";
 import { lineHighlight } from "./lineHighlight";
 import { linesInParts } from "./linesInParts";
 import { noteHeight } from "./noteHeight";
@@ -86,7 +87,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       isFew ? [] : drawnLines.map(({ x, y, place, isEmphasised }) => ({ x, y, colour: colourOf(place, scheme), width: isEmphasised ? 3.5 : 1 })),
     );
     const dragged = dragZoom((part) => ask(part));
-    const range = zoom === null ? isLogX && { range: EXACT } : { range: [zoom.low, zoom.high] as uPlot.Range.MinMax };
+    const range = zoom === null ? isLogX && { range: EXACT } : { range: rangeOf(zoom, isLogX) };
     const shown: { highlight?: ReturnType<typeof lineHighlight> } = {}; // from when the chart is made
     const created = new uPlot(
       {
