@@ -67,7 +67,7 @@ def options(
             "--project",
             "-p",
             envvar="MLHUB_PROJECT",
-            help="Name or id.",
+            help="Name, organisation/name, or id.",
             autocompletion=completion.names_of("projects"),
         ),
     ] = "",

@@ -63,16 +63,56 @@ def meant(api: Api, collection: str, name: str, **query: Any) -> list[dict[str, 
 def project_id(api: Api, name: str) -> str:
     """The project that was named, or the only one. Raises CommandError."""
     if name:
-        return str(found(api, "projects", name)["id"])
+        return str(project_named(api, name)["id"])
     rows = [p for p in api.get("/projects", limit=LISTED)["results"] if not p.get("archived_at")]
     if len(rows) == 1:
         return str(rows[0]["id"])
-    names = ", ".join(row["name"] for row in rows)
+    names = ", ".join(_with_organisation(rows))
     if not rows:
         raise CommandError(
             "You are in no project.", remedy="`mlhub project create NAME` makes one, where you are admin or owner."
         )
     raise CommandError("Which project?", remedy=f"Give --project; there are: {names}.")
+
+
+def project_named(api: Api, name: str) -> dict[str, Any]:
+    """The project of that id, name, or name behind that of its organisation: `organisation/project`, with
+    the name or id of the first. Raises CommandError, with the candidates where several fit."""
+    name = name.strip()
+    if is_id(name):
+        return _by_id(api, "projects", name)
+    rows = meant(api, "projects", name)
+    if not rows and "/" in name:
+        rows = _of_organisation(api, name)
+    if len(rows) > 1 and any(row["name"] == name.rpartition("/")[2] or row["name"] == name for row in rows):
+        named = _with_organisation(rows[:MOST_NAMED])
+        more = " and more" if len(rows) > MOST_NAMED else ""
+        ids = [f"{place} ({row['id']})" for place, row in zip(named, rows, strict=False)]
+        is_clear = len(set(named)) == len(named)
+        raise CommandError(
+            f"Several projects are called {name}.", remedy=f"Give one of {', '.join(named if is_clear else ids)}{more}."
+        )
+    return rows[0] if len(rows) == 1 else found(api, "projects", name)
+
+
+def _of_organisation(api: Api, name: str) -> list[dict[str, Any]]:
+    """The projects that `organisation/project` means. Both names may have slashes: each one is tried."""
+    parts = name.split("/")
+    rows: dict[str, dict[str, Any]] = {}
+    for n in range(1, len(parts)):
+        organisation, project = "/".join(parts[:n]).strip(), "/".join(parts[n:])
+        try:
+            found = meant(api, "projects", project, organisation=organisation) if organisation else []
+        except Refused as error:
+            if error.problem.get("status") != 404:  # there is no organisation of that name
+                raise
+            continue
+        rows |= {row["id"]: row for row in found}
+    return list(rows.values())
+
+
+def _with_organisation(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return [f"{row['organisation']['name']}/{row['name']}" for row in rows]
 
 
 def dataset_version(api: Api, dataset: dict[str, Any], number: int) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
+from math import isfinite
 from os import PathLike
 from typing import Any, BinaryIO, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import httpx
+
+from mlhub.client.problems import BadRequest
 
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.2, 2.0
 AWAY = (502, 503, 504)
@@ -131,8 +134,8 @@ def new_key() -> str:
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not UNSET, as JSON has them."""
-    return {name: plain(value) for name, value in parameters.items() if value is not UNSET}
+    """Those that are not UNSET, as JSON has them. Raises BadRequest for a number that JSON has not, with its field."""
+    return {name: plain(value, field=name) for name, value in parameters.items() if value is not UNSET}
 
 
 def query_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,14 +143,23 @@ def query_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given(parameters).items() if value is not None}
 
 
-def plain(value: Any) -> Any:
-    """value with dates as text, and sequences as lists."""
+def plain(value: Any, *, field: str) -> Any:
+    """value with dates as text, and sequences as lists. field: its name, for the error. Raises BadRequest."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Mapping):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: plain(inner, field=f"{field}.{name}") for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(inner) for inner in value]
+        return [plain(inner, field=f"{field}.{number}") for number, inner in enumerate(value)]
+    if isinstance(value, float) and not isfinite(value):
+        raise BadRequest(
+            {
+                "code": "invalid_input",
+                "field": field,
+                "detail": f"{field} is {value}, which is no number of JSON.",
+                "remedy": "Give a finite number, or None where a missing value is allowed.",
+            }
+        )
     return value

@@ -23,7 +23,7 @@ from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.logs.log_store import store_log
 from mlhub.metrics.measurements.batch_changes import record_batch_change
 from mlhub.metrics.measurements.input_uses import record_inputs
-from mlhub.metrics.measurements.plausibility import TIMES, implausible_step, record_refused
+from mlhub.metrics.measurements.plausibility import TIMES, checkpoint_times, implausible_step, record_refused
 from mlhub.metrics.measurements.progress import without_close_progress
 from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
 from mlhub.metrics.measurements.server_restarts import record_server_return
@@ -283,6 +283,8 @@ def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
     Weights that are kept for being among the best, and pinned checkpoints, are not among those that a pod counts.
     Of those that are not pinned the oldest make room where a job would have more than MAX_CHECKPOINTS.
     """
+    times, refused = checkpoint_times(attempt, report)
+    record_refused(attempt, refused)
     name = report.name[:200]
     former = Checkpoint.objects.filter(attempt__job_id=attempt.job_id)
     gone = former.filter(name=name).exclude(attempt=attempt)
@@ -300,8 +302,7 @@ def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
         defaults={
             "step": report.step,
             "size_bytes": report.size_bytes,
-            "write_s": report.write_s,
-            "stall_s": report.stall_s,
+            **times,
             "at": at(report.at),
             "metrics": report.metrics,
         },

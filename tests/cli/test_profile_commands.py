@@ -88,13 +88,19 @@ def test_a_profile_that_failed_or_is_refused_says_why(
     tmp_path: Path,
 ) -> None:
     found = job(bob.project_a, bob.bob)
-    assert main(["profile", "job"]) == CommandStatus.REFUSED
+    folder = tmp_path / "new"
+    assert main(["profile", "job", "--to", str(folder)]) == CommandStatus.REFUSED
     assert "only a job that runs can be recorded" in capsys.readouterr().err
     attempt = running(found, n_workers=2)
     pods = Pods(attempt)
     pods.start()
-    assert main(["profile", "job", "--rank", "1", "--to", str(tmp_path)]) != CommandStatus.OK
+    assert main(["profile", "job", "--rank", "1", "--to", str(folder)]) != CommandStatus.OK
     pods.join()
     assert "Nothing was recorded: torch's profiler failed: no." in capsys.readouterr().err
+    assert not folder.exists()  # it is made for traces alone
+    (tmp_path / "file").touch()
+    assert main(["profile", "job", "--to", str(tmp_path / "file" / "below")]) == CommandStatus.USAGE
+    assert f"{tmp_path / 'file'} is no folder." in capsys.readouterr().err
+    assert ProfileRecording.objects.count() == 1
     assert main(["-o", "json", "profile", "job", "--no-wait"]) == CommandStatus.OK
     assert json.loads(capsys.readouterr().out)["state"] == "waiting"

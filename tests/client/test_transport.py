@@ -208,6 +208,17 @@ def test_lists_dates_and_nulls_are_sent_as_the_schema_says(sent: Any) -> None:
     assert json.loads(platform.arrived[2].body) == {"max_storage_bytes": None}
 
 
+def test_a_number_that_json_has_not_is_refused_with_its_field_before_anything_is_sent(sent: Any) -> None:
+    rates = {"learning_rate": {"choices": [0.1, float("nan")]}}
+    with scripted_platform() as platform:
+        with pytest.raises(BadRequest, match=r"which is no number of JSON\. Give a finite number") as refused:
+            sent(platform.url, lambda c: c.jobs.submit(model="mlp", hyperparameters=rates))
+        assert (refused.value.field, refused.value.code) == ("hyperparameters.learning_rate.choices.1", "invalid_input")
+        with pytest.raises(BadRequest, match="target_value is inf"):
+            sent(platform.url, lambda c: c.jobs.submit(model="mlp", target_value=float("inf")))
+    assert platform.arrived == []
+
+
 @pytest.mark.parametrize(("url", "token", "named"), [("ftp://x", "t", "url"), ("http://x", "", "token")])
 def test_a_client_without_address_or_token_says_what_is_missing(
     url: str, token: str, named: str, monkeypatch: pytest.MonkeyPatch

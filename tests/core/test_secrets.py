@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import base64
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +23,8 @@ from tests.jobs.builders import job
 from tests.metrics.test_ingest import opened
 
 ROOT = Path(__file__).parents[2]
-KEY, NEXT_KEY = "k" * 40, "n" * 40
+KEY, NEXT_KEY = "a-key-that-only-the-tests-of-keys-use", "another-one-that-comes-after-the-first"
+PRESENT_KEY = "the-one-that-holds-now-and-signs-it-all"
 ME, LOGIN = "/api/v1/auth/me", "/api/v1/auth/login"
 PASSWORD = "correct horse battery"
 
@@ -49,11 +52,27 @@ def test_the_control_loop_does_not_start_without_a_key(settings: Any) -> None:
     assert "MLHUB_SECRET_KEY is not set" in done.stderr
 
 
-@pytest.mark.parametrize("guessable", [OLD_DEFAULT, "short", "x" * 31])
+REGULAR = [
+    "x" * 64, "ab" * 32, "changeme" * 5, "0123456789" * 4, "abcdefghijklmnopqrstuvwxyz0123456789",
+    "aaaaaaaabbbbbbbbccccccccdddddddd", "password1password2password3password4", "x" * 63 + "y",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("guessable", [OLD_DEFAULT, "short", "x" * 31, *REGULAR])
 @pytest.mark.parametrize("name", ["MLHUB_SECRET_KEY", "MLHUB_SECRET_KEY_FALLBACKS"])
 def test_a_key_that_can_be_guessed_is_refused(name: str, guessable: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"{name} can be guessed"):
         signing_keys({"MLHUB_SECRET_KEY": KEY, name: guessable})
+
+
+@pytest.mark.parametrize("nbytes", [16, 24, 32, 48])
+def test_every_random_key_is_taken(nbytes: int) -> None:
+    drawn = random.Random(nbytes)
+    for _ in range(500):
+        made = drawn.randbytes(nbytes)
+        digits = "".join(drawn.choices("0123456789", k=32))
+        for key in (made.hex(), base64.urlsafe_b64encode(made + made[:8]).decode(), digits):
+            assert signing_keys({"MLHUB_SECRET_KEY": key})[0] == key
 
 
 def test_secrets_come_from_the_environment_or_from_files(tmp_path: Path) -> None:
@@ -62,8 +81,8 @@ def test_secrets_come_from_the_environment_or_from_files(tmp_path: Path) -> None
     assert secret_value({"DATABASE_URL_FILE": str(tmp_path / "url")}, "DATABASE_URL") == "postgresql://u:p@db/x"
     assert secret_value({"DATABASE_URL": "here"}, "DATABASE_URL", default="else") == "here"
     assert secret_value({}, "DATABASE_URL", default="else") == "else"
-    old = {"MLHUB_SECRET_KEY": "p" * 40, "MLHUB_SECRET_KEY_FALLBACKS_FILE": str(tmp_path / "old")}
-    assert signing_keys(old) == ("p" * 40, [KEY, NEXT_KEY])
+    old = {"MLHUB_SECRET_KEY": PRESENT_KEY, "MLHUB_SECRET_KEY_FALLBACKS_FILE": str(tmp_path / "old")}
+    assert signing_keys(old) == (PRESENT_KEY, [KEY, NEXT_KEY])
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,10 @@ PAGES = {
     f"/models/{ID}": 1,
     f"/scheduler/lab/{ID}": 1,
     "/cluster/timeline": 1,
-    VIEWS["cluster-load"]: 2,
+    VIEWS["cluster-load"]: 3,
     "/usage": 4,
     VIEWS["usage-budgets"]: 8,
-    VIEWS["compare-pinned"]: 3,
+    VIEWS["compare-pinned"]: 4,
     "/quotas": 1,
 }
 MOST_TAKEN = 2  # of a page; others are of the same kind

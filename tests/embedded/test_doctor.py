@@ -80,6 +80,20 @@ def home(tmp_path: Path) -> Home:
 
 
 PING_S = doctor.PING_S
+CHECKS = [
+    "database",
+    "valkey",
+    "workers",
+    "audit",
+    "clock",
+    "web",
+    "rounds",
+    "nodes",
+    "sandbox",
+    "gpus",
+    "disk",
+    "folder",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -116,9 +130,7 @@ def found(home: Home, **how: Any) -> dict[str, CheckResult]:
 def test_a_platform_that_works_fails_no_check(home: Home, servers: Any) -> None:
     with Celery(broker=servers.redis_url) as app, start_worker(app, perform_ping_check=False):
         results = found(home)
-    assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(
-        ("database", "valkey", "workers", "clock", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"), True
-    )
+    assert {name: result.is_ok for name, result in results.items()} == dict.fromkeys(CHECKS, True)
     assert "landlock" in results["sandbox"].detail
 
 

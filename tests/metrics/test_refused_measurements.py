@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from mlhub.clusters.models import Node, Rack
-from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.models import Attempt, Checkpoint, Job
 from mlhub.metrics.models import MetricPoint, SpeedSample
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -85,6 +85,17 @@ def test_a_measurement_beyond_the_hardware_is_left_out_and_the_others_count(
     assert list(shown(cast, attempt.job)) == [field]
     sample = SpeedSample.objects.get()
     assert (sample.n_steps, sample.measured) == (40, {"gpu_utilisation": 0.5})
+
+
+@pytest.mark.parametrize(("field", "nonsense"), [("write_s", 1e300), ("stall_s", -5.0), ("stall_s", 3600.0)])
+def test_times_of_a_checkpoint_that_cannot_be_are_named_and_the_checkpoint_counts(
+    attempt: Attempt, cast: Cast, field: str, nonsense: float
+) -> None:
+    report = {"type": "checkpoint", "at": 1.7e9, "step": 5, "name": "step-5", "size_bytes": 8}
+    assert post(attempt, 0, report | {"write_s": 0.2, "stall_s": 0.1} | {field: nonsense}).status_code == 200
+    row = Checkpoint.objects.get()
+    assert {"write_s": row.write_s, "stall_s": row.stall_s} == {"write_s": 0.2, "stall_s": 0.1} | {field: 0.0}
+    assert shown(cast, attempt.job)[field]["value"] == nonsense
 
 
 @pytest.mark.parametrize("phase", ["resumed", "training"])

@@ -29,6 +29,7 @@ from kombu.exceptions import OperationalError
 from kombu.pidbox import Mailbox
 
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
+from mlhub.embedded.checks.audit_check import check_audit
 from mlhub.embedded.checks.examiner import Check, CheckResult, Examiner
 from mlhub.embedded.checks.gpu_check import problem_of_gpus
 from mlhub.embedded.home import Home, given_address
@@ -44,6 +45,7 @@ MEANINGS = {
     "database": "PostgreSQL keeps everything that MLHub knows; without it nothing works.",
     "valkey": "Valkey wakes pages and the control loop; without it they look every few seconds, and no task is begun.",
     "workers": "Workers inspect uploads, validate jobs and clean up; without one, uploads and new jobs wait.",
+    "audit": "The audit says who did what; it is worth something as long as it is as it was written.",
     "clock": "Tokens, codes and times that people read depend on clocks that agree.",
     "web": "At this address people and pods reach MLHub.",
     "rounds": "Scheduling rounds start, resize and stop jobs; without them no job starts.",
@@ -99,6 +101,7 @@ def checks(
         Check("database", MEANINGS["database"], lambda: [check_database(at.database_url, remedy=start)]),
         Check("valkey", MEANINGS["valkey"], lambda: [check_valkey(at.redis_url, remedy=start)]),
         Check("workers", MEANINGS["workers"], lambda: [check_workers(at.redis_url, remedy=start)]),
+        Check("audit", MEANINGS["audit"], lambda: [check_audit(at.database_url)]),
         Check("clock", MEANINGS["clock"], lambda: [check_clock(at.database_url)]),
         Check("web", MEANINGS["web"], lambda: [check_web(at.url, remedy=start)]),
         Check("rounds", MEANINGS["rounds"], lambda: [check_rounds(at.url, remedy=rounds)]),

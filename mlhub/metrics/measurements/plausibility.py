@@ -13,9 +13,10 @@ from mlhub.clusters.models import Node
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.models import RefusedMeasurement
 from mlhub.wire.measurements import known
-from mlhub.wire.report import ProgressReport
+from mlhub.wire.report import CheckpointReport, ProgressReport
 
 TIMES = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
+CHECKPOINT_TIMES = ("write_s", "stall_s")
 LEAST_STEP_S = 1e-6
 SLACK = 1.1  # rounding of a step's parts
 SLACK_S = 600.0  # between the clock of the pod and that of the platform
@@ -92,6 +93,20 @@ def _extent(report: ProgressReport) -> list[ImplausibleValue]:
     if not 0 <= report.epoch <= MAX_EPOCH:
         return [ImplausibleValue("epoch", report.epoch, "An epoch is not negative, and finite.", spoils_times=True)]
     return []
+
+
+def checkpoint_times(attempt: Attempt, report: CheckpointReport) -> tuple[dict[str, float], list[ImplausibleValue]]:
+    """Returns write_s and stall_s as they are stored, 0 where one cannot be true, and those that cannot."""
+    lived_s = (timezone.now() - attempt.created_at).total_seconds()
+    refused = []
+    for name in CHECKPOINT_TIMES:
+        value = getattr(report, name)
+        if value < 0:
+            refused.append(ImplausibleValue(name, value, "A time is not negative."))
+        elif value > SLACK * lived_s + SLACK_S:
+            refused.append(ImplausibleValue(name, value, "It is longer than the attempt has existed."))
+    names = {problem.field for problem in refused}
+    return {name: 0.0 if name in names else getattr(report, name) for name in CHECKPOINT_TIMES}, refused
 
 
 def implausible_step(attempt: Attempt, step: int) -> ImplausibleValue | None:

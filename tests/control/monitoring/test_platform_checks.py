@@ -13,6 +13,7 @@ from mlhub.control.monitoring import platform_checks
 from mlhub.embedded.checks import doctor
 from mlhub.embedded.checks.examiner import CheckResult
 from tests.cast import Cast, make_cast
+from tests.embedded.test_doctor import CHECKS
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/platform/checks"
@@ -39,8 +40,7 @@ def found(cast: Cast, **headers: str) -> dict[str, dict[str, str]]:
 
 def test_each_check_says_how_it_stands_what_that_means_and_what_to_do(cast: Cast) -> None:
     checks = found(cast)
-    parts = ["database", "valkey", "workers", "clock", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"]
-    assert list(checks) == parts
+    assert list(checks) == CHECKS
     assert all(check["meaning"] and check["detail"] for check in checks.values())
     assert {check["state"] for check in checks.values()} <= {"ok", "problem"}
     assert checks["sandbox"] | {"meaning": ""} == {
@@ -131,7 +131,7 @@ def test_no_password_is_in_an_answer(cast: Cast, settings: Any, database_url: st
 
 def test_pods_elsewhere_are_not_checked_on_the_machine_of_the_web_server(cast: Cast, settings: Any) -> None:
     settings.BACKEND = "kubernetes"
-    assert list(found(cast)) == ["database", "valkey", "workers", "clock", "web", "rounds", "nodes", "disk"]
+    assert list(found(cast)) == ["database", "valkey", "workers", "audit", "clock", "web", "rounds", "nodes", "disk"]
 
 
 def test_texts_are_in_chinese_for_chinese_readers(cast: Cast) -> None:

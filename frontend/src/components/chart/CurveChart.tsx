@@ -13,6 +13,7 @@ import { smoothed } from "@/lib/curves/smoothing";
 import { CHART_HEIGHT } from "./chartHeight";
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
+import { dragZoom } from "./zoom/dragZoom";
 import { inTurn } from "./inTurn";
 
 /** A vertical mark: where an attempt resumed. */
@@ -42,7 +43,6 @@ const INK = {
 const CROSSHAIR = "mlhub-steps";
 const NO_POINTS: readonly CurvePoint[] = [];
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
-const LEAST_DRAG_PX = 4; // less is a click
 
 export function CurveChart({ ref, labels, curves, marks, smoothing = 0, isLog = false, onRange }: CurveChartProps) {
   const frame = useRef<HTMLDivElement>(null);
@@ -138,27 +138,15 @@ function options(
 
 /** What makes dragging ask for the range, and a double click for the whole: the points themselves are read anew. */
 function dragging(ask: (range: StepRange | null) => void, made: uPlot.Options): Partial<uPlot.Options> {
-  const select = (drawn: uPlot) => {
-    const { left, width } = drawn.select;
-    if (width < LEAST_DRAG_PX) return;
-    const [first, last] = [drawn.posToVal(left, "x"), drawn.posToVal(left + width, "x")];
-    drawn.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    ask({ first: Math.max(0, Math.floor(first)), last: Math.ceil(last) });
-  };
+  const { cursor, setSelect } = dragZoom((zoom) => ask(zoom && { first: Math.max(0, Math.floor(zoom.low)), last: Math.ceil(zoom.high) }));
   return {
     cursor: {
+      ...cursor,
       y: false,
       points: { size: 6 },
       sync: { key: CROSSHAIR, setSeries: false }, // of all charts of the page by step
-      drag: { x: true, y: false, setScale: false },
-      bind: {
-        dblclick: () => () => {
-          ask(null);
-          return null;
-        },
-      },
     },
-    hooks: { ...made.hooks, setSelect: [select] },
+    hooks: { ...made.hooks, setSelect: [setSelect] },
   };
 }
 

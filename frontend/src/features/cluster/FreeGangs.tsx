@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How large a gang may be that starts now: free GPUs that are scattered do not help a gang that needs them together.
 import { plural, t } from "@lingui/core/macro";
-import { Fragment } from "react";
+import { Fragment, useRef } from "react";
 import { Text } from "@mantine/core";
 
 import type { Cluster } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { Section } from "@/components/layout/Section";
 import { type FreeGpus, freeGpus } from "@/domain/scheduling/freeGangs";
+import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";
 
 import classes from "./FreeGangs.module.css";
@@ -14,9 +16,10 @@ import classes from "./FreeGangs.module.css";
 export function FreeGangs({ cluster }: { cluster: Cluster }) {
   const types = freeGpus(cluster);
   const most = Math.max(1, ...types.map(({ anywhere }) => anywhere));
+  const drawing = useRef<HTMLDListElement>(null);
   return (
-    <Section title={t`Largest gang now`}>
-      <dl className={classes.types}>
+    <Section title={t`Largest gang now`} aside={<FigureMenu name={t`Largest gang now`} of={drawing} csv={() => csvOfFree(types)} />}>
+      <dl className={classes.types} ref={drawing}>
         {types.map((type) => (
           <Fragment key={type.gpuType}>
             <Text component="dt" size="sm" fw={500}>
@@ -36,6 +39,10 @@ export function FreeGangs({ cluster }: { cluster: Cluster }) {
       </dl>
     </Section>
   );
+}
+
+function csvOfFree(types: readonly FreeGpus[]): string {
+  return csvOf([["gpu_type", "on_one_node", "in_one_rack", "in_all"], ...types.map(({ gpuType, onOneNode, inOneRack, anywhere }) => [gpuType, onOneNode, inOneRack, anywhere])]);
 }
 
 /** All types have one scale. */

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric's curves of all jobs, over the axis that is chosen, smoothed and on a logarithmic scale where that is wanted.
 import { plural, t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } from "@mantine/core";
+import { Group, NativeSelect, Slider, Stack, Switch, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Suspense, useEffect, useMemo, useRef } from "react";
+import { Suspense, useEffect, useMemo } from "react";
 
 import { useChanges } from "@/api/live/changes";
 import { whenRead } from "@/api/live/underWay";
 import type { RunStatus } from "@/api/types";
-import { SECONDS } from "@/components/chart/axisUnits";
+import { useSetting } from "@/components/chart/address/useSetting";
+import { useZoom } from "@/components/chart/zoom/useZoom";
+import { type AxisUnit, SECONDS } from "@/components/chart/axisUnits";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
+import { useDrawing } from "@/components/chart/figure/useDrawing";
+import { LinesSkeleton } from "@/components/chart/lines/LinesSkeleton";
 import type { NamedLine } from "@/components/chart/lines/ManyLines";
+import { ShowAll } from "@/components/chart/zoom/ShowAll";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SearchSelect } from "@/components/form/choice/SearchSelect";
 import { Section } from "@/components/layout/Section";
 import { isOver } from "@/domain/states/jobState";
 import { lazyComponent } from "@/lib/chunk";
-import { csvOf, saveCanvas, saveText } from "@/lib/download";
+import { csvOf } from "@/lib/download";
+import { number } from "@/lib/quantities";
 
 import { useGrowingRows } from "./live";
 import { type Axis, type ComparedCurve, type ComparedJob, curvesQuery, metricChoices, metricsQuery, pointsEach, readCurves } from "./queries";
 import { type ComparedRuns, type ComparedRunCurve, hasAxis, readRunCurves, runCurvesQuery } from "./runs";
 import type { Compared } from "./settings";
 import { Swatch } from "./Swatch";
-import { useSetting } from "@/components/chart/address/useSetting";
 
 const loadLines = () => import("@/components/chart/lines/ManyLines");
 const ManyLines = lazyComponent(async () => (await loadLines()).ManyLines);
@@ -34,6 +40,7 @@ export const AXES: Record<Axis, string> = {
   epoch: t`Epoch`,
 };
 const GROWING: ReadonlySet<RunStatus> = new Set<RunStatus>(["RUNNING", "SCHEDULED"]);
+const PLAIN: AxisUnit = { text: number };
 const HEIGHT = 420;
 const MOST_NAMED = 8;
 
@@ -60,8 +67,10 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
   const [smooth, setSmooth] = useSetting("smooth", "0");
   const [log, setLog] = useSetting("log", "");
   const [logX, setLogX] = useSetting("logx", "");
-  const canvas = useRef<HTMLCanvasElement | null>(null);
+  const { ref: drawn, of, isDrawn } = useDrawing<HTMLElement>();
   const axis = axisOf(axisName);
+  const [zoom, setZoom] = useZoom("zoom", axis);
+  const xUnit = axis === "wall" ? SECONDS : PLAIN;
   const metric = chosen || (keys[0]?.key ?? "");
   const curves = useQuery(curvesQuery(ids, metric, axis));
   const runCurves = useQuery(runCurvesQuery(runIds, metric, axis));
@@ -145,19 +154,8 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
           checked={logX === "1"}
           onChange={(event) => setLogX(event.currentTarget.checked ? "1" : "")}
         />
-        <Button size="xs" variant="default" disabled={lines.length === 0} onClick={() => saveText(`${fileName(metric)}.csv`, csvOfLines(lines, axis, metric))}>
-          {t`Save as CSV`}
-        </Button>
-        <Button
-          size="xs"
-          variant="default"
-          disabled={lines.length === 0}
-          onClick={() => {
-            if (canvas.current !== null) saveCanvas(`${fileName(metric)}.png`, canvas.current);
-          }}
-        >
-          {t`Save as PNG`}
-        </Button>
+        <ShowAll zoom={zoom} unit={xUnit} onZoom={setZoom} />
+        <FigureMenu name={t`Curves of ${metric}`} of={of} csv={() => csvOfLines(lines, axis, metric)} isDisabled={!isDrawn || lines.length === 0} />
       </Group>
       <ProblemAlert error={metrics.error ?? curves.error ?? runCurves.error} onRetry={() => void (metrics.error ? metrics : curves.error ? curves : runCurves).refetch()} />
       {runs.runs.length > 0 && !hasAxis(axis) && (
@@ -166,21 +164,20 @@ export function CurvesSection({ jobs, ids, compared, runIds, runs, isLoading, ba
         </Text>
       )}
       {curves.data === undefined || (runCurves.data === undefined && runCurves.isFetching) ? (
-        <Skeleton h={HEIGHT} animate={curves.isFetching || runCurves.isFetching} />
+        <LinesSkeleton height={HEIGHT} animate={curves.isFetching || runCurves.isFetching} />
       ) : (
-        <figure style={{ margin: 0 }} aria-label={t`${metric} of ${countOf(lines.length - (hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0), hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0)} by ${AXES[axis].toLowerCase()}`}>
-          <Suspense fallback={<Skeleton h={HEIGHT} />}>
+        <figure ref={drawn} style={{ margin: 0 }} aria-label={t`${metric} of ${countOf(lines.length - (hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0), hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0)} by ${AXES[axis].toLowerCase()}`}>
+          <Suspense fallback={<LinesSkeleton height={HEIGHT} />}>
             <ManyLines
               lines={lines}
               smoothing={smoothing}
               isLog={log === "1"}
               isLogX={logX === "1"}
               xLabel={AXES[axis]}
-              {...(axis === "wall" && { xUnit: SECONDS })}
+              xUnit={xUnit}
               height={HEIGHT}
-              onCanvas={(made) => {
-                canvas.current = made;
-              }}
+              zoom={zoom}
+              onZoom={setZoom}
             />
           </Suspense>
           <Legend lines={lines} />
@@ -265,8 +262,4 @@ function keysOf(ofJobs: readonly { key: string; n_jobs: number }[], ofRuns: Comp
 export function csvOfLines(lines: readonly NamedLine[], axis: string, metric: string): string {
   const rows = lines.flatMap(({ id, label, x, y }) => x.map((at, index) => [id, label, at, y[index]] as const));
   return csvOf([["job", "name", axis, metric], ...rows]);
-}
-
-function fileName(metric: string): string {
-  return metric.replaceAll(/[^\w.-]+/g, "-");
 }

@@ -9,21 +9,24 @@ import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { runCurveQuery } from "@/features/runs/queries";
 import { csvOf } from "@/lib/download";
-import { NO_CURVES, type CurvePoint } from "@/lib/curves/series";
+import { NO_CURVES, type CurvePoint, type StepRange } from "@/lib/curves/series";
 
 interface Props {
   id: string;
   metric: RunMetric;
   settings: ChartSettings;
+  /** Of steps; null: the whole curve. */
+  range: StepRange | null;
+  onRange: (range: StepRange | null) => void;
 }
 
-export function RunChart({ id, metric, settings }: Props) {
+export function RunChart({ id, metric, settings, range, onRange }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
   const isSeen = width !== null;
   const curve = useQuery({ ...runCurveQuery(id, metric.key, metric.n_points), enabled: isSeen });
   const curves = useMemo(
-    () => (curve.data === undefined ? NO_CURVES : new Map([[metric.key, drawn(curve.data)]])),
-    [metric.key, curve.data],
+    () => (curve.data === undefined ? NO_CURVES : new Map([[metric.key, drawn(curve.data, range)]])),
+    [metric.key, curve.data, range],
   );
   return (
     <MetricFigure
@@ -34,22 +37,27 @@ export function RunChart({ id, metric, settings }: Props) {
       settings={settings}
       isSeen={isSeen}
       failed={curve.error === null ? undefined : curve}
-      csv={() => csvOfCurve(curve.data)}
+      csv={() => csvOfCurve(curve.data, range)}
+      onRange={onRange}
     />
   );
 }
 
 /** The points that are shown, a row each, without smoothing. */
-function csvOfCurve(curve: RunCurve | undefined): string {
-  const rows = (curve?.points ?? []).map(({ step, value, at }) => [curve?.key, step, value ?? "", at] as const);
+function csvOfCurve(curve: RunCurve | undefined, range: StepRange | null): string {
+  const rows = (curve?.points ?? []).filter(({ step }) => isWithin(step, range)).map(({ step, value, at }) => [curve?.key, step, value ?? "", at] as const);
   return csvOf([["metric", "step", "value", "at"], ...rows]);
 }
 
 /** Of several points of a step the last one; values that are not finite are gaps. */
-function drawn({ points }: RunCurve): CurvePoint[] {
+function drawn({ points }: RunCurve, range: StepRange | null): CurvePoint[] {
   const found = new Map<number, CurvePoint>();
   for (const { step, at, value } of points) {
-    if (value !== null) found.set(step, { step, at, value, epoch: 0, attempt_number: 1 });
+    if (value !== null && isWithin(step, range)) found.set(step, { step, at, value, epoch: 0, attempt_number: 1 });
   }
   return [...found.values()];
+}
+
+function isWithin(step: number, range: StepRange | null): boolean {
+  return range === null || (range.first <= step && step <= range.last);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metrics of a run, of any number: a page of charts at a time, found by name, and their newest values as a table.
 import { t } from "@lingui/core/macro";
-import { SimpleGrid, Stack, Text } from "@mantine/core";
+import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
 
 import type { RunDetail } from "@/api/types";
 import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
-import { useChartSettings } from "@/components/chart/metric/useChartSettings";
+import { StepRangeShown } from "@/components/chart/metric/StepRangeShown";
+import { useChartSettings, useStepRange } from "@/components/chart/metric/useChartSettings";
 import { SectionCard } from "@/components/layout/Section";
 import { SearchedList } from "@/components/table/SearchedList";
 import { RunChart } from "@/features/runs/RunChart";
@@ -15,6 +16,7 @@ import { readRunMetrics, runMetricsKey } from "@/features/runs/queries";
 
 export function RunMetrics({ run }: { run: RunDetail }) {
   const [settings, change] = useChartSettings();
+  const [range, setRange] = useStepRange();
   const { id, n_metrics: n } = run;
   return (
     <SectionCard title={n > 1 ? t`Metrics (${number(n)})` : t`Metrics`}>
@@ -34,10 +36,13 @@ export function RunMetrics({ run }: { run: RunDetail }) {
         >
           {(metrics) => (
             <>
-              <ChartSettingsFields settings={settings} onChange={change} />
+              <Group gap="md" align="end">
+                <ChartSettingsFields settings={settings} onChange={change} />
+                <StepRangeShown range={range} onRange={setRange} />
+              </Group>
               <SimpleGrid cols={{ base: 1, md: metrics.length > 1 ? 2 : 1 }} spacing="md">
                 {metrics.map((metric) => (
-                  <RunChart key={metric.key} id={id} metric={metric} settings={settings} />
+                  <RunChart key={metric.key} id={id} metric={metric} settings={settings} range={range} onRange={setRange} />
                 ))}
               </SimpleGrid>
               <NewestValues metrics={metrics} />

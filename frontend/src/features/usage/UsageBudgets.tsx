@@ -3,9 +3,9 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
-import { useState } from "react";
 
 import type { OrganisationBrief, QuotaOwner } from "@/api/types";
+import { pairsOf, textOfPairs, useSetting } from "@/components/chart/address/useSetting";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -42,8 +42,11 @@ export function UsageBudgets({ organisations }: { organisations: OrganisationBri
 
 /** startsOpen: with its burn-down; of several organisations one asks for it. */
 function OwnerBudgets({ owner, startsOpen }: { owner: QuotaOwner; startsOpen: boolean }) {
-  const { kind, name, budgets } = owner;
-  const [isOpen, setOpen] = useState(startsOpen);
+  const { id, kind, name, budgets } = owner;
+  const [text, setText] = useSetting("burn", "");
+  const asked = pairsOf(text);
+  const isOpen = asked.has(id) ? asked.get(id) === "open" : startsOpen;
+  const toggle = () => setText(textOfPairs(asked.set(id, isOpen ? "closed" : "open")));
   return (
     <section aria-label={name}>
       <Group justify="space-between" wrap="nowrap">
@@ -53,7 +56,7 @@ function OwnerBudgets({ owner, startsOpen }: { owner: QuotaOwner; startsOpen: bo
             {ownerKind(kind)}
           </Text>
         </Text>
-        <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={toggle}>
           {isOpen ? t`Hide the burn-down` : t`Burn-down`}
         </Button>
       </Group>

@@ -10,7 +10,7 @@ import typer
 from mlhub.cli.commands.tenancy.deletions import contents_of, delete_with_data, in_words
 from mlhub.cli.commands.tenancy.retention import ProjectName, retention
 from mlhub.cli.confirmation import Yes, require_yes
-from mlhub.cli.names import found, organisation_named
+from mlhub.cli.names import found, organisation_named, project_named
 from mlhub.cli.session import session_of
 from mlhub.cli.short_ids import short_id
 
@@ -67,7 +67,7 @@ def move_project(
 ) -> None:
     """Put a project into a team, whose quota it shares from then on; for admins of both."""
     session = session_of(context)
-    moved = found(session.api, "projects", name)
+    moved = project_named(session.api, name)
     place = None if team == "none" else found(session.api, "teams", team, organisation=moved["organisation"]["id"])
     row = session.api.patch(f"/projects/{moved['id']}", team=place and place["id"])
     if session.output.form != "table":
@@ -99,7 +99,7 @@ def remove_project(
 ) -> None:
     """Delete a project for good, an empty one or with all that it holds; for admins, an empty one for its maker."""
     session = session_of(context)
-    row = found(session.api, "projects", name)
+    row = project_named(session.api, name)
     question = f"Delete the project {row['name']} of {row['organisation']['name']}"
     if with_data:
         contents = contents_of(session, row)
@@ -113,7 +113,7 @@ def remove_project(
 
 def _change(context: typer.Context, name: str, done: str, changes: dict[str, Any]) -> None:
     session = session_of(context)
-    row = session.api.patch(f"/projects/{found(session.api, 'projects', name)['id']}", **changes)
+    row = session.api.patch(f"/projects/{project_named(session.api, name)['id']}", **changes)
     if session.output.form != "table":
         session.output.data(row)
     else:

@@ -15,7 +15,9 @@ from mlhub.cli.output import Format, size
 from mlhub.cli.session import session_of
 
 retention = typer.Typer(help="How long a project keeps what its jobs leave.", no_args_is_help=True)
-ProjectName = Annotated[str, typer.Argument(help="Name or id of the project.", autocompletion=names_of("projects"))]
+ProjectName = Annotated[
+    str, typer.Argument(help="Name, organisation/name, or id of the project.", autocompletion=names_of("projects"))
+]
 Rules = Annotated[list[str], typer.Argument(metavar="KIND=DAYS", help="As in logs=30; 0: for good; usual: no rule.")]
 
 

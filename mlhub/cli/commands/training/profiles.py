@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,7 +48,7 @@ def profile(
 ) -> None:
     """Record the profiler of torch for some steps of a job that runs, and save the traces."""
     session = session_of(context)
-    to.mkdir(parents=True, exist_ok=True)
+    _check_folder(to)
     row = found(session.api, "jobs", job)
     chosen = {name: pods for name, pods in (("ranks", rank), ("servers", server)) if pods}  # neither: worker 0
     recording = session.api.post(f"/jobs/{row['id']}/profiles", steps=steps, **chosen)
@@ -67,8 +68,18 @@ def profile(
         _show(session, trace)
         if trace["state"] == "done":
             path = to / f"{row['name'].replace('/', '_')}.{trace['role']}-{trace['rank']}.trace.json.gz"
+            to.mkdir(parents=True, exist_ok=True)
             session.api.download(f"{address}/{TRACES[trace['role']]}/{trace['rank']}", path)
             session.output.note(f"{path}: open it with ui.perfetto.dev.")
+
+
+def _check_folder(to: Path) -> None:
+    """Raises CommandError where no file can be written to the folder, which is made once there is a trace."""
+    there = next(folder for folder in (to, *to.absolute().parents) if os.path.exists(folder))
+    if not there.is_dir():
+        raise CommandError(f"{there} is no folder.", remedy="Give another one as --to.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CommandError(f"No file can be written to {there}.", remedy="Give another folder as --to.")
 
 
 def milliseconds(seconds: float) -> str:

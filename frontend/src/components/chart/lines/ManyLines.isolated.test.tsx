@@ -35,13 +35,14 @@ beforeEach(() => {
   vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation((() => context) as never);
 });
 
+const WHOLE = { zoom: null, onZoom: () => undefined };
 const line = (id: string) => ({ id, label: id, x: [1, 2], y: [0, 8] });
 
 function shown(n: number, smoothing: number, isLog: boolean) {
   const lines = Array.from({ length: n }, (_, index) => line(`job ${index}`));
   render(
     <MantineProvider>
-      <ManyLines lines={lines} smoothing={smoothing} isLog={isLog} xLabel="Step" />
+      <ManyLines lines={lines} smoothing={smoothing} isLog={isLog} xLabel="Step" {...WHOLE} />
     </MantineProvider>,
   );
 }
@@ -94,7 +95,7 @@ it("draws the emphasised line on top, in the colour of its place, and leaves out
   const lines = [{ ...line("base"), x: [0, 5], place: 3, isEmphasised: true }, line("other")];
   render(
     <MantineProvider>
-      <ManyLines lines={lines} smoothing={0} isLog={false} isLogX xLabel="Step" />
+      <ManyLines lines={lines} smoothing={0} isLog={false} isLogX xLabel="Step" {...WHOLE} />
     </MantineProvider>,
   );
   expect(drawn.data[0]).toEqual([[1, 2, 5], [0, 8, null], [null, null, 8]]);
@@ -111,7 +112,7 @@ function textsOf(axis: uPlot.Axis | undefined, ticks: number[], step: number) {
 it("has ticks at round times and round sizes", () => {
   render(
     <MantineProvider>
-      <ManyLines lines={[line("pod")]} smoothing={0} isLog={false} xLabel="since the start" xUnit={SECONDS} yUnit={BYTES} isSmall />
+      <ManyLines lines={[line("pod")]} smoothing={0} isLog={false} xLabel="since the start" xUnit={SECONDS} yUnit={BYTES} isSmall {...WHOLE} />
     </MantineProvider>,
   );
   const [x, y] = drawn.options[0]?.axes ?? [];
@@ -119,4 +120,41 @@ it("has ticks at round times and round sizes", () => {
   expect(x?.incrs).not.toContain(1000);
   expect(textsOf(x, [0, 900], 900)).toEqual(["0", "15 min"]);
   expect(textsOf(y, [2 ** 30], 2 ** 30)).toEqual(["1 GiB"]);
+});
+
+/** The ends of the x axis where the data have these. */
+function rangeWithin(made: uPlot.Options | undefined, least: number, most: number) {
+  const range = made?.scales?.["x"]?.range as (drawn: unknown, least: number, most: number) => [number, number];
+  return range(null, least, most);
+}
+
+it.each([
+  [{ low: 0, high: 1.5 }, [1, 1.5]],
+  [{ low: -3, high: 0.5 }, [1, 2]], // the data begin after it
+  [{ low: 1.25, high: 1.5 }, [1.25, 1.5]],
+])("keeps a logarithmic axis above zero where the zoom is %j", (zoom, ends) => {
+  render(
+    <MantineProvider>
+      <ManyLines lines={[line("job")]} smoothing={0} isLog={false} isLogX xLabel="Step" zoom={zoom} onZoom={() => undefined} />
+    </MantineProvider>,
+  );
+  expect(rangeWithin(drawn.options[0], 1, 2)).toEqual(ends);
+});
+
+it("shows the part of the x axis that it is given, and asks for one that is dragged over and for all of it", () => {
+  const asked: unknown[] = [];
+  render(
+    <MantineProvider>
+      <ManyLines lines={[line("job")]} smoothing={0} isLog={false} xLabel="Step" zoom={{ low: 1.25, high: 1.5 }} onZoom={(part) => asked.push(part)} />
+    </MantineProvider>,
+  );
+  const made = drawn.options[0];
+  expect(rangeWithin(made, 1, 2)).toEqual([1.25, 1.5]);
+  expect(made?.cursor?.drag).toMatchObject({ setScale: false });
+  const plot = (width: number) => ({ select: { left: 100, width }, posToVal: (pixel: number) => pixel / 100, setSelect: () => undefined }) as never;
+  const [select] = made?.hooks?.setSelect ?? [];
+  select?.(plot(2)); // a click
+  select?.(plot(50));
+  made?.cursor?.bind?.dblclick?.({} as never, {} as never, () => null)?.({} as never);
+  expect(asked).toEqual([{ low: 1, high: 1.5 }, null]);
 });

@@ -2,7 +2,7 @@
 // One uPlot chart of up to a thousand lines. The line under the pointer is named; the raw line is faint behind a smoothed one.
 import { t } from "@lingui/core/macro";
 import { Text, useComputedColorScheme } from "@mantine/core";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
@@ -12,8 +12,11 @@ import { type Line, aligned, envelope, interpolated, smoothed } from "@/lib/curv
 import type { AxisUnit } from "../axisUnits";
 import { colourOf } from "../colours";
 import classes from "../CurveChart.module.css";
+import { type AxisZoom, dragZoom } from "../zoom/dragZoom";
+import { rangeOf } from "../zoom/rangeOf";
 import { lineHighlight } from "./lineHighlight";
 import { linesInParts } from "./linesInParts";
+import { noteHeight } from "./noteHeight";
 
 export interface NamedLine extends Line {
   id: string;
@@ -38,8 +41,10 @@ interface Props {
   height?: number;
   /** One of several small charts: its x axis has no label, and the values begin at 0. */
   isSmall?: boolean;
-  /** The canvas to make a picture of; null once the chart is gone. */
-  onCanvas?: (canvas: HTMLCanvasElement | null) => void;
+  /** The part of the x axis that is shown; null: all of it. */
+  zoom: AxisZoom | null;
+  /** Another part is wanted, or all of it. */
+  onZoom: (zoom: AxisZoom | null) => void;
 }
 
 const INK = { light: { text: "#495057", grid: "#e9ecef", page: "#ffffff" }, dark: { text: "#c9c9c9", grid: "#3b3b3b", page: "#242424" } };
@@ -52,18 +57,15 @@ const PLAIN: AxisUnit = { text: number };
 const NOT_DRAWN: uPlot.Series.PathBuilder = () => null;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
-export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xUnit = PLAIN, yUnit = PLAIN, height = 420, isSmall = false, onCanvas }: Props) {
+export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLabel, xUnit = PLAIN, yUnit = PLAIN, height = 420, isSmall = false, zoom, onZoom }: Props) {
   const frame = useRef<HTMLDivElement>(null);
-  const canvas = useRef(onCanvas);
+  const ask = useEffectEvent(onZoom);
   const scheme = useComputedColorScheme("light");
   const [near, setNear] = useState("");
   const lines = useMemo(() => drawingOrder(given, isLogX), [given, isLogX]);
   const drawnLines = useMemo(() => lines.map((line) => ({ ...line, y: shownOf(smoothed(line.y, smoothing), isLog) })), [lines, smoothing, isLog]);
   const data = useMemo(() => dataOf(lines, drawnLines, smoothing, isLog), [lines, drawnLines, smoothing, isLog]);
 
-  useEffect(() => {
-    canvas.current = onCanvas;
-  });
   useEffect(() => {
     const element = frame.current;
     if (element === null || typeof Path2D === "undefined" || document.createElement("canvas").getContext("2d") === null) return;
@@ -84,12 +86,14 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
     const parts = linesInParts(
       isFew ? [] : drawnLines.map(({ x, y, place, isEmphasised }) => ({ x, y, colour: colourOf(place, scheme), width: isEmphasised ? 3.5 : 1 })),
     );
+    const dragged = dragZoom((part) => ask(part));
+    const range = zoom === null ? isLogX && { range: EXACT } : { range: rangeOf(zoom, isLogX) };
     const shown: { highlight?: ReturnType<typeof lineHighlight> } = {}; // from when the chart is made
     const created = new uPlot(
       {
         width: Math.max(element.clientWidth, 100),
         height,
-        scales: { x: { time: false, ...(isLogX && { ...LOGARITHMIC, range: EXACT }) }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
+        scales: { x: { time: false, ...(isLogX && LOGARITHMIC), ...range }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
         axes: [
           {
             ...axis,
@@ -100,7 +104,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
         ],
         legend: { show: false },
         focus: { alpha: 0.25 },
-        cursor: { ...(isFew && { focus: { prox: NEAR_PX } }), points: { show: false } },
+        cursor: { ...dragged.cursor, ...(isFew && { focus: { prox: NEAR_PX } }), points: { show: false } },
         series: [
           { label: xLabel },
           ...(isFew ? lines.map((line) => named(line, 1)) : [edge, edge]),
@@ -115,6 +119,7 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
               if (!isFew) shown.highlight?.(line ?? null, { line: colourOf(line?.place ?? 0, scheme), halo: page });
             },
           ],
+          setSelect: [dragged.setSelect],
           setScale: [() => shown.highlight?.(null, { line: "", halo: "" })],
           ...(!isFew && { draw: [parts.draw] }),
         },
@@ -123,21 +128,19 @@ export function ManyLines({ lines: given, smoothing, isLog, isLogX = false, xLab
       element,
     );
     shown.highlight = lineHighlight(created);
-    canvas.current?.(created.ctx.canvas);
     const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
       parts.stop();
       created.destroy();
-      canvas.current?.(null);
     };
-  }, [data, lines, drawnLines, scheme, isLog, isLogX, smoothing, xLabel, xUnit, yUnit, height, isSmall]);
+  }, [data, lines, drawnLines, scheme, isLog, isLogX, smoothing, xLabel, xUnit, yUnit, height, isSmall, zoom]);
 
   return (
     <div>
       <div ref={frame} className={classes.frame} style={{ minHeight: height }} aria-hidden="true" />
-      <Text size="xs" c="dimmed" mih={isSmall ? 18 : { base: 36, sm: 18 }} lineClamp={2}>
+      <Text size="xs" c="dimmed" mih={noteHeight(isSmall)} lineClamp={2} data-no-picture>
         {near || (isSmall ? "" : t`Point at a line to see whose it is; drag to zoom, double click to leave.`)}
       </Text>
     </div>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster over time: which job held which GPU, and what is predicted. Window, end, form and the chosen bar are in the address.
+// The cluster over time: which job held which GPU, and what is predicted. Window, end, form, how many nodes and the chosen bar are in the address.
 import { plural, t } from "@lingui/core/macro";
 import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type RefObject, useRef, useState } from "react";
+import { type RefObject, useRef } from "react";
 
 import type { Timeline, TimelineWindow } from "@/api/types";
 import { UNNAMED, colourOf } from "@/components/chart/colours";
@@ -24,7 +24,8 @@ import { TimelineChart } from "./TimelineChart";
 import { TimelineTable } from "./TimelineTable";
 import { WaitSample } from "./WaitLine";
 
-const NAMES = ["window", "until", "view"] as const;
+const NAMES = ["window", "until", "view", "pages"] as const;
+const MOST_PAGES = 100; // of an address that somebody made up
 const WINDOWS: { value: TimelineWindow; label: string }[] = [
   { value: "1h", label: t`1 h` },
   { value: "6h", label: t`6 h` },
@@ -36,7 +37,7 @@ export function TimelinePage() {
   const { filters, filter } = useFilters(NAMES);
   const window = isWindow(filters.window) ? filters.window : "6h";
   const until = filters.until !== undefined && !Number.isNaN(Date.parse(filters.until)) ? filters.until : undefined;
-  const [nPages, setPages] = useState(1);
+  const nPages = Math.min(MOST_PAGES, Math.max(1, Math.floor(Number(filters.pages)) || 1));
   const timeline = useQuery(timelineQuery(window, until, nPages));
   const first = timeline.data?.[0];
   const drawing = useRef<HTMLDivElement>(null);
@@ -102,7 +103,7 @@ export function TimelinePage() {
         </Text>
       )}
       {timeline.data?.at(-1)?.next_after && (
-        <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => setPages(nPages + 1)} style={{ alignSelf: "center" }}>
+        <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => filter("pages", String(nPages + 1))} style={{ alignSelf: "center" }}>
           {t`Show more nodes`}
         </Button>
       )}

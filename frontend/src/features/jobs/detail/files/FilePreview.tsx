@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Code, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Dialog } from "@/components/form/Dialog";
@@ -22,7 +23,7 @@ interface Props {
 export function FilePreview({ name, size_bytes, kind, address, onClose }: Props) {
   const content = useQuery({
     queryKey: ["artifact-preview", address, size_bytes],
-    queryFn: () => (kind === "image" ? readImage(address, name) : readHead(address)),
+    queryFn: () => (kind === "image" ? readImage(address, name) : readHead(address, size_bytes)),
     staleTime: Infinity,
     gcTime: 0,
   });
@@ -31,8 +32,9 @@ export function FilePreview({ name, size_bytes, kind, address, onClose }: Props)
     <Dialog opened onClose={onClose} title={name} size="xl">
       <QueryResult of={content} label={t`Loading the file`}>
         {(found) => {
-          if (kind === "image") return <img src={found} alt={name} style={{ maxWidth: "100%" }} />;
-          return kind === "table" ? <Rows rows={rowsOf(found, name, isWhole)} /> : <Head text={found} />;
+          if (kind === "image") return <Picture source={found} name={name} />;
+          const rows = kind === "table" ? rowsOf(found, name, isWhole) : [];
+          return rows.length > 0 ? <Rows rows={rows} /> : <Head text={found} />;
         }}
       </QueryResult>
       {kind !== "image" && !isWhole && (
@@ -53,8 +55,13 @@ function Head({ text }: { text: string }) {
   );
 }
 
+function Picture({ source, name }: { source: string; name: string }) {
+  const [isUnreadable, setUnreadable] = useState(false);
+  if (isUnreadable) return <Text size="sm">{t`The file is no picture, despite its name. Download it to see what it is.`}</Text>;
+  return <img src={source} alt={name} style={{ maxWidth: "100%" }} onError={() => setUnreadable(true)} />;
+}
+
 function Rows({ rows: [head = [], ...rows] }: { rows: string[][] }) {
-  if (head.length === 0) return <Text size="sm">{t`The file is empty.`}</Text>;
   return (
     <ScrollTable label={t`First rows`} head={head} minWidth={head.length * 90}>
       {rows.map((row, index) => (

@@ -15,18 +15,20 @@ const IMAGES: Record<string, string> = {
   gif: "image/gif",
   webp: "image/webp",
 };
-const SEPARATORS: Record<string, string> = { csv: ",", tsv: "\t" };
+const TABLES = ["csv", "tsv"];
+const SEPARATORS = [",", ";", "\t", "|"]; // as datasets may have them
 
 /** By the end of its name; null: it can only be downloaded. HTML and SVG are shown as the text that they are. */
 export function previewKindOf({ name, size_bytes }: { name: string; size_bytes: number }): PreviewKind | null {
   const suffix = suffixOf(name);
   if (suffix in IMAGES) return size_bytes <= MOST_IMAGE_BYTES ? "image" : null;
-  if (suffix in SEPARATORS) return "table";
+  if (TABLES.includes(suffix)) return "table";
   return TEXTS.includes(suffix) ? "text" : null;
 }
 
 /** The beginning of the file as text. Bytes that are no UTF-8 become replacement characters. */
-export async function readHead(address: string): Promise<string> {
+export async function readHead(address: string, sizeBytes: number): Promise<string> {
+  if (sizeBytes === 0) return ""; // which has no first byte to ask for
   const bytes = await read(address, { Range: `bytes=0-${HEAD_BYTES - 1}` });
   return new TextDecoder().decode(bytes.slice(0, HEAD_BYTES));
 }
@@ -44,7 +46,7 @@ export async function readImage(address: string, name: string): Promise<string> 
 
 /** The first rows of CSV or TSV (RFC 4180). isWhole: whether the text is the whole file; else its last row is left out. */
 export function rowsOf(text: string, name: string, isWhole: boolean): string[][] {
-  const separator = SEPARATORS[suffixOf(name)] ?? ",";
+  const separator = suffixOf(name) === "tsv" ? "\t" : separatorOf(text);
   const rows: string[][] = [];
   let row: string[] = [];
   let cell = "";
@@ -70,10 +72,16 @@ export function rowsOf(text: string, name: string, isWhole: boolean): string[][]
   return isRest ? [...rows, [...row, cell]] : rows;
 }
 
+/** A comma, or what is more frequent in the first line outside of quotes. */
+function separatorOf(text: string): string {
+  const [head = ""] = text.replace(/"[^"]*"/g, "").split("\n", 1);
+  const counts = SEPARATORS.map((sign) => head.split(sign).length);
+  return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ",";
+}
+
 async function read(address: string, headers: Record<string, string>): Promise<ArrayBuffer> {
   const answer = await fetch(address, { headers, credentials: "same-origin" }).catch(() => null);
   if (answer === null) throw new Problem(0, undefined);
-  if (answer.status === 416) return new ArrayBuffer(0); // an empty file has no first byte
   if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => undefined));
   return answer.arrayBuffer();
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
 import { plural, t } from "@lingui/core/macro";
-import { Button, Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMemo } from "react";
 import { useSearchParams } from "react-router";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
 import { ChartSettingsFields } from "@/components/chart/metric/ChartSettingsFields";
+import { StepRangeShown } from "@/components/chart/metric/StepRangeShown";
 import { useChartSettings, useStepRange } from "@/components/chart/metric/useChartSettings";
 import { groupKeys } from "@/lib/curves/series";
-import { number } from "@/lib/quantities";
 
 import { LatestValues } from "./LatestValues";
 import { MetricChart } from "./MetricChart";
@@ -81,11 +81,7 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
       )}
       <Group gap="md" align="end">
         <ChartSettingsFields settings={settings} onChange={changeSettings} />
-        {range !== null && (
-          <Button size="xs" variant="light" onClick={() => setRange(null)}>
-            {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
-          </Button>
-        )}
+        <StepRangeShown range={range} onRange={setRange} />
       </Group>
       <SimpleGrid cols={{ base: 1, md: shown.length > 1 ? 2 : 1 }} spacing="md">
         {shown.map((group) => (

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The final metrics of a job, and its confusion matrix as a table: a row is a class, a column what it was taken for.
 import { t } from "@lingui/core/macro";
-import { Table, Title } from "@mantine/core";
+import { Group, Table, Title } from "@mantine/core";
+import { useRef } from "react";
 
 import type { Job } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { type Confusion, confusionIn, isConfusion } from "@/domain/confusion";
 import { numbersIn } from "@/features/jobs/format";
+import { csvOf } from "@/lib/download";
 import { number } from "@/lib/quantities";
 
 export function ResultMetrics({ job }: { job: Job }) {
@@ -17,17 +20,22 @@ export function ResultMetrics({ job }: { job: Job }) {
   return (
     <>
       <Facts facts={plain.map(([key, value]): Fact => [key, number(value)])} />
-      {confusion !== null && <ConfusionTable confusion={confusion} />}
+      {confusion !== null && <ConfusionTable confusion={confusion} of={job.name} />}
     </>
   );
 }
 
-function ConfusionTable({ confusion: { classes, counts } }: { confusion: Confusion }) {
+function ConfusionTable({ confusion: { classes, counts }, of }: { confusion: Confusion; of: string }) {
+  const drawing = useRef<HTMLDivElement>(null);
+  const rows = classes.map((name, target) => [name, ...classes.map((_, place) => counts[target]?.[place] ?? 0)]);
   return (
-    <>
-      <Title order={3} size="h6" mt="md" mb="xs">
-        {t`Confusion matrix`}
-      </Title>
+    <div ref={drawing}>
+      <Group justify="space-between" mt="md" mb="xs">
+        <Title order={3} size="h6">
+          {t`Confusion matrix`}
+        </Title>
+        <FigureMenu name={t`${of}: confusion matrix`} of={drawing} csv={() => csvOf([["class", ...classes], ...rows])} />
+      </Group>
       <ScrollTable label={t`Confusion matrix`} head={[t`Class`, ...classes.map((name) => t`as ${name}`)]} minWidth={320}>
         {classes.map((name, target) => (
           <Table.Tr key={name}>
@@ -40,6 +48,6 @@ function ConfusionTable({ confusion: { classes, counts } }: { confusion: Confusi
           </Table.Tr>
         ))}
       </ScrollTable>
-    </>
+    </div>
   );
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pods of an attempt used of their machines over time: a small chart a resource, a line a pod. Which attempt and which pods
-// are in the address.
+// What the pods of an attempt used of their machines over time: a small chart a resource, a line a pod. Which attempt, which pods
+// and which part of the time are in the address.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import { Button, Group, NativeSelect, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
 
 import type { JobDetail, UsageOverTime } from "@/api/types";
+import { useZoom } from "@/components/chart/zoom/useZoom";
 import { type AxisUnit, BYTES, SECONDS } from "@/components/chart/axisUnits";
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { useDrawing } from "@/components/chart/figure/useDrawing";
+import type { AxisZoom } from "@/components/chart/zoom/dragZoom";
+import { LinesSkeleton } from "@/components/chart/lines/LinesSkeleton";
+import { ShowAll } from "@/components/chart/zoom/ShowAll";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
@@ -41,6 +45,7 @@ export function UsageCard({ job }: { job: JobDetail }) {
   const attempt = filters.attempt ?? NEWEST;
   const chosen = job.attempts.some(({ number }) => String(number) === attempt) ? attempt : NEWEST;
   const firstPod = /^\d+$/.test(filters.pod ?? "") ? Number(filters.pod) : 0;
+  const [zoom, setZoom] = useZoom("time", "seconds"); // of all charts
   const { data, error, refetch } = useQuery(usageQuery(job.id, chosen === NEWEST ? null : Number(chosen), firstPod));
   const isEmpty = data === undefined || data.resources.length === 0;
   if (isEmpty && error === null && chosen === NEWEST) return null;
@@ -62,16 +67,17 @@ export function UsageCard({ job }: { job: JobDetail }) {
             {t`Save as CSV`}
           </Button>
         )}
+        <ShowAll zoom={zoom} unit={SECONDS} onZoom={setZoom} />
       </Group>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
       {isEmpty && error === null && <Text size="sm" c="dimmed">{t`This attempt has no samples: it ended too early, or they have been removed.`}</Text>}
       {!isEmpty && (
-        <Text size="xs" c="dimmed" mb="xs">{t`One line a pod, by the time since the first sample. Point at a line to see whose it is.`}</Text>
+        <Text size="xs" c="dimmed" mb="xs">{t`One line a pod, by the time since the first sample. Point at a line to see whose it is; drag to zoom.`}</Text>
       )}
       {!isEmpty && (
         <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
           {data.resources.map((resource) => (
-            <UsageChart key={resource.name} usage={data} resource={resource} />
+            <UsageChart key={resource.name} usage={data} resource={resource} zoom={zoom} onZoom={setZoom} />
           ))}
         </SimpleGrid>
       )}
@@ -101,7 +107,14 @@ function Pods({ usage, firstPod, onFirstPod }: { usage: UsageOverTime; firstPod:
   );
 }
 
-function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: UsageOverTime["resources"][number] }) {
+interface ChartProps {
+  usage: UsageOverTime;
+  resource: UsageOverTime["resources"][number];
+  zoom: AxisZoom | null;
+  onZoom: (zoom: AxisZoom | null) => void;
+}
+
+function UsageChart({ usage, resource, zoom, onZoom }: ChartProps) {
   const { ref, width } = useSeenWidth<HTMLElement>();
   const { ref: drawn, of, isDrawn } = useDrawing<HTMLDivElement>();
   const lines = useMemo(() => linesOf(usage, resource.name), [usage, resource.name]);
@@ -118,9 +131,9 @@ function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: Usage
           isDisabled={!isDrawn}
         />
       </Group>
-      <Suspense fallback={<Skeleton h={HEIGHT} />}>
+      <Suspense fallback={<LinesSkeleton height={HEIGHT} isSmall />}>
         {width === null ? (
-          <Skeleton h={HEIGHT} animate={false} />
+          <LinesSkeleton height={HEIGHT} isSmall animate={false} />
         ) : (
           <div ref={drawn}>
             <ManyLines
@@ -132,6 +145,8 @@ function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: Usage
               yUnit={AXES[resource.unit]}
               height={HEIGHT}
               isSmall
+              zoom={zoom}
+              onZoom={onZoom}
             />
           </div>
         )}

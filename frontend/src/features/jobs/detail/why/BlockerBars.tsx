@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Need against have, a bar for each thing that counts; what is lacking first.
 import { t } from "@lingui/core/macro";
-import { Badge, Group, Stack, Text } from "@mantine/core";
+import { Badge, Group, Stack, Text, Title } from "@mantine/core";
+import { useRef } from "react";
 
 import type { Blocker } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { TextLink } from "@/components/display/TextLink";
+
+import { csvOf } from "@/lib/download";
 
 import classes from "./BlockerBars.module.css";
 
@@ -29,17 +33,30 @@ const LABELS: Record<Blocker["kind"], string> = {
 /** What a larger quota gives. */
 const REQUESTABLE = new Set<Blocker["kind"]>(["quota_gpus", "borrow_limit", "borrow_limit_of_type", "borrowing"]);
 
-export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
+/** of: the job's name. */
+export function BlockerBars({ of, blockers }: { of: string; blockers: Blocker[] }) {
+  const drawing = useRef<HTMLDivElement>(null);
   if (blockers.length === 0) return null;
   return (
-    <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label={t`Need against have`}>
-      {blockers.map((blocker) => (
-        <li key={`${blocker.kind} ${blocker.tenant} ${blocker.gpu_types.join(" ")} ${blocker.sentence}`}>
-          <BlockerBar blocker={blocker} />
-        </li>
-      ))}
+    <Stack gap={0}>
+      <Group justify="space-between" gap="xs">
+        <Title order={3} size="h6">{t`Need against have`}</Title>
+        <FigureMenu name={t`${of}: need against have`} of={drawing} csv={() => csvOfBlockers(blockers)} />
+      </Group>
+      <Stack component="ul" ref={drawing} gap="sm" className={classes.list ?? ""} aria-label={t`Need against have`}>
+        {blockers.map((blocker) => (
+          <li key={`${blocker.kind} ${blocker.tenant} ${blocker.gpu_types.join(" ")} ${blocker.sentence}`}>
+            <BlockerBar blocker={blocker} />
+          </li>
+        ))}
+      </Stack>
     </Stack>
   );
+}
+
+function csvOfBlockers(blockers: readonly Blocker[]): string {
+  const rows = blockers.map(({ kind, tenant, gpu_types, need, have, is_blocking }) => [kind, tenant, gpu_types.join(" "), need, have, String(is_blocking)]);
+  return csvOf([["kind", "of", "gpu_types", "need", "have", "is_blocking"], ...rows]);
 }
 
 function BlockerBar({ blocker }: { blocker: Blocker }) {

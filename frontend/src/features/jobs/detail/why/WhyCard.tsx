@@ -52,7 +52,7 @@ function Answer({ job, analysis }: { job: Job; analysis: Analysis }) {
   const mayAct = canSubmit(me, job.project);
   return (
     <Stack gap="md">
-      {waits && <BlockerBars blockers={analysis.blockers} />}
+      {waits && <BlockerBars of={job.name} blockers={analysis.blockers} />}
       {waits && <AheadList analysis={analysis} />}
       <Section title={waits ? t`What would start it earlier` : t`What would end it earlier`} order={3}>
         <ActionCards job={job} actions={analysis.actions} mayAct={mayAct} waits={waits} />
