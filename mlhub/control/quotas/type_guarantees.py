@@ -92,11 +92,7 @@ def _require_gpus_of_types(organisation: Organisation, before: _Guaranteed, *, f
     there, after = Node.objects.gpus_by_type(), _Guaranteed.read()
     for at in moments(((boost.starts_at, boost.ends_at) for boost in after.boosts), now=after.now):
         had = before.at(at)[organisation.pk]
-        _require_gpus_at(after.at(at), there, organisation, had, field=field, when="" if at == after.now else _on(at))
-
-
-def _on(at: datetime) -> str:
-    return f" from {at:%Y-%m-%d %H:%M} UTC on"
+        _require_gpus_at(after.at(at), there, organisation, had, field=field, since=None if at == after.now else at)
 
 
 def _require_gpus_at(
@@ -106,9 +102,9 @@ def _require_gpus_at(
     before: Counter[str],
     *,
     field: str,
-    when: str,
+    since: datetime | None,
 ) -> None:
-    """when: from which moment on, in words; "" = now."""
+    """since: from which moment on; None = now."""
     own = guaranteed.pop(organisation.pk, Counter())
     for gpu_type, n in sorted(own.items()):
         others = sum(by_type[gpu_type] for by_type in guaranteed.values())
@@ -119,13 +115,24 @@ def _require_gpus_at(
         has = counted(there[gpu_type], "GPU")
         left, is_extra = max(0, there[gpu_type] - others), field != "guarantee_by_type"
         most = f"Add at most {max(0, left - before[gpu_type])}" if is_extra else f"Guarantee at most {left}"
+        remedy = f"{most} of type {gpu_type}."
+        if since is not None:
+            time = f"{since:%Y-%m-%d %H:%M}"
+            raise InvalidInputError(
+                f"From {time} UTC on other organisations are guaranteed {others} of the {has} of type {gpu_type} that"
+                f" the cluster has; {too_many(n)}."
+                if others
+                else f"The cluster has {has} of type {gpu_type}; from {time} UTC on {too_many(n)}.",
+                field=field,
+                remedy=remedy,
+            )
         raise InvalidInputError(
-            f"The cluster has {has} of type {gpu_type}, of which other organisations are guaranteed {others}{when};"
+            f"The cluster has {has} of type {gpu_type}, of which other organisations are guaranteed {others};"
             f" {too_many(n)}."
             if others
-            else f"The cluster has {has} of type {gpu_type}; {too_many(n)}{when}.",
+            else f"The cluster has {has} of type {gpu_type}; {too_many(n)}.",
             field=field,
-            remedy=f"{most} of type {gpu_type}.",
+            remedy=remedy,
         )
 
 

@@ -202,7 +202,7 @@ def test_gpus_of_a_type_are_reserved_for_one_organisation_at_a_time(cast: Cast) 
     reserve(cast, cast.root, begins, ends, of=cast.a, **three)
     refused = reserve(cast, cast.root, at(2), at(4), of=cast.b, status=422, **three)
     assert refused["errors"][0]["field"] == "extra_guarantee_by_type"
-    assert "other organisations are guaranteed 3 from" in refused["detail"]
+    assert "UTC on other organisations are guaranteed 3 of the 4 GPUs of type A100" in refused["detail"]
     reserve(cast, cast.root, ends, at(4), of=cast.b, **three)
     reserve(cast, cast.root, None, begins, of=cast.b, **three)
 

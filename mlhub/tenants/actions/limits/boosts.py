@@ -224,11 +224,17 @@ def check_times(starts_at: datetime | None, ends_at: datetime, now: datetime) ->
     starts_at: None = now.
     """
     if starts_at is not None and not now - LATE <= starts_at <= now + LONGEST:
-        remedy = f"Give a time in the future, at most {LONGEST.days} days from now; leave it out to begin now."
-        raise InvalidInputError(f"starts_at is {starts_at.isoformat()}.", field="starts_at", remedy=remedy)
+        raise InvalidInputError(
+            f"starts_at is {starts_at.isoformat()}.",
+            field="starts_at",
+            remedy=f"Give a time in the future, at most {LONGEST.days} days from now; leave it out to begin now.",
+        )
     if not now < ends_at <= now + LONGEST:
-        remedy = f"Give a time in the future, at most {LONGEST.days} days from now."
-        raise InvalidInputError(f"ends_at is {ends_at.isoformat()}.", field="ends_at", remedy=remedy)
+        raise InvalidInputError(
+            f"ends_at is {ends_at.isoformat()}.",
+            field="ends_at",
+            remedy=f"Give a time in the future, at most {LONGEST.days} days from now.",
+        )
     if starts_at is not None and starts_at >= ends_at:
         raise InvalidInputError(
             f"starts_at is {starts_at.isoformat()}, and ends_at is {ends_at.isoformat()}.",

@@ -22,7 +22,7 @@ export function BeginFields({ begin, atOnce, onBegin, error }: Props) {
         value={begin.isLater ? "later" : "now"}
         data={[
           { value: "now", label: atOnce },
-          { value: "later", label: t`at a time` },
+          { value: "later", label: t`at a later time` },
         ]}
         onChange={(event) => onBegin({ ...begin, isLater: event.currentTarget.value === "later" })}
       />

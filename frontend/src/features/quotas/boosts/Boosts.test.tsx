@@ -145,7 +145,7 @@ it("reserves GPUs for a time that is to come, and says what the preview is of", 
   await user.click(await screen.findByRole("button", { name: "Boost or reserve GPUs for Vision" }));
   await user.type(await screen.findByLabelText("More guaranteed GPUs"), "2");
   expect(screen.queryByLabelText("Begins at")).not.toBeInTheDocument();
-  await user.selectOptions(screen.getByLabelText("Begin"), "at a time");
+  await user.selectOptions(screen.getByLabelText("Begin"), "at a later time");
   expect(screen.getByRole("button", { name: "Reserve" })).toBeDisabled();
   fireEvent.change(screen.getByLabelText("Begins at"), { target: { value: from.typed } });
   await user.clear(screen.getByLabelText("For hours"));
@@ -167,7 +167,7 @@ it("shows at its field why a beginning is refused", async () => {
   const { user } = renderPage("/quotas");
   await user.click(await screen.findByRole("button", { name: "Boost or reserve GPUs for Vision" }));
   await user.type(await screen.findByLabelText("More guaranteed GPUs"), "2");
-  await user.selectOptions(screen.getByLabelText("Begin"), "at a time");
+  await user.selectOptions(screen.getByLabelText("Begin"), "at a later time");
   fireEvent.change(screen.getByLabelText("Begins at"), { target: { value: "2020-01-01T10:00" } });
   await user.click(screen.getByRole("button", { name: "Reserve" }));
   await waitFor(() => expect(screen.getByLabelText("Begins at")).toBeInvalid());

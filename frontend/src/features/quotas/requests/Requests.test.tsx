@@ -159,7 +159,7 @@ it("lets a member ask for a time that is to come, with an end", async () => {
   const form = within(screen.getByRole("form", { name: "Request for Vision" }));
   await user.type(form.getByLabelText("More guaranteed GPUs"), "2");
   await user.type(form.getByRole("textbox", { name: /What they are for/ }), "a course");
-  await user.selectOptions(form.getByLabelText("Begin"), "at a time");
+  await user.selectOptions(form.getByLabelText("Begin"), "at a later time");
   fireEvent.change(form.getByLabelText("Begins at"), { target: { value: "2030-05-06T10:00" } });
   expect(form.getByRole("button", { name: "Ask" })).toBeDisabled(); // until when is not said
   await user.type(form.getByLabelText("For days"), "2");
