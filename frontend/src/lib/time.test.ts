@@ -36,5 +36,5 @@ it("names the day of the week of what is near, and the date of what is not", () 
   expect(weekdayClock(inDays(0), now)).toBe(clock(inDays(0), now));
   expect(weekdayClock(inDays(4), now)).toMatch(/^Fri .*30/);
   expect(weekdayClock(inDays(-2), now)).toMatch(/^Sat .*30/);
-  expect(weekdayClock(inDays(7), now)).toMatch(/^9 Mar .*30/);
+  expect(weekdayClock(inDays(7), now)).toBe(clock(inDays(7), now));
 });

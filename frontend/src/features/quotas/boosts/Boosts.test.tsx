@@ -186,11 +186,11 @@ it("shows what is reserved with its beginning and its end, and cancels it once i
   const { user } = renderPage("/quotas");
   const text = await screen.findByText(/Reserved: \+2 guaranteed, from/);
   expect(text).toHaveTextContent(new RegExp(`from ${from.weekday} .* to ${to.weekday} .*begins in .*\\(a deadline\\)`));
-  await user.click(screen.getByRole("button", { name: /^Cancel the reservation of Vision: \+2 guaranteed, from/ }));
+  await user.click(screen.getByRole("button", { name: /^Cancel reservation of Vision: \+2 guaranteed, from/ }));
   const dialog = within(await screen.findByRole("dialog", { name: "Cancel the reservation of Vision?" }));
   expect(dialog.getByText(/It will not get \+2 guaranteed from/)).toBeVisible();
   expect(cancelled).toBe("");
-  await user.click(dialog.getByRole("button", { name: "Cancel" }));
+  await user.click(dialog.getByRole("button", { name: "Cancel reservation" }));
   await waitFor(() => expect(cancelled).toBe(BOOST.id));
 });
 

@@ -97,9 +97,9 @@ function Reservation({ boost, owner, mayEdit, cancel }: ReservationProps) {
       </Text>
       {mayEdit && (
         <ConfirmButton
-          label={t`Cancel`}
+          label={t`Cancel reservation`}
           size="compact-xs"
-          ariaLabel={t`Cancel the reservation of ${owner.name}: ${added}, ${times}`}
+          ariaLabel={t`Cancel reservation of ${owner.name}: ${added}, ${times}`}
           title={t`Cancel the reservation of ${owner.name}?`}
           text={t`It will not get ${added} ${times}. Predictions change with the next scheduling round.`}
           action={cancel}
