@@ -4,7 +4,6 @@ import { t } from "@lingui/core/macro";
 import { NativeSelect, TextInput } from "@mantine/core";
 
 import type { TypedBegin } from "@/features/quotas/boosts/begin";
-import { localTime } from "@/lib/time";
 
 interface Props {
   begin: TypedBegin;
@@ -30,7 +29,6 @@ export function BeginFields({ begin, atOnce, onBegin, error }: Props) {
         <TextInput
           type="datetime-local"
           label={t`Begins at`}
-          min={localTime(new Date())}
           value={begin.at}
           onChange={(event) => onBegin({ ...begin, at: event.currentTarget.value })}
           error={error}
