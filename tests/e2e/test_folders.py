@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,10 @@ def write_pictures(folder: Path) -> Path:
 
 def drop(page: Any, folder: Path) -> None:
     """As a person drags it from the desktop: the page finds the folder itself."""
-    place = page.get_by_text("Drop a file or a folder here, or choose it.").bounding_box()
-    at = {"x": place["x"] + 5, "y": place["y"] + 5}
+    words = page.get_by_text("Drop a file or a folder here, or choose it.")
+    words.hover(trial=True)  # until it stands still: the dialogue moves as it opens
+    place = words.bounding_box()
+    at = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}
     dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
     session = page.context.new_cdp_session(page)
     for kind in ("dragEnter", "dragOver", "drop"):
@@ -64,8 +67,12 @@ def sign_in(page: Any) -> None:
 
 
 def open_dialogue(page: Any) -> None:
+    from playwright.sync_api import expect
+
     page.goto("/datasets")
     page.get_by_role("button", name="Upload a dataset").click()
+    # what comes late moves what is below it
+    expect(page.get_by_role("combobox", name="Project")).to_have_value(re.compile(".+"))
 
 
 def test_a_folder_is_dropped_and_its_upload_goes_on_after_a_reload(

@@ -6,6 +6,7 @@ import { type ComponentProps, type DragEvent, useId, useState } from "react";
 
 import { Icon } from "@/components/display/Icon";
 import { usePacking } from "@/components/form/upload/usePacking";
+import { useStrayDrops } from "@/components/form/upload/useStrayDrops";
 import { chosenFiles, droppedEntries, filesIn } from "@/lib/folders/walk";
 import { bytes } from "@/lib/quantities";
 
@@ -26,13 +27,21 @@ interface Props {
 
 export function DropZone({ label, hint, accept, file, onFile, takesFolders = false, isDisabled = false, error }: Props) {
   const [isOver, setOver] = useState(false);
+  const [isUnreadable, setUnreadable] = useState(false);
   const { pack, stop, status, problem } = usePacking(onFile);
   const id = useId();
-  const shown = error ?? problem;
+  useStrayDrops();
+  const shown = isUnreadable ? t`What was dropped is no file that the browser can read. Choose it with the button instead.` : (error ?? problem);
 
   function take(chosen: File | null) {
     stop();
+    setUnreadable(false);
     onFile(chosen);
+  }
+
+  function packFolder(found: Parameters<typeof pack>[0]) {
+    setUnreadable(false);
+    pack(found);
   }
 
   function drop(event: DragEvent) {
@@ -41,8 +50,9 @@ export function DropZone({ label, hint, accept, file, onFile, takesFolders = fal
     if (isDisabled) return;
     const entries = takesFolders ? droppedEntries(event.dataTransfer) : [];
     const dropped = event.dataTransfer.files[0];
-    if (entries.length > 1 || entries.some((entry) => entry.isDirectory)) pack(filesIn(entries));
+    if (entries.length > 1 || entries.some((entry) => entry.isDirectory)) packFolder(filesIn(entries));
     else if (dropped) take(dropped);
+    else setUnreadable(true);
   }
 
   return (
@@ -78,7 +88,7 @@ export function DropZone({ label, hint, accept, file, onFile, takesFolders = fal
             {takesFolders && (
               <FileButton
                 multiple
-                onChange={(files) => files.length > 0 && pack(chosenFiles(files))}
+                onChange={(files) => files.length > 0 && packFolder(chosenFiles(files))}
                 disabled={isDisabled}
                 inputProps={{ ...FOLDER_INPUT, "aria-label": t`Folder` }}
               >
