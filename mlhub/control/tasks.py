@@ -15,7 +15,7 @@ from mlhub.control.policy_lab.running import run_replay
 from mlhub.control.quotas.budget_alerts import report_reached, report_reached_by_users
 from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
-from mlhub.tenants.actions import record_ended_boosts
+from mlhub.tenants.actions import record_begun_boosts, record_ended_boosts
 
 POLICY_LAB = "policy lab"  # the lock of the worker that simulates: one replay at a time
 
@@ -74,5 +74,6 @@ def watch_budgets() -> int:
 
 @shared_task
 def watch_boosts() -> int:
-    """Returns how many boosts of quotas were found to be over, and are now recorded as ended."""
-    return record_ended_boosts(timezone.now())
+    """Returns how many boosts of quotas were found to have begun or to be over, and are now recorded so."""
+    now = timezone.now()
+    return record_begun_boosts(now) + record_ended_boosts(now)

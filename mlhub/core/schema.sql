@@ -1608,6 +1608,8 @@ CREATE TABLE public.tenants_quotaboost (
     team_id uuid,
     extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     extra_guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    starts_at timestamp with time zone DEFAULT statement_timestamp() NOT NULL,
+    began_at timestamp with time zone DEFAULT statement_timestamp(),
     CONSTRAINT boost_of_one_owner CHECK (((team_id IS NULL) OR (project_id IS NULL))),
     CONSTRAINT tenants_quotaboost_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotaboost_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
@@ -1629,6 +1631,7 @@ CREATE TABLE public.tenants_quotarequest (
     team_id uuid,
     extra_gpus_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
     extra_guarantee_by_type jsonb DEFAULT '{}'::jsonb NOT NULL,
+    starts_at timestamp with time zone,
     CONSTRAINT tenants_quotarequest_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotarequest_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
 );
@@ -2174,18 +2177,19 @@ INSERT INTO public.django_migrations VALUES (185, 'registry', '0013_image_of_cod
 INSERT INTO public.django_migrations VALUES (186, 'retention', '0001_organisation_deletions', now());
 INSERT INTO public.django_migrations VALUES (187, 'retention', '0002_project_deletions', now());
 INSERT INTO public.django_migrations VALUES (188, 'storage', '0012_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (189, 'tracking', '0003_points_without_constraint', now());
-INSERT INTO public.django_migrations VALUES (190, 'tracking', '0004_without_repeated_indexes', now());
-INSERT INTO public.django_migrations VALUES (191, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (192, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (193, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (194, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (195, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (196, 'usage', '0006_no_truncation', now());
-INSERT INTO public.django_migrations VALUES (197, 'webhooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (198, 'webhooks', '0002_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (189, 'tenants', '0036_boosts_to_come', now());
+INSERT INTO public.django_migrations VALUES (190, 'tracking', '0003_points_without_constraint', now());
+INSERT INTO public.django_migrations VALUES (191, 'tracking', '0004_without_repeated_indexes', now());
+INSERT INTO public.django_migrations VALUES (192, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (193, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (194, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (195, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (196, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (197, 'usage', '0006_no_truncation', now());
+INSERT INTO public.django_migrations VALUES (198, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (199, 'webhooks', '0002_without_repeated_indexes', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 198, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 199, true);
 ALTER TABLE ONLY public.clusters_agentshare
     ADD CONSTRAINT agent_share_of_gang UNIQUE (gang_id, agent_id);
 ALTER TABLE ONLY public.registry_modelalias

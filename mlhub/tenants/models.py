@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models.functions import Now
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
@@ -326,11 +327,11 @@ class UserQuota(OfOwner):
 
 
 class QuotaBoost(OfOwner):
-    """GPUs that are added to the rules of an organisation, or of its team or project, until ends_at.
+    """GPUs that are added to the rules of an organisation, or of its team or project, from starts_at until ends_at.
 
     extra_gpus_by_type: to limits of single types; extra_guarantee_by_type: GPUs of these, besides extra_guarantee of
-    any type. ended_at: when it was ended before that, or when its end was recorded; ended_by: None for an end by
-    itself.
+    any type. began_at: when its beginning was recorded; None while it is to come. ended_at: when it was ended before
+    its end, or when that was recorded; ended_by: None for an end by itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -344,6 +345,8 @@ class QuotaBoost(OfOwner):
     reason = models.CharField(max_length=200, blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+    starts_at = models.DateTimeField(db_default=Now())
+    began_at = models.DateTimeField(null=True, blank=True, db_default=Now())
     ends_at = models.DateTimeField(db_index=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     ended_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -360,7 +363,8 @@ class QuotaBoost(OfOwner):
 class QuotaRequest(OfOwner):
     """What a member asks to be added to the rules of an organisation, or of its team or project, and the answer.
 
-    ends_at: None to ask for good. answer: "" while it waits; withdrawn by who asked. note: why it was answered so.
+    starts_at: None to begin with the approval. ends_at: None to ask for good. answer: "" while it waits; withdrawn by
+    who asked. note: why it was answered so.
     """
 
     ANSWERS = [(word, word) for word in ("approved", "refused", "withdrawn")]
@@ -373,6 +377,7 @@ class QuotaRequest(OfOwner):
     extra_max_gpus = models.PositiveIntegerField(default=0)
     extra_gpus_by_type = models.JSONField(default=dict, db_default={}, blank=True)
     extra_guarantee_by_type = models.JSONField(default=dict, db_default={}, blank=True)
+    starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=500)
     requested_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="quota_requests")

@@ -238,7 +238,11 @@ class OfOwnerQuerySet(TenantOwnedQuerySet):
 
 class BoostQuerySet(OfOwnerQuerySet):
     def in_effect(self, now: datetime) -> Self:
-        """Those that still add to a quota."""
+        """Those that add to a quota at that moment."""
+        return self.not_ended(now).filter(models.Q(starts_at__lte=now) | models.Q(began_at__isnull=False))
+
+    def not_ended(self, now: datetime) -> Self:
+        """Those in effect, and those to come."""
         return self.filter(ended_at=None, ends_at__gt=now)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of GPU-hours per period, and when the periods of UTC begin and end."""
+"""Budgets of GPU-hours per period, when the periods of UTC begin and end, and changes of quotas at known times."""
 
 from __future__ import annotations
 
@@ -55,6 +55,22 @@ class GpuHourBudget:
     def counts(self, gpu_type: str) -> bool:
         """Returns whether GPUs of this type count."""
         return self.gpu_type in ("", gpu_type)
+
+
+@dataclass(frozen=True)
+class QuotaChange:
+    """Holds what a tenant's rules have more, or less, from a time on: a boost that begins or ends, say.
+
+    at_s: on the snapshot's clock. guarantee: of any type and of single types; guarantee_by_type: of these, as (type,
+    GPUs) pairs. max_gpus, gpus_by_type: of limits that there are.
+    """
+
+    at_s: float
+    tenant: str
+    guarantee: int = 0
+    max_gpus: int = 0
+    gpus_by_type: tuple[tuple[str, int], ...] = ()
+    guarantee_by_type: tuple[tuple[str, int], ...] = ()
 
 
 def period_of(period: BudgetPeriod, now_s: float) -> tuple[float | None, float | None]:

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     PREFLIGHT = "preflight"
     BACKOFF = "backoff"
     ADMISSION_PAUSED = "admission_paused"
+    QUOTA_CHANGES_SOON = "quota_changes_soon"
     NO_NODES = "no_nodes"
     LARGER_THAN_CLUSTER = "larger_than_cluster"
     LARGER_THAN_QUOTA = "larger_than_quota"
@@ -133,6 +134,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; another one may start in "
     "{wait_s:.0f} s.",
     Reason.ADMISSION_PAUSED: "Pending: admission of jobs is paused by an administrator{end}.",
+    Reason.QUOTA_CHANGES_SOON: "Pending: GPUs are reserved for others in {wait_s:.0f} s; on GPUs that it would "
+    "borrow, the job would have to leave before it has trained.",
     Reason.NO_NODES: "Pending: no node is connected to the cluster.",
     Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
     Reason.LARGER_THAN_QUOTA: "Pending: it requests {need} GPUs, but the quota of {tenant} never allows more than "

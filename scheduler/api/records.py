@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from scheduler.api.allocation_json import allocation_from_json, allocation_to_json
-from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted
+from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted, QuotaChange
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
     BatchChoice,
@@ -98,6 +98,7 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "withdrawn": list(snapshot.withdrawn),
         "input_sets": [asdict(one) for one in snapshot.input_sets],
         "fetch_bps": snapshot.fetch_bps,
+        "coming": [asdict(change) for change in snapshot.coming],
     }
 
 
@@ -120,6 +121,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             withdrawn=tuple(value.get("withdrawn", ())),
             input_sets=tuple(_input_set_from_json(one) for one in value.get("input_sets", ())),
             fetch_bps=value.get("fetch_bps", FETCH_BPS),
+            coming=tuple(_quota_change_from_json(change) for change in value.get("coming", ())),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a snapshot's record: {error}") from error
@@ -174,6 +176,11 @@ def _numbers_by_type(value: Mapping[str, Any], name: str = "gpus_by_type") -> tu
 def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:
     budget = GpuHourBudget(**value)
     return replace(budget, period=BudgetPeriod(budget.period), on_exhausted=OnExhausted(budget.on_exhausted))
+
+
+def _quota_change_from_json(value: Mapping[str, Any]) -> QuotaChange:
+    by_type = {name: _numbers_by_type(value, name) for name in ("gpus_by_type", "guarantee_by_type")}
+    return QuotaChange(**{**value, **by_type})
 
 
 def _input_set_from_json(value: Mapping[str, Any]) -> InputSet:

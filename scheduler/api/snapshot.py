@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import itemgetter, le
 from typing import Any, NamedTuple
 
-from scheduler.api.gpu_budgets import GpuHourBudget
+from scheduler.api.gpu_budgets import GpuHourBudget, QuotaChange
 from scheduler.api.sharing_measurements import PairObservation, Profile
 from scheduler.api.topology import FETCH_BPS, InputSet, NodeSnapshot, RackSnapshot
 from scheduler.api.unlocked_properties import unlocked_cached_property
@@ -359,7 +359,7 @@ class ClusterSnapshot:
     """Holds all that a round may know. pairs: jobs that share something. withdrawn: failed, cancelled or paused.
 
     input_sets: what jobs read, where it is known what nodes hold of it; each key once. fetch_bps: at which a pod
-    fetches what its node does not hold.
+    fetches what its node does not hold. coming: changes of the tenants' rules at later times, in order.
     """
 
     now_s: float
@@ -373,6 +373,7 @@ class ClusterSnapshot:
     withdrawn: tuple[str, ...] = ()
     input_sets: tuple[InputSet, ...] = ()
     fetch_bps: float = FETCH_BPS
+    coming: tuple[QuotaChange, ...] = ()
 
     @classmethod
     def of(cls, by_id: dict[str, JobSnapshot], **more: Any) -> ClusterSnapshot:

@@ -18,6 +18,7 @@ from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.ledger import Ledger
 from scheduler.round.feasibility import EmptyCluster
+from scheduler.round.forecast.quota_changes import without_gain
 from scheduler.round.state import RoundState
 from scheduler.round.validation import check
 
@@ -38,7 +39,8 @@ def admit(
 
     1. what is held is reserved; 2. jobs on hold, on their way in or out, that can never run, or whose GPU-hours are
     used up are settled, all others are candidates; 3. settled jobs keep what they hold, and resized jobs get what they
-    were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was.
+    were promised; jobs that would have to leave for a coming guarantee before they trained wait; 4. the rest is the
+    budget. limits: those by which the snapshot was narrowed, if it was.
     notable: its jobs that do more than wait; None = any may. kept: running jobs that stay as they are.
     out_of_reach: waiting jobs that cannot start at their only size now, and why.
     Raises ValueError for a snapshot that contradicts itself.
@@ -58,6 +60,7 @@ def admit(
         _book(ledger_later, job, held, state.free_now, counter)
     _keep_promises(state, memory.resizing, ledger_later)
     _refuse_beyond_hours(state)
+    _hold_what_gains_nothing(state)
     present = {job.id: state.free_now.gpu_type_of(job.held) for job in state.running}
     state.budget = Budget(_gpus_by_type(state), ledger_later, present=present)  # 4
     return state
@@ -227,6 +230,14 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
         if job_id in waiting:
             state.resuming[job_id] = target
     state.candidates = [job for job in state.candidates if job.id not in state.resuming]
+
+
+def _hold_what_gains_nothing(state: RoundState) -> None:
+    """Settles jobs that would start only to leave when quotas change, as reserved GPUs are claimed."""
+    held = without_gain(state)
+    if held:
+        state.settled.update({job_id: Wait(job_id, (why,)) for job_id, why in held.items()})
+        state.candidates = [job for job in state.candidates if job.id not in held]
 
 
 def _refuse_beyond_hours(state: RoundState) -> None:

@@ -16,6 +16,7 @@ from scheduler.round.allocate import RoundInputs, allocate
 from scheduler.round.cache import RoundCache
 from scheduler.round.explanation import why_it_is_smaller, why_it_leaves, why_it_waits
 from scheduler.round.forecast.budgets import budgeted_gpus
+from scheduler.round.forecast.quota_changes import next_change_s, with_changes_due
 from scheduler.round.memory import pending_within_guarantee, promised_allocations, record_usage
 from scheduler.round.prediction import LearntErrors, predict
 from scheduler.round.validation import check_jobs, check_measurements
@@ -49,6 +50,7 @@ def decide(
     Raises ValueError for a snapshot that contradicts itself, and PolicyError for a policy that fails.
     """
     cache = cache or RoundCache()
+    snapshot = with_changes_due(snapshot)
     limits = GpuHourLimits(snapshot)
     snapshot = limits.narrow(snapshot)
     notable = cache.notable.among(snapshot.jobs)
@@ -93,7 +95,8 @@ def decide(
     )
     if learnt is not None:
         remembered = learnt.added_to(remembered)
-    wakes_s = (proposal.wake_at_s, again_s, limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None)
+    full_s = limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None
+    wakes_s = (proposal.wake_at_s, again_s, full_s, next_change_s(snapshot))
     wake_at_s = min((at_s for at_s in wakes_s if at_s is not None), default=None)
     ordered = tuple(map(decisions.__getitem__, snapshot.by_id))
     return Plan(ordered, remembered, policy.name, wake_at_s, tuple(proposal.order), batches)

@@ -346,8 +346,17 @@ def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
         }
         limits = limited if at == 1 else free
         lists = {"boosts": [], "overcommitted": [], "budgets": whole["budgets"][:1] if at == 0 else []}
+        lists["boosts_to_come"] = [_reservation()] if at == 1 else []
         made.append({**whole, **place, **numbers, **limits, **lists})
     return made
+
+
+def _reservation() -> dict[str, Any]:
+    """GPUs for a course on Monday; NOW is a Friday."""
+    begins = NOW + timedelta(days=2, hours=20)
+    amounts = {"extra_guarantee": 2, "extra_guarantee_by_type": {}, "extra_max_gpus": 0, "extra_gpus_by_type": {}}
+    times = {"starts_at": iso(begins), "ends_at": iso(begins + timedelta(hours=10)), "created_at": iso(NOW)}
+    return {"id": f"{uuid(0)[:-2]}d0", **amounts, **times, "is_in_effect": False, "reason": "a course", "created_by": "ada"}
 
 
 def teams(whole: dict[str, Any]) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ EXTRAS = st.lists(
         owner=st.sampled_from(list(ABOVE)),
         guarantee=GPUS,
         max_gpus=GPUS,
+        starts_at=st.integers(-3, 6).map(lambda hours: NOW + timedelta(hours=hours)),
         ends_at=st.integers(-2, 6).map(lambda hours: NOW + timedelta(hours=hours)),
     ),
     max_size=6,
@@ -49,17 +50,27 @@ EXTRAS = st.lists(
 
 
 @pytest.mark.slow
-@given(trees(), EXTRAS, st.integers(0, 14))
+@given(trees(), EXTRAS)
 def test_what_is_accepted_fits_at_every_moment_and_what_is_refused_does_not(
-    owners: dict[UUID, OwnerRules], extras: list[Extra], half_hours: int
+    owners: dict[UUID, OwnerRules], extras: list[Extra]
 ) -> None:
+    """Against a look at each half hour: what begins and ends does so at full hours."""
     excess = first_excess(owners, extras, now=NOW)
-    at = NOW + timedelta(hours=half_hours / 2)
-    assert _fits(owners, extras, at) or (excess is not None and excess.at <= at)
-    if excess is not None:
-        assert excess.at >= NOW
-        assert excess.needed > excess.there
-        assert not _fits(owners, extras, excess.at)
+    half_hours = (NOW + timedelta(hours=n / 2) for n in range(15))
+    first = next((at for at in half_hours if not _fits(owners, extras, at)), None)
+    assert first == (None if excess is None else excess.at)
+    assert excess is None or excess.needed > excess.there
+
+
+def test_boosts_that_follow_each_other_do_not_add_up_and_those_that_overlap_do() -> None:
+    hour = timedelta(hours=1)
+    owners = {TOP: OwnerRules(None, 4, None), LEFT: OwnerRules(TOP, 0, None), RIGHT: OwnerRules(TOP, 0, None)}
+    first, second = Extra(LEFT, 3, 0, NOW + hour, NOW + 3 * hour), Extra(RIGHT, 3, 0, NOW + 3 * hour, NOW + 5 * hour)
+    assert first_excess(owners, [first, second], now=NOW) is None
+    earlier = Extra(RIGHT, 3, 0, NOW + 2 * hour, NOW + 5 * hour)
+    excess = first_excess(owners, [first, earlier], now=NOW)
+    assert excess is not None
+    assert (excess.at, excess.needed, excess.there, excess.above) == (NOW + 2 * hour, 6, 4, TOP)
 
 
 @given(trees(), EXTRAS)
@@ -94,7 +105,7 @@ def test_gpus_of_types_are_added_besides_those_of_any_type_and_boosts_add_up(
 
 def _fits(owners: dict[UUID, OwnerRules], extras: list[Extra], at: datetime) -> bool:
     """By the definition: every boosted guarantee within the owner's limit, and within what is guaranteed above."""
-    active = [one for one in extras if one.ends_at > at]
+    active = [one for one in extras if one.starts_at <= at < one.ends_at]
 
     def guaranteed(id: UUID) -> int:
         return (owners[id].guarantee or 0) + sum(one.guarantee for one in active if one.owner == id)

@@ -2540,11 +2540,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Boosts that are in effect, the one that ends first at the top. */
+        /**
+         * @description Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+         *     top.
+         */
         get: operations["organisations_quota_boosts_list"];
         put?: never;
         /**
-         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         * @description Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
          *
          *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
          *     checkpoint and wait.
@@ -2901,11 +2904,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Boosts that are in effect, the one that ends first at the top. */
+        /**
+         * @description Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+         *     top.
+         */
         get: operations["projects_quota_boosts_list"];
         put?: never;
         /**
-         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         * @description Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
          *
          *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
          *     checkpoint and wait.
@@ -3162,7 +3168,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Ends a boost before its time, by who may change the quota. */
+        /** @description Ends a boost before its time, or cancels one to come, by who may change the quota. */
         post: operations["quota_boosts_end_create"];
         delete?: never;
         options?: never;
@@ -3983,11 +3989,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Boosts that are in effect, the one that ends first at the top. */
+        /**
+         * @description Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+         *     top.
+         */
         get: operations["teams_quota_boosts_list"];
         put?: never;
         /**
-         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         * @description Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
          *
          *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
          *     checkpoint and wait.
@@ -4995,6 +5004,11 @@ export interface components {
             readonly extra_gpus_by_type: {
                 [key: string]: number;
             };
+            /**
+             * Format: date-time
+             * @description From when on; null: from the approval on.
+             */
+            readonly starts_at: string | null;
             /**
              * Format: date-time
              * @description Until when; null: for good.
@@ -11724,13 +11738,18 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description From when on, before ends_at and at most 366 days from now; null: from the approval on.
+             */
+            starts_at?: string | null;
+            /**
+             * Format: date-time
              * @description Until when, at most 366 days from now; null: for good.
              */
             ends_at?: string | null;
             /** @description What they are for, to who decides. */
             reason: string;
         };
-        /** @description GPUs that are added to the rules of a quota until a time; boosts of one owner add up. */
+        /** @description GPUs that are added to the rules of a quota for a time; boosts of one owner add up. */
         QuotaBoost: {
             /**
              * Format: uuid
@@ -11751,20 +11770,27 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description When it begins, or began, to count.
+             */
+            readonly starts_at: string;
+            /**
+             * Format: date-time
              * @description When it ends by itself.
              */
             readonly ends_at: string;
+            /** @description Whether it counts now; false: it is to come, from starts_at on. */
+            readonly is_in_effect: boolean;
             /** @description Why, for those who see the quota. */
             readonly reason: string;
             /** @description Who made it; empty: the platform, or an account that is gone. */
             readonly created_by: string;
             /**
              * Format: date-time
-             * @description When it began.
+             * @description When it was made.
              */
             readonly created_at: string;
         };
-        /** @description A boost that was just made, and what the cluster cannot honour since. */
+        /** @description A boost that was just made, and what the cluster cannot honour since, or from its beginning on. */
         QuotaBoostMade: {
             /**
              * Format: uuid
@@ -11785,19 +11811,26 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description When it begins, or began, to count.
+             */
+            readonly starts_at: string;
+            /**
+             * Format: date-time
              * @description When it ends by itself.
              */
             readonly ends_at: string;
+            /** @description Whether it counts now; false: it is to come, from starts_at on. */
+            readonly is_in_effect: boolean;
             /** @description Why, for those who see the quota. */
             readonly reason: string;
             /** @description Who made it; empty: the platform, or an account that is gone. */
             readonly created_by: string;
             /**
              * Format: date-time
-             * @description When it began.
+             * @description When it was made.
              */
             readonly created_at: string;
-            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
+            /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. Of a boost to come: as it will be when it begins. */
             readonly overcommitted: components["schemas"]["Overcommitment"][];
         };
         /** @description At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type. */
@@ -11820,6 +11853,11 @@ export interface components {
             extra_guarantee_by_type?: {
                 [key: string]: number;
             };
+            /**
+             * Format: date-time
+             * @description When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an offset it is UTC.
+             */
+            starts_at?: string | null;
             /**
              * Format: date-time
              * @description When it ends by itself; at most 366 days from now. Without an offset it is UTC.
@@ -11947,6 +11985,8 @@ export interface components {
             budgets: components["schemas"]["BudgetUse"][];
             /** @description What is added to its rules for a time, and counts already. */
             boosts: components["schemas"]["QuotaBoost"][];
+            /** @description What is added to its rules from a later time on; the one that begins first is at the top. */
+            boosts_to_come: components["schemas"]["QuotaBoost"][];
             /** @description Where this guarantee and those of other organisations are more in sum than the cluster has, of any type and of single types; empty: the cluster can honour all of them. Of organisations only: what is below one is a part of its guarantee. */
             overcommitted: components["schemas"]["Overcommitment"][];
             /** @description GPUs in use now, by type. */
@@ -12448,6 +12488,11 @@ export interface components {
             readonly extra_gpus_by_type: {
                 [key: string]: number;
             };
+            /**
+             * Format: date-time
+             * @description From when on; null: from the approval on.
+             */
+            readonly starts_at: string | null;
             /**
              * Format: date-time
              * @description Until when; null: for good.

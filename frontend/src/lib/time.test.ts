@@ -2,7 +2,7 @@
 // Times on axes, and predicted ones.
 import { expect, it } from "vitest";
 
-import { clockRange, clockTick, durationTick, laterClock } from "./time";
+import { clock, clockRange, clockTick, durationTick, laterClock, weekdayClock } from "./time";
 
 const AT_MS = new Date(2026, 2, 2, 14, 5, 7).getTime();
 
@@ -28,4 +28,13 @@ it("says a time once where the median and the ninth decile read the same", () =>
   expect(laterClock(sameMinute, median)).toBeNull();
   expect(laterClock(null, median)).toBeNull();
   expect(laterClock(later, median)).toMatch(/09/);
+});
+
+it("names the day of the week of what is near, and the date of what is not", () => {
+  const now = new Date(AT_MS); // a Monday
+  const inDays = (days: number) => new Date(2026, 2, 2 + days, 18, 30).toISOString();
+  expect(weekdayClock(inDays(0), now)).toBe(clock(inDays(0), now));
+  expect(weekdayClock(inDays(4), now)).toMatch(/^Fri .*30/);
+  expect(weekdayClock(inDays(-2), now)).toMatch(/^Sat .*30/);
+  expect(weekdayClock(inDays(7), now)).toBe(clock(inDays(7), now));
 });

@@ -44,6 +44,14 @@ export function clock(iso: string | null | undefined, now: Date = new Date()): s
   return `${at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" })} ${time}`;
 }
 
+/** As clock, with the day of the week where the day is less than six days away: "Mon 14:00". */
+export function weekdayClock(iso: string, now: Date = new Date()): string {
+  const at = new Date(iso);
+  const isNear = Math.abs(at.getTime() - now.getTime()) < 6 * DAY_S * 1000;
+  if (!isNear || at.toDateString() === now.toDateString()) return clock(iso, now);
+  return `${at.toLocaleDateString(dateLocale(), { weekday: "short" })} ${clock(iso, at)}`;
+}
+
 /** As <input type="datetime-local"> reads it, in local time. */
 export function localTime(at: Date): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

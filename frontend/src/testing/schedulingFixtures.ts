@@ -59,7 +59,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     half_life_s: 0,
     max_priority: null,
     budgets: [],
-    boosts: [],
+    ...{ boosts: [], boosts_to_come: [] },
     overcommitted: [],
     version: 1,
     guaranteed: 0,

@@ -3621,7 +3621,8 @@ class AsyncOrganisationsOperations:
         return await self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
 
     async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /organisations/{id}/quota/boosts
         """
@@ -3637,9 +3638,10 @@ class AsyncOrganisationsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -3651,6 +3653,8 @@ class AsyncOrganisationsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3663,6 +3667,7 @@ class AsyncOrganisationsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3685,6 +3690,7 @@ class AsyncOrganisationsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -3696,6 +3702,7 @@ class AsyncOrganisationsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3708,6 +3715,7 @@ class AsyncOrganisationsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4229,7 +4237,8 @@ class AsyncProjectsOperations:
         )
 
     async def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /projects/{id}/quota/boosts
 
@@ -4250,9 +4259,10 @@ class AsyncProjectsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -4265,6 +4275,8 @@ class AsyncProjectsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4278,6 +4290,7 @@ class AsyncProjectsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4305,6 +4318,7 @@ class AsyncProjectsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -4317,6 +4331,7 @@ class AsyncProjectsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4330,6 +4345,7 @@ class AsyncProjectsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4694,7 +4710,7 @@ class AsyncQuotaBoostsOperations:
         self._transport = transport
 
     async def end(self, id: Ref, /) -> None:
-        """Ends a boost before its time, by who may change the quota.
+        """Ends a boost before its time, or cancels one to come, by who may change the quota.
 
         POST /quota-boosts/{id}/end
         """
@@ -5831,7 +5847,8 @@ class AsyncTeamsOperations:
         )
 
     async def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /teams/{id}/quota/boosts
 
@@ -5852,9 +5869,10 @@ class AsyncTeamsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -5867,6 +5885,8 @@ class AsyncTeamsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5880,6 +5900,7 @@ class AsyncTeamsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -5907,6 +5928,7 @@ class AsyncTeamsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -5919,6 +5941,7 @@ class AsyncTeamsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -5932,6 +5955,7 @@ class AsyncTeamsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },

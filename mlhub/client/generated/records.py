@@ -187,6 +187,7 @@ class ApprovedQuota(ApiRecord):
     extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
+    starts_at: datetime | None
     ends_at: datetime | None
     reason: str
     requested_by: str
@@ -2195,28 +2196,32 @@ class Quota(ApiRecord):
 
 
 class QuotaBoost(ApiRecord):
-    """GPUs that are added to the rules of a quota until a time; boosts of one owner add up."""
+    """GPUs that are added to the rules of a quota for a time; boosts of one owner add up."""
 
     id: str
     extra_guarantee: int
     extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
+    starts_at: datetime
     ends_at: datetime
+    is_in_effect: bool
     reason: str
     created_by: str
     created_at: datetime
 
 
 class QuotaBoostMade(ApiRecord):
-    """A boost that was just made, and what the cluster cannot honour since."""
+    """A boost that was just made, and what the cluster cannot honour since, or from its beginning on."""
 
     id: str
     extra_guarantee: int
     extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
+    starts_at: datetime
     ends_at: datetime
+    is_in_effect: bool
     reason: str
     created_by: str
     created_at: datetime
@@ -2279,6 +2284,7 @@ class QuotaOwner(ApiRecord):
     lent: int
     budgets: list[BudgetUse]
     boosts: list[QuotaBoost]
+    boosts_to_come: list[QuotaBoost]
     overcommitted: list[Overcommitment]
     used_by_type: dict[str, int]
     used_cpus: float
@@ -2493,6 +2499,7 @@ class RequestedQuota(ApiRecord):
     extra_guarantee_by_type: dict[str, int]
     extra_max_gpus: int
     extra_gpus_by_type: dict[str, int]
+    starts_at: datetime | None
     ends_at: datetime | None
     reason: str
     requested_by: str

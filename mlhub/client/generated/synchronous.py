@@ -3593,7 +3593,8 @@ class OrganisationsOperations:
         return self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
 
     def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /organisations/{id}/quota/boosts
         """
@@ -3609,9 +3610,10 @@ class OrganisationsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -3623,6 +3625,8 @@ class OrganisationsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -3635,6 +3639,7 @@ class OrganisationsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -3657,6 +3662,7 @@ class OrganisationsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -3668,6 +3674,7 @@ class OrganisationsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -3680,6 +3687,7 @@ class OrganisationsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4197,7 +4205,8 @@ class ProjectsOperations:
         )
 
     def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /projects/{id}/quota/boosts
 
@@ -4218,9 +4227,10 @@ class ProjectsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -4233,6 +4243,8 @@ class ProjectsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -4246,6 +4258,7 @@ class ProjectsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4273,6 +4286,7 @@ class ProjectsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -4285,6 +4299,7 @@ class ProjectsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -4298,6 +4313,7 @@ class ProjectsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -4662,7 +4678,7 @@ class QuotaBoostsOperations:
         self._transport = transport
 
     def end(self, id: Ref, /) -> None:
-        """Ends a boost before its time, by who may change the quota.
+        """Ends a boost before its time, or cancels one to come, by who may change the quota.
 
         POST /quota-boosts/{id}/end
         """
@@ -5785,7 +5801,8 @@ class TeamsOperations:
         )
 
     def list_quota_boosts(self, id: Ref, /, *, organisation: str | None = None) -> ApiRows[r.QuotaBoost]:
-        """Boosts that are in effect, the one that ends first at the top.
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
 
         GET /teams/{id}/quota/boosts
 
@@ -5806,9 +5823,10 @@ class TeamsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         reason: str | Unset = UNSET,
     ) -> r.QuotaBoostMade:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -5821,6 +5839,8 @@ class TeamsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an
+        offset it is UTC.
         ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
@@ -5834,6 +5854,7 @@ class TeamsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },
@@ -5861,6 +5882,7 @@ class TeamsOperations:
         extra_max_gpus: int | Unset = UNSET,
         extra_gpus_by_type: Mapping[str, int] | Unset = UNSET,
         extra_guarantee_by_type: Mapping[str, int] | Unset = UNSET,
+        starts_at: datetime | str | Unset | None = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
     ) -> r.RequestedQuota:
         """Asks for more, by who may submit; admins of the organisation (for its own quota: of the platform) decide.
@@ -5873,6 +5895,7 @@ class TeamsOperations:
         extra_gpus_by_type: GPUs to add to the limits in gpus_by_type, by type; the types must be limited there.
         extra_guarantee_by_type: GPUs of single types to add to the guarantee, by type; besides extra_guarantee,
         whose GPUs are of any type.
+        starts_at: From when on, before ends_at and at most 366 days from now; null: from the approval on.
         ends_at: Until when, at most 366 days from now; null: for good.
         reason: What they are for, to who decides.
         """
@@ -5886,6 +5909,7 @@ class TeamsOperations:
                 "extra_max_gpus": extra_max_gpus,
                 "extra_gpus_by_type": extra_gpus_by_type,
                 "extra_guarantee_by_type": extra_guarantee_by_type,
+                "starts_at": starts_at,
                 "ends_at": ends_at,
                 "reason": reason,
             },

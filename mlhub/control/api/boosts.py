@@ -40,7 +40,7 @@ def extra_by_type(help_text: str) -> serializers.DictField:
 
 
 class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
-    """GPUs that are added to the rules of a quota until a time; boosts of one owner add up."""
+    """GPUs that are added to the rules of a quota for a time; boosts of one owner add up."""
 
     extra_gpus_by_type = serializers.DictField(
         child=serializers.IntegerField(),
@@ -52,9 +52,15 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
         read_only=True,
         help_text="GPUs of single types that are added to the guarantee, by type, besides extra_guarantee.",
     )
+    is_in_effect = serializers.SerializerMethodField(
+        help_text="Whether it counts now; false: it is to come, from starts_at on."
+    )
     created_by = serializers.SerializerMethodField(
         help_text="Who made it; empty: the platform, or an account that is gone."
     )
+
+    def get_is_in_effect(self, boost: QuotaBoost) -> bool:
+        return boost.began_at is not None or boost.starts_at <= timezone.now()
 
     def get_created_by(self, boost: QuotaBoost) -> str:
         return boost.created_by.username if boost.created_by else ""
@@ -62,24 +68,27 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
     class Meta:
         model = QuotaBoost
         fields = [
-            "id", "extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type", "ends_at",
-            "reason", "created_by", "created_at",
+            "id", "extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type",
+            "starts_at", "ends_at", "is_in_effect", "reason", "created_by", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
             id="The boost's id.",
             extra_guarantee="GPUs of any type that are added to the guarantee.",
             extra_max_gpus="GPUs that are added to the most that may be in use at a time.",
+            starts_at="When it begins, or began, to count.",
             ends_at="When it ends by itself.",
             reason="Why, for those who see the quota.",
-            created_at="When it began.",
+            created_at="When it was made.",
         )
 
 
 class QuotaBoostMadeSerializer(QuotaBoostSerializer):
-    """A boost that was just made, and what the cluster cannot honour since."""
+    """A boost that was just made, and what the cluster cannot honour since, or from its beginning on."""
 
-    overcommitted = OvercommitmentSerializer(many=True, read_only=True, help_text=OVERCOMMITTED)
+    overcommitted = OvercommitmentSerializer(
+        many=True, read_only=True, help_text=f"{OVERCOMMITTED} Of a boost to come: as it will be when it begins."
+    )
 
     class Meta(QuotaBoostSerializer.Meta):
         fields = [*QuotaBoostSerializer.Meta.fields, "overcommitted"]
@@ -97,6 +106,12 @@ class QuotaBoostRequestSerializer(StrictSerializer):
     )
     extra_gpus_by_type = extra_by_type(EXTRA_BY_TYPE)
     extra_guarantee_by_type = extra_by_type(EXTRA_GUARANTEE_BY_TYPE)
+    starts_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="When it begins, before ends_at and at most 366 days from now; null, or left out: now. Without an "
+        "offset it is UTC.",
+    )
     ends_at = serializers.DateTimeField(
         help_text="When it ends by itself; at most 366 days from now. Without an offset it is UTC."
     )
@@ -112,14 +127,16 @@ class QuotaBoostsView(AddressedView):
 
     @extend_schema(responses=QuotaBoostSerializer(many=True))
     def get(self, request: Request, id: str) -> Response:
-        """Boosts that are in effect, the one that ends first at the top."""
+        """Boosts that are in effect, and those to come: is_in_effect says which. The one that begins first is at the
+        top.
+        """
         owner = self.model._default_manager.get_visible(request.user, id)
-        found = QuotaBoost.objects.of(owner).in_effect(timezone.now()).select_related("created_by")
-        return Response(QuotaBoostSerializer(found.order_by("ends_at", "id"), many=True).data)
+        found = QuotaBoost.objects.of(owner).not_ended(timezone.now()).select_related("created_by")
+        return Response(QuotaBoostSerializer(found.order_by("starts_at", "ends_at", "id"), many=True).data)
 
     @extend_schema(request=QuotaBoostRequestSerializer, responses={201: QuotaBoostMadeSerializer})
     def post(self, request: Request, id: str) -> Response:
-        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+        """Raises the quota until a time, from the next scheduling round on or from starts_at, by who may change it.
 
         It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
         checkpoint and wait.
@@ -131,13 +148,13 @@ class QuotaBoostsView(AddressedView):
         require_types_there(of_types, field=field)
         with within_cluster(owner, of_types, field=field):
             boost = boost_quota(owner, actor=caller(request), **body)
-        boost.overcommitted = overcommitments_of(owner, user=caller(request))  # type: ignore[attr-defined]
+        boost.overcommitted = overcommitments_of(owner, user=caller(request), at=boost.starts_at)  # type: ignore[attr-defined]
         return Response(QuotaBoostMadeSerializer(boost).data, status=status.HTTP_201_CREATED)
 
 
 class QuotaBoostEndView(APIView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, id: str) -> Response:
-        """Ends a boost before its time, by who may change the quota."""
+        """Ends a boost before its time, or cancels one to come, by who may change the quota."""
         end_boost(QuotaBoost.objects.get_visible(request.user, id), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -71,8 +71,8 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
         model = QuotaRequest
         fields = [
             "id", "organisation", "owner", "owner_kind", "owner_name", "extra_guarantee", "extra_guarantee_by_type",
-            "extra_max_gpus", "extra_gpus_by_type", "ends_at", "reason", "requested_by", "created_at", "state", "note",
-            "answered_by", "answered_at",
+            "extra_max_gpus", "extra_gpus_by_type", "starts_at", "ends_at", "reason", "requested_by", "created_at",
+            "state", "note", "answered_by", "answered_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -80,6 +80,7 @@ class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
             organisation="Id of its organisation.",
             extra_guarantee="GPUs of any type to add to the guarantee; once approved, those that were added.",
             extra_max_gpus="GPUs to add to the most in use at a time; once approved, those that were added.",
+            starts_at="From when on; null: from the approval on.",
             ends_at="Until when; null: for good.",
             reason="What they are for.",
             created_at="When it was made.",
@@ -112,6 +113,11 @@ class _AmountsSerializer(StrictSerializer):
 class QuotaAskSerializer(_AmountsSerializer):
     """At least one of extra_guarantee, extra_guarantee_by_type, extra_max_gpus and extra_gpus_by_type, and a reason."""
 
+    starts_at = serializers.DateTimeField(
+        default=None,
+        allow_null=True,
+        help_text="From when on, before ends_at and at most 366 days from now; null: from the approval on.",
+    )
     ends_at = serializers.DateTimeField(
         default=None, allow_null=True, help_text="Until when, at most 366 days from now; null: for good."
     )
@@ -181,7 +187,7 @@ class QuotaRequestApprovalView(QuotaRequestAnswerView):
         require_quota_right(asked.owner, caller(request))
         with within_cluster(asked.owner, body.get(OF_TYPES, asked.extra_guarantee_by_type), field=OF_TYPES):
             answered = approve_request(asked, actor=caller(request), **body)
-        answered.overcommitted = overcommitments_of(asked.owner, user=caller(request))  # type: ignore[attr-defined]
+        answered.overcommitted = overcommitments_of(asked.owner, user=caller(request), at=asked.starts_at)  # type: ignore[attr-defined]
         return Response(ApprovedQuotaSerializer(answered).data)
 
 

@@ -317,6 +317,9 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
+    boosts_to_come = QuotaBoostSerializer(
+        many=True, help_text="What is added to its rules from a later time on; the one that begins first is at the top."
+    )
     overcommitted = OvercommitmentSerializer(many=True, help_text=OVERCOMMITTED)
     used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
     used_cpus = serializers.FloatField(help_text="CPUs that pods request now.")

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from mlhub.control.api import quota_serializers as s
 from mlhub.control.monitoring import reads
 from mlhub.control.quotas import quota_history, quota_tree
+from mlhub.control.quotas.boosts import extras_now
 from mlhub.control.quotas.budgets import as_rows, budgets_now
 from mlhub.control.quotas.overcommitment import overcommitments
 from mlhub.control.quotas.type_guarantees import require_limited_types_there, within_cluster
@@ -175,7 +176,7 @@ def _quota(organisation: Organisation, user: User) -> dict[str, Any]:
     quota, _ = Quota.objects.get_or_create(organisation=organisation)
     now = timezone.now()
     quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
-    extras = quota_tree.extras_now({organisation.pk}, now=now).get(organisation.pk, BoostAmounts())
+    extras = extras_now({organisation.pk}, now=now).get(organisation.pk, BoostAmounts())
     quota.boosted_gpus = extras.max_gpus  # type: ignore[attr-defined]
     quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=now))
     quota.overcommitted = overcommitments().of(organisation, user=user)  # type: ignore[attr-defined]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
-from mlhub.control.quotas.quota_tree import extras_now
+from mlhub.control.quotas.boosts import extras_now
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised_guarantees
 
@@ -52,14 +53,19 @@ class Overcommitments:
         return parts if user.is_staff else [replace(one, guaranteed=None) for one in parts]
 
 
-def overcommitments() -> Overcommitments:
-    """What all organisations are guaranteed now, against the cluster. Three queries."""
-    return _compared(_guarantees(), Node.objects.gpus_by_type())
+def overcommitments(at: datetime | None = None) -> Overcommitments:
+    """What all organisations are guaranteed at a moment, None = now, against the cluster. Three queries."""
+    return _compared(_guarantees(at), Node.objects.gpus_by_type())
 
 
-def overcommitments_of(owner: Organisation | Team | Project, *, user: User) -> list[Overcommitment]:
-    """What an organisation is guaranteed a part of; none of a team or a project, whose guarantees are parts."""
-    return overcommitments().of(owner, user=user) if isinstance(owner, Organisation) else []
+def overcommitments_of(
+    owner: Organisation | Team | Project, *, user: User, at: datetime | None = None
+) -> list[Overcommitment]:
+    """What an organisation is guaranteed a part of; none of a team or a project, whose guarantees are parts.
+
+    at: the moment; what is over or None counts as now.
+    """
+    return overcommitments(at).of(owner, user=user) if isinstance(owner, Organisation) else []
 
 
 def overcommitments_if(
@@ -92,11 +98,12 @@ def _compared(by_organisation: dict[UUID, Counter[str]], there: Mapping[str, int
     return Overcommitments(found, by_organisation)
 
 
-def _guarantees() -> dict[UUID, Counter[str]]:
+def _guarantees(at: datetime | None = None) -> dict[UUID, Counter[str]]:
     """By organisation, GPUs guaranteed by type, and in sum as of type ANY. What is below one is a part of its own."""
     rules = {quota.pk: quota for quota in Quota.objects.all()}
     ids = set(Organisation.objects.values_list("id", flat=True))
-    extras, found = extras_now(ids, now=timezone.now()), {}
+    now = timezone.now()
+    extras, found = extras_now(ids, now=now if at is None else max(at, now)), {}
     for pk in ids & {*rules, *extras}:
         quota = rules.get(pk)
         guarantee, by_type = (None, {}) if quota is None else (quota.guarantee, quota.guarantee_by_type)

@@ -19,17 +19,18 @@ from mlhub.clusters.models import Node
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.control.pods.pod_resources import pods_held
+from mlhub.control.quotas.boosts import Boosts, boosts_of, extras_now
 from mlhub.control.quotas.budgets import BudgetBooks, as_rows
 from mlhub.control.quotas.type_guarantees import type_books
 from mlhub.control.quotas.user_limits import UserLimitBooks
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_within
-from mlhub.tenants.actions.limits.boosts import amounts_of
 from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
-from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team, UserQuota
+from mlhub.tenants.models import Organisation, Project, QuotaRules, Team, UserQuota
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_guarantees, raised_types
 from mlhub.tenants.team_tree import TeamTree
+from scheduler.api.gpu_budgets import QuotaChange
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
 from scheduler.quota.type_guarantees import borrowing_ledger
@@ -42,6 +43,7 @@ class QuotaTree:
     """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
 
     fair: those whose parts share fairly. ids: of all tenants. limited: organisations with users who have limits there.
+    coming: what boosts that begin or end later change.
     """
 
     tenants: list[TenantSnapshot] = field(default_factory=list)
@@ -49,6 +51,7 @@ class QuotaTree:
     fair: set[str] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
     limited: set[tuple[UUID, UUID]] = field(default_factory=set)
+    coming: tuple[QuotaChange, ...] = ()
 
     def user_of(self, job: Job) -> str:
         """Returns whose job it is, where limits of that user count for it; else "" """
@@ -95,24 +98,17 @@ def with_boosts(
 class BudgetsAndBoosts:
     """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limits.
 
-    users: limits of users, of those who have jobs.
+    boosted: owners with boosts, also to come. users: limits of users, of those who have jobs.
     """
 
     budgets: BudgetBooks
     extras: Mapping[UUID, BoostAmounts]
+    boosted: Collection[UUID]
     users: UserLimitBooks
 
     def makes_tenant(self, owner: UUID) -> bool:
         """Returns whether an owner without a quota needs an account of its own."""
-        return owner in self.extras or owner in self.users.owners
-
-
-def extras_now(organisations: Collection[UUID], *, now: datetime) -> dict[UUID, BoostAmounts]:
-    """By owner, GPUs that boosts in effect add to its guarantee, and to its limits. One query."""
-    found: defaultdict[UUID, BoostAmounts] = defaultdict(BoostAmounts)
-    for boost in QuotaBoost.objects.in_effect(now).filter(organisation__in=organisations):
-        found[boost.project_id or boost.team_id or boost.organisation_id] += amounts_of(boost)
-    return dict(found)
+        return owner in self.boosted or owner in self.users.owners
 
 
 def tree_of(
@@ -139,7 +135,8 @@ def tree_of(
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
     limits = UserLimitBooks.read(organisations, users, budgets, supposed=supposed)
-    books = BudgetsAndBoosts(budgets, extras_now(organisations, now=now), limits)
+    boosts = Boosts.read(organisations, now=now)
+    books = BudgetsAndBoosts(budgets, boosts.at(now), boosts.owners, limits)
     tree = _tree_above(rows, isolation, books)
     tree.limited = limits.limited
     owners: dict[UUID, str | None] = {}
@@ -151,6 +148,7 @@ def tree_of(
         tenant = _place(tree, project, above, books, whole=whole, isolation=isolation)
         if tenant is not None:
             tree.tenant_of[project.id] = tenant
+    tree.coming = tuple(change for change in boosts.changes() if change.tenant in tree.ids)
     return tree
 
 
@@ -295,10 +293,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
         rows.append(_row("team", team, team.parent_id or organisation.pk, accounts, _sum(jobs, within)))
         rows += [_row("project", p, team.id, accounts, _sum(jobs, [p])) for p in by_team[team.id]]
     rows += [_row("project", p, organisation.id, accounts, _sum(jobs, [p])) for p in by_team[None]]
-    boosts: defaultdict[UUID, list[QuotaBoost]] = defaultdict(list)
-    present = organisation.boosts.in_effect(timezone.now()).select_related("created_by", "team", "project")
-    for boost in present.order_by("ends_at", "id"):
-        boosts[boost.owner.pk].append(boost)
+    boosts, to_come = boosts_of(organisation, now=timezone.now())
     stored = _stored([organisation, *teams.values(), *projects])
     return [
         {
@@ -306,6 +301,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
             "books_by_type": type_books(tenants[str(row["id"])], by_type),
             "budgets": as_rows(tenants[str(row["id"])].budgets),
             "boosts": boosts[row["id"]],
+            "boosts_to_come": to_come[row["id"]],
             "storage_bytes": stored.get(row["id"]),
         }
         for row in rows

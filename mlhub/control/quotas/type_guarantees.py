@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +21,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.limits.quotas import LIMITS_BY_TYPE, Owner
 from mlhub.tenants.models import Organisation, Quota, QuotaBoost, QuotaRules
+from mlhub.tenants.quota_terms.boosts import moments
 from mlhub.wire.words import counted, too_many
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import Account
@@ -30,16 +33,16 @@ def within_cluster(owner: Owner, by_type: Any, *, field: str = "guarantee_by_typ
     organisations that are guaranteed GPUs of types one at a time is changed, so that two cannot be guaranteed the same.
 
     by_type: as they were given, under the field; others than organisations are measured by what is above them. Raises
-    InvalidInputError where more GPUs of a type would be guaranteed than the cluster has, nodes that are away and boosts
-    included; what is kept or lowered is not looked at, so that a cluster that shrank is no bar to that. The caller has
-    checked that the person may set them: the message says what others are guaranteed.
+    InvalidInputError where at any moment more GPUs of a type would be guaranteed than the cluster has, nodes that are
+    away and boosts, also to come, included; what is kept or lowered is not looked at, so that a cluster that shrank is
+    no bar to that. The caller has checked that the person may set them: the message says what others are guaranteed.
     """
     with transaction.atomic():
         if not by_type or not isinstance(owner, Organisation):
             yield
             return
         lock_until_commit("guarantees of GPU types")
-        before = _guaranteed()[owner.pk]
+        before = _Guaranteed.read()
         yield
         _require_gpus_of_types(owner, before, field=field)
 
@@ -84,9 +87,24 @@ def type_books(owner: TenantSnapshot, by_type: Mapping[str, Mapping[str, Account
     return found
 
 
-def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, field: str) -> None:
-    """before: what it was guaranteed."""
-    there, guaranteed = Node.objects.gpus_by_type(), _guaranteed()
+def _require_gpus_of_types(organisation: Organisation, before: _Guaranteed, *, field: str) -> None:
+    """before: what was guaranteed."""
+    there, after = Node.objects.gpus_by_type(), _Guaranteed.read()
+    for at in moments(((boost.starts_at, boost.ends_at) for boost in after.boosts), now=after.now):
+        had = before.at(at)[organisation.pk]
+        _require_gpus_at(after.at(at), there, organisation, had, field=field, since=None if at == after.now else at)
+
+
+def _require_gpus_at(
+    guaranteed: dict[UUID, Counter[str]],
+    there: dict[str, int],
+    organisation: Organisation,
+    before: Counter[str],
+    *,
+    field: str,
+    since: datetime | None,
+) -> None:
+    """since: from which moment on; None = now."""
     own = guaranteed.pop(organisation.pk, Counter())
     for gpu_type, n in sorted(own.items()):
         others = sum(by_type[gpu_type] for by_type in guaranteed.values())
@@ -97,25 +115,53 @@ def _require_gpus_of_types(organisation: Organisation, before: Counter[str], *, 
         has = counted(there[gpu_type], "GPU")
         left, is_extra = max(0, there[gpu_type] - others), field != "guarantee_by_type"
         most = f"Add at most {max(0, left - before[gpu_type])}" if is_extra else f"Guarantee at most {left}"
+        remedy = f"{most} of type {gpu_type}."
+        if since is not None:
+            time = f"{since:%Y-%m-%d %H:%M}"
+            raise InvalidInputError(
+                f"From {time} UTC on other organisations are guaranteed {others} of the {has} of type {gpu_type} that"
+                f" the cluster has; {too_many(n)}."
+                if others
+                else f"The cluster has {has} of type {gpu_type}; from {time} UTC on {too_many(n)}.",
+                field=field,
+                remedy=remedy,
+            )
         raise InvalidInputError(
             f"The cluster has {has} of type {gpu_type}, of which other organisations are guaranteed {others};"
             f" {too_many(n)}."
             if others
             else f"The cluster has {has} of type {gpu_type}; {too_many(n)}.",
             field=field,
-            remedy=f"{most} of type {gpu_type}.",
+            remedy=remedy,
         )
 
 
-def _guaranteed() -> defaultdict[UUID, Counter[str]]:
-    """GPUs by type that organisations are guaranteed now, with their boosts."""
-    found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
-    for quota in Quota.objects.exclude(guarantee_by_type={}):
-        found[quota.pk].update(quota.guarantee_by_type)
-    boosts = QuotaBoost.objects.in_effect(timezone.now()).filter(team=None, project=None)
-    for boost in boosts.exclude(extra_guarantee_by_type={}):
-        found[boost.organisation_id].update(boost.extra_guarantee_by_type)
-    return found
+@dataclass(frozen=True)
+class _Guaranteed:
+    """What organisations are guaranteed by type: by their rules, and by their boosts, in effect and to come."""
+
+    now: datetime
+    by_rules: Mapping[UUID, Mapping[str, int]]
+    boosts: tuple[QuotaBoost, ...]
+
+    @classmethod
+    def read(cls) -> _Guaranteed:
+        """Two queries."""
+        now = timezone.now()
+        rules = {quota.pk: quota.guarantee_by_type for quota in Quota.objects.exclude(guarantee_by_type={})}
+        boosts = QuotaBoost.objects.not_ended(now).filter(team=None, project=None)
+        return cls(now, rules, tuple(boosts.exclude(extra_guarantee_by_type={})))
+
+    def at(self, moment: datetime) -> defaultdict[UUID, Counter[str]]:
+        """Returns GPUs by type and organisation at a moment that is not over."""
+        found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
+        for organisation, by_type in self.by_rules.items():
+            found[organisation].update(by_type)
+        for boost in self.boosts:
+            has_begun = boost.began_at is not None or boost.starts_at <= moment
+            if has_begun and moment < boost.ends_at:
+                found[boost.organisation_id].update(boost.extra_guarantee_by_type)
+        return found
 
 
 def _no_such_type(gpu_type: str, there: dict[str, int], field: str, *, verb: str = "guaranteed") -> InvalidInputError:

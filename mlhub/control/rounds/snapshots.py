@@ -94,6 +94,7 @@ def take_snapshot(
         ),
         jobs=tuple(found),
         tenants=tuple(reader.tree.tenants),
+        coming=reader.tree.coming,
         seed=round_number,
         round_number=round_number,
         pairs=reader.learned.pairs,
@@ -172,10 +173,12 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
         inputs=caches.keys.get(job.id, ""),
     )
     known = {each.key for each in snapshot.input_sets}
+    tenants = {tenant.id for tenant in snapshot.tenants}
     return replace(
         snapshot,
         jobs=(*snapshot.jobs, sound_job(one)),
         tenants=_with_tenants(snapshot.tenants, tree),
+        coming=(*snapshot.coming, *(one for one in tree.coming if one.tenant not in tenants)),
         input_sets=(*snapshot.input_sets, *(each for each in caches.sets if each.key not in known)),
         fetch_bps=snapshot.fetch_bps if known else caches.fetch_bps,
     )

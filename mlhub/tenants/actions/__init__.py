@@ -8,6 +8,7 @@ from mlhub.tenants.actions.limits.boosts import (
     end_boost,
     gpu_limit_of,
     gpu_limits_above,
+    record_begun_boosts,
     record_ended_boosts,
     type_limits_above,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "move",
     "move_team",
     "quota_of",
+    "record_begun_boosts",
     "record_ended_boosts",
     "refuse_request",
     "remove_member",

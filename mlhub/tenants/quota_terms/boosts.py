@@ -42,12 +42,16 @@ class BoostAmounts:
 
 @dataclass(frozen=True)
 class Extra:
-    """GPUs that are added to an owner's rules until ends_at, that moment excluded."""
+    """GPUs that are added to an owner's rules from starts_at until ends_at, that moment excluded."""
 
     owner: UUID
     guarantee: int
     max_gpus: int
+    starts_at: datetime
     ends_at: datetime
+
+    def counts(self, at: datetime) -> bool:
+        return self.starts_at <= at < self.ends_at
 
 
 @dataclass(frozen=True)
@@ -107,14 +111,20 @@ def _sum(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
 def first_excess(owners: Mapping[UUID, OwnerRules], extras: Iterable[Extra], *, now: datetime) -> Excess | None:
     """Returns the earliest moment at which a boosted guarantee is above what it is part of; None if it never is.
 
-    What applies changes only when a boost ends: these moments and the present one are all there are to look at.
+    What applies changes only when a boost begins or ends: these moments and the present one are all there are to look
+    at.
     """
     coming = [one for one in extras if one.ends_at > now]
-    for at in sorted({now, *(one.ends_at for one in coming)}):
-        found = _excess_at(owners, [one for one in coming if one.ends_at > at], at)
+    for at in moments(((one.starts_at, one.ends_at) for one in coming), now=now):
+        found = _excess_at(owners, [one for one in coming if one.counts(at)], at)
         if found is not None:
             return found
     return None
+
+
+def moments(windows: Iterable[tuple[datetime, datetime]], *, now: datetime) -> list[datetime]:
+    """Returns the present moment and all later ones at which one of these windows begins or ends, in order."""
+    return sorted({now, *(at for window in windows for at in window if at > now)})
 
 
 def _excess_at(owners: Mapping[UUID, OwnerRules], extras: Sequence[Extra], at: datetime) -> Excess | None:

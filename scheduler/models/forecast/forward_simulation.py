@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from scheduler.api.host_resources import NOTHING, HostResources, planned_resources
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
+from scheduler.models.forecast.books import Books, BooksChange, LeavingGang, QuotaBooks
 from scheduler.models.forecast.waiting_line import WaitingLine
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -24,72 +24,6 @@ class JobProgress(NamedTuple):
 
     start_s: float
     finish_s: float
-
-
-@dataclass(frozen=True)
-class LeavingGang:
-    """Describes the GPUs that a job on its way out releases after so many seconds. tenant: whose quota they use.
-
-    gpu_type: whose limits count for them; "" = of none. host: what its pods request besides GPUs.
-    """
-
-    tenant: str
-    n_gpus: int
-    after_s: float
-    user: str = ""
-    gpu_type: str = ""
-    host: HostResources = NOTHING
-
-
-class QuotaBooks(Protocol):
-    """Counts what tenants hold, as scheduler.quota.ledger does."""
-
-    def allows(
-        self,
-        tenant_id: str,
-        *,
-        gpus: int,
-        jobs: int = 1,
-        user: str = "",
-        gpu_type: str = "",
-        host: HostResources = NOTHING,
-    ) -> bool:
-        """Returns whether the tenant may take so much more."""
-
-    @property
-    def has_guarantees(self) -> bool:
-        """Returns whether any tenant has a guarantee."""
-
-    @property
-    def has_host_limits(self) -> bool:
-        """Returns whether any tenant has a limit of CPUs or memory."""
-
-    def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
-        """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
-
-    def reserve(
-        self,
-        tenant_id: str,
-        *,
-        gpus: int,
-        jobs: int = 1,
-        user: str = "",
-        gpu_type: str = "",
-        host: HostResources = NOTHING,
-    ) -> None:
-        """Books a job."""
-
-    def release(
-        self,
-        tenant_id: str,
-        *,
-        gpus: int,
-        jobs: int = 1,
-        user: str = "",
-        gpu_type: str = "",
-        host: HostResources = NOTHING,
-    ) -> None:
-        """Takes a job out of the books."""
 
 
 @dataclass
@@ -142,20 +76,23 @@ class ForwardSimulation:
         leaving: Iterable[LeavingGang] = (),
         awaiting: Collection[str] = (),
         starts_now: bool = True,
+        changes: Iterable[BooksChange] = (),
     ) -> dict[str, JobProgress]:
         """Returns start and finish of every job that gets to run.
 
         running: job, workers, and seconds until it trains (a restart, or making room). queue: waiting jobs, next first.
         leaving: gangs whose GPUs are not among the free ones yet. awaiting: tenants of the jobs for which these leave,
         also where others held the GPUs. starts_now: False = the round has decided what starts now, and what waits
-        starts when the next GPUs are released; if none ever are, it counts as starting now.
+        starts when the next GPUs are released; if none ever are, it counts as starting now. changes: of quota, where
+        there is any.
         A job of the queue that finds no room at any time, or that quota never allows, is absent from the answer.
 
         1. at each end, the freed GPUs go to the queue in order, each job as large as helps, fits and quota allows;
-           where a tenant's own GPUs were freed, its jobs within its guarantee come first;
+           where a tenant's own GPUs were freed, its jobs within its guarantee come first; the same at each change of
+           quota, when they also take back what others borrow: who has to leave goes to the end of the queue;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
-        books = None if self._quota is None else _Books(self._quota, self._limited_type)
+        books = None if self._quota is None else Books(self._quota, self._limited_type)
         state = _State(
             self._speeds, self._sizes, queue, free, strict_order=self._strict_order, books=books, start_s=self._start_s
         )
@@ -165,7 +102,10 @@ class ForwardSimulation:
         for gang in leaving:
             state.leave(gang)
         now_s: float | None = 0.0
-        if not starts_now and state.ends:
+        awaits_release = not starts_now and bool(state.ends)
+        for change in changes:
+            state.expect(change)
+        if awaits_release:
             now_s = state.next_end()
         while now_s is not None:
             state.fill(now_s)  # 1
@@ -194,45 +134,6 @@ class _TypedSpeeds:
         return self._speeds.packed_curve(job, tuple(sizes), gpu_type=self._gpu_type(job))
 
 
-class _Books:
-    """What jobs of the forecast take out of quota, and give back to it."""
-
-    def __init__(self, quota: QuotaBooks, limited_type: Callable[[JobSnapshot], str]) -> None:
-        self.quota, self._limited_type = quota, limited_type
-        self._has_host_limits = quota.has_host_limits
-        self._terms: dict[tuple[str, int], tuple[str, HostResources]] = {}
-
-    def kind(self, job: JobSnapshot, least: int) -> Hashable:
-        """Equal for jobs of one tenant and least size that quota treats alike."""
-        return (job.user, *self._terms_of(job, least))
-
-    def allows(self, job: JobSnapshot, n_workers: int) -> bool:
-        gpu_type, host = self._terms_of(job, n_workers)
-        return self.quota.allows(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
-
-    def book(self, job: JobSnapshot, n_workers: int) -> None:
-        gpu_type, host = self._terms_of(job, n_workers)
-        self.quota.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
-
-    def give_back(self, job: JobSnapshot, n_workers: int) -> None:
-        gpu_type, host = self._terms_of(job, n_workers)
-        self.quota.release(job.tenant, gpus=n_workers, user=job.user, gpu_type=gpu_type, host=host)
-
-    def book_leaving(self, gang: LeavingGang) -> None:
-        self.quota.reserve(gang.tenant, gpus=gang.n_gpus, user=gang.user, gpu_type=gang.gpu_type, host=gang.host)
-
-    def give_back_leaving(self, gang: LeavingGang) -> None:
-        self.quota.release(gang.tenant, gpus=gang.n_gpus, user=gang.user, gpu_type=gang.gpu_type, host=gang.host)
-
-    def _terms_of(self, job: JobSnapshot, n_workers: int) -> tuple[str, HostResources]:
-        """The type whose limits count for the job, and what its pods request: asked for up to four times."""
-        found = self._terms.get((job.id, n_workers))
-        if found is None:
-            host = planned_resources(job, n_workers) if self._has_host_limits else NOTHING
-            found = self._terms[job.id, n_workers] = self._limited_type(job), host
-        return found
-
-
 class _State:
     """The state of one forecast: training jobs, waiting jobs, and when the next ones end."""
 
@@ -244,7 +145,7 @@ class _State:
         free: int,
         *,
         strict_order: bool,
-        books: _Books | None,
+        books: Books | None,
         start_s: Callable[[JobSnapshot], float],
     ) -> None:
         self._speeds, self._sizes, self._books, self._start_s = speeds, sizes, books, start_s
@@ -255,15 +156,20 @@ class _State:
         kind = None if books is None else books.kind
         self.line = WaitingLine(queue, sizes, strict_order=strict_order, kind=kind)
         self._starts: dict[str, float] = {}
-        self._leaving: list[LeavingGang] = []
+        self._n_launches = 0
+        self._leaving: list[LeavingGang | BooksChange] = []  # in the order of the numbers in `ends`
+        self._gone: set[int] = set()  # of these
+        self._left_steps: dict[str, float] = {}  # of jobs that had to leave
         self.awaiting: Collection[str] = ()
         self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
-        steps = steps_left(job)
-        self.active[job.id] = _Active(job, n_workers, steps, from_s)
-        self._starts[job.id] = now_s
-        heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps), job.id, 0))
+        steps = self._left_steps.pop(job.id, None)
+        steps = steps_left(job) if steps is None else steps
+        self._n_launches += 1
+        self.active[job.id] = _Active(job, n_workers, steps, from_s, self._n_launches)
+        self._starts.setdefault(job.id, now_s)
+        heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps), job.id, self._n_launches))
         if self._books is not None:
             self._books.book(job, n_workers)
 
@@ -273,6 +179,40 @@ class _State:
         self._leaving.append(gang)
         if self._books is not None:
             self._books.book_leaving(gang)
+
+    def expect(self, change: BooksChange) -> None:
+        """Exchanges the books later."""
+        heapq.heappush(self.ends, (change.after_s, "", len(self._leaving)))
+        self._leaving.append(change)
+
+    def _exchange(self, change: BooksChange, now_s: float) -> None:
+        """1. what is held is booked anew; 2. waiting jobs within a guarantee take GPUs, also those that others borrow;
+        3. who borrowed goes on where it still may, by priority and then in the order of their starts, or waits.
+        """
+        if self._books is None:
+            return
+        self._books = Books(change.quota, self._books.limited_type)  # 1
+        for one in self.active.values():
+            self._books.book(one.job, one.n_workers)
+        for n, gang in enumerate(self._leaving):
+            if isinstance(gang, LeavingGang) and n not in self._gone:
+                self._books.book_leaving(gang)
+        if not self.line or not change.reclaiming or not self._books.quota.has_guarantees:
+            return
+        borrowers = [one for one in self.active.values() if self._books.borrows(one.job, one.n_workers)]
+        for one in borrowers:
+            self._books.give_back(one.job, one.n_workers)
+            self.free += self.active.pop(one.job.id).n_workers
+        self._start(now_s, is_allowed=self._is_own, tenants=change.reclaiming)  # 2
+        for one in sorted(borrowers, key=lambda a: (-a.job.priority, a.version)):  # 3
+            if one.n_workers <= self.free and self._is_allowed(one.job, one.n_workers):
+                self.active[one.job.id] = one
+                self._books.book(one.job, one.n_workers)
+                self.free -= one.n_workers
+                continue
+            passed = max(0.0, now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers)
+            self._left_steps[one.job.id] = max(0.0, one.steps - passed)
+            self.line.append(one.job)
 
     def fill(self, now_s: float) -> None:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
@@ -336,18 +276,24 @@ class _State:
         if self._books is not None:
             self._books.give_back(one.job, one.n_workers)
             self._books.book(one.job, n_workers)
-        one.n_workers, one.steps, one.at_s, one.version = n_workers, steps, at_s, one.version + 1
+        self._n_launches += 1
+        one.n_workers, one.steps, one.at_s, one.version = n_workers, steps, at_s, self._n_launches
         heapq.heappush(self.ends, (at_s + self._train_s(one.job, n_workers, steps), one.job.id, one.version))
 
     def next_end(self) -> float | None:
         """When the next jobs end, all at one instant; their GPUs are free then. None if no job trains any more."""
         end_s: float | None = None
+        change: BooksChange | None = None
         self._released_by.clear()
         while self.ends and end_s in (None, self.ends[0][0]):
             at_s, job_id, version = heapq.heappop(self.ends)
             if not job_id:
                 gang = self._leaving[version]
                 end_s = at_s
+                self._gone.add(version)
+                if isinstance(gang, BooksChange):
+                    change = gang
+                    continue
                 self.free += gang.n_gpus
                 if self._books is not None:
                     self._books.give_back_leaving(gang)
@@ -363,6 +309,8 @@ class _State:
             if self._books is not None:
                 self._books.give_back(ended.job, ended.n_workers)
                 self._released_by.add(ended.job.tenant)
+        if change is not None and end_s is not None:
+            self._exchange(change, end_s)
         return end_s
 
     def _train_s(self, job: JobSnapshot, n_workers: int, steps: float) -> float:

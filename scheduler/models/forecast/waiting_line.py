@@ -32,15 +32,21 @@ class WaitingLine:
         strict_order: bool,
         kind: Callable[[JobSnapshot, int], Hashable] | None,
     ) -> None:
-        self._strict_order = strict_order
+        self._strict_order, self._sizes, self._kind = strict_order, sizes, kind
+        self._n_jobs = 0
         self._by_size: dict[int, dict[_Group, deque[tuple[int, JobSnapshot]]]] = {}
-        for place, job in enumerate(queue):
-            least = sizes(job)[0]
-            group = ("", least, None) if kind is None else (job.tenant, least, kind(job, least))
-            self._by_size.setdefault(least, {}).setdefault(group, deque()).append((place, job))
+        for job in queue:
+            self.append(job)
 
     def __bool__(self) -> bool:
         return bool(self._by_size)
+
+    def append(self, job: JobSnapshot) -> None:
+        """Puts a job at the end of the line."""
+        least = self._sizes(job)[0]
+        group = ("", least, None) if self._kind is None else (job.tenant, least, self._kind(job, least))
+        self._by_size.setdefault(least, {}).setdefault(group, deque()).append((self._n_jobs, job))
+        self._n_jobs += 1
 
     def take(
         self,

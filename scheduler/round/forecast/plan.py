@@ -14,10 +14,12 @@ from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Reas
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
 from scheduler.models.forecast.arrivals import ArrivalEffects
-from scheduler.models.forecast.forward_simulation import ForwardSimulation, LeavingGang
+from scheduler.models.forecast.books import LeavingGang
+from scheduler.models.forecast.forward_simulation import ForwardSimulation
 from scheduler.models.progress import p90_s, remaining_s, steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.quota.ledger import Ledger
+from scheduler.round.forecast.quota_changes import books_later
 from scheduler.round.state import RoundState
 
 QUEUE_ERROR = 0.6  # relative error of a time that depends on the ends of others
@@ -129,7 +131,9 @@ class RoundForecast:
 
     def _queued(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, Prediction]:
         """Waiting and preempted candidates, by playing the ends of the others forward in the policy's order."""
-        in_line = [j for j in self._proposal.order if isinstance(decisions.get(j), Wait | Preempt) and j not in found]
+        held = [j for j, each in decisions.items() if _has_reason(each, Reason.QUOTA_CHANGES_SOON)]  # not proposed
+        order = (*self._proposal.order, *held)
+        in_line = [j for j in order if isinstance(decisions.get(j), Wait | Preempt) and j not in found]
         if not in_line:
             return {}
         in_line.sort(key=lambda j: not _is_awaiting(decisions[j]))  # GPUs are being released for these
@@ -147,7 +151,7 @@ class RoundForecast:
             for job in self._state.snapshot.jobs
             if job.held is not None and job.id not in found
         ]
-        held = sum(n_workers for _, n_workers, _ in running) + sum(gang.n_gpus for gang in leaving)
+        n_held = sum(n_workers for _, n_workers, _ in running) + sum(gang.n_gpus for gang in leaving)
         sizes = self._proposal.sizes
         forecast = ForwardSimulation(
             self._speeds,
@@ -161,8 +165,16 @@ class RoundForecast:
         )
         queue = [jobs[j] for j in in_line]
         awaiting = {jobs[j].tenant for j in in_line if _is_awaiting(decisions[j])}
-        free = max(0, self._n_gpus - held)
-        progress = forecast.run(running, queue, free=free, leaving=leaving, awaiting=awaiting, starts_now=False)
+        free = max(0, self._n_gpus - n_held)
+        progress = forecast.run(
+            running,
+            queue,
+            free=free,
+            leaving=leaving,
+            awaiting=awaiting,
+            starts_now=False,
+            changes=books_later(self._state.snapshot),
+        )
         return {
             j: Prediction(
                 start_p50_s=self._now_s + progress[j].start_s,
@@ -213,9 +225,9 @@ class RoundForecast:
         return found
 
     def _quota(self) -> Ledger | None:
-        """Empty books; None where no tenant has a limit."""
+        """Empty books; None where no tenant has a limit, nor will have one."""
         ledger = self._state.empty_ledger
-        return ledger.copy() if ledger.has_limits else None
+        return ledger.copy() if ledger.has_limits or self._state.snapshot.coming else None
 
 
 def _share(before: float, of_all: float) -> float:
@@ -224,4 +236,9 @@ def _share(before: float, of_all: float) -> float:
 
 
 def _is_awaiting(decision: Decision) -> bool:
-    return any(one.reason is Reason.WAITS_FOR_PREEMPTION for one in decision.explanations[:1])
+    return _has_reason(decision, Reason.WAITS_FOR_PREEMPTION)
+
+
+def _has_reason(decision: Decision, reason: Reason) -> bool:
+    """Whether it is the first that is named."""
+    return any(one.reason is reason for one in decision.explanations[:1])

@@ -8,7 +8,7 @@ import { Suspense, useState } from "react";
 import { Link } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
-import { canChangeJob, isStaff, useMe } from "@/api/session";
+import { canChangeJob, isAdminSomewhere, isStaff, useMe } from "@/api/session";
 import type { QueuedJob, SchedulerStatus } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { DoneBar } from "@/components/feedback/DoneBar";
@@ -98,6 +98,11 @@ function PendingJobs() {
         <Suspense fallback={null}>
           <GpuTypeFilter value={gpuType} onChange={(value) => filter("gpu_type", value)} />
         </Suspense>
+        {isAdminSomewhere(me) && (
+          <Button component={Link} to="/quotas" size="xs" variant="default" ml="auto">
+            {t`Boost or reserve GPUs`}
+          </Button>
+        )}
       </Group>
       {moved !== null && (
         <DoneBar

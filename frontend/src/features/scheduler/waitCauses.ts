@@ -76,4 +76,5 @@ export const WAIT_CAUSES: Record<string, string> = {
   optimal_share: t`optimal share`,
   learned_policy: t`learned policy`,
   admission_paused: t`admission is paused`,
+  quota_changes_soon: t`GPUs are reserved soon`,
 };

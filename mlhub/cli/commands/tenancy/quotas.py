@@ -33,6 +33,10 @@ GuaranteeOfTypes = Annotated[
     list[str] | None,
     typer.Option(metavar="TYPE=NUMBER", help="GPUs of a type to add to the guarantee; once for each type."),
 ]
+Starts = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="When it begins, as 2026-12-01T06:00:00Z; without an offset it is UTC."),
+]
 GUARANTEE = "GPUs of any type to add to the guarantee."
 EXTRAS = ("extra_guarantee", "extra_guarantee_by_type", "extra_max_gpus", "extra_gpus_by_type")
 
@@ -91,9 +95,13 @@ def show_tree(context: typer.Context) -> None:
 
 @quota.command("boosts")
 def list_boosts(context: typer.Context) -> None:
-    """List the boosts that are in effect in your organisations."""
+    """List the boosts that are in effect in your organisations, and those to come."""
     session = session_of(context)
-    rows = [{"owner": owner["name"], **boost} for owner in owners_of(session.api) for boost in owner["boosts"]]
+    rows = [
+        {"owner": owner["name"], **boost}
+        for owner in owners_of(session.api)
+        for boost in (*owner["boosts"], *owner["boosts_to_come"])
+    ]
     columns = {
         "ID": lambda row: row["id"],
         "OF": lambda row: row["owner"],
@@ -101,6 +109,7 @@ def list_boosts(context: typer.Context) -> None:
         "GUARANTEED BY TYPE": lambda row: _added(row["extra_guarantee_by_type"]),
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
         "BY TYPE": lambda row: _added(row["extra_gpus_by_type"]),
+        "STARTS": lambda row: until(row["starts_at"]),
         "ENDS": lambda row: until(row["ends_at"]),
         "BY": lambda row: row["created_by"],
         "REASON": lambda row: row["reason"],
@@ -112,7 +121,10 @@ def list_boosts(context: typer.Context) -> None:
 def boost(
     context: typer.Context,
     name: OwnerName,
-    hours: Annotated[float, typer.Option(min=0.01, max=366 * 24, help="Hours from now after which it ends.")],
+    hours: Annotated[
+        float, typer.Option(min=0.01, max=366 * 24, help="Hours after which it ends, from now or from --starts on.")
+    ],
+    starts: Starts = "",
     guarantee: Annotated[int, typer.Option(min=0, help=GUARANTEE)] = 0,
     guarantee_of_type: GuaranteeOfTypes = None,
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
@@ -120,30 +132,28 @@ def boost(
     reason: Annotated[str, typer.Option(help="Why, for those who see the quota.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
 ) -> None:
-    """Raise a quota for some hours; it ends by itself."""
+    """Raise a quota for some hours, from now on or reserved for a later time; it ends by itself."""
     session = session_of(context)
     extras = _extras(guarantee, guarantee_of_type, max_gpus, gpus_of_type)
     owner = owner_of(session, name)
+    times = _times(starts, hours)
     if dry_run:
         preview(session, owner, extras)
+        _note_preview_is_of_now(session, starts)
         return
-    made = session.api.post(
-        f"/{owner['kind']}s/{owner['id']}/quota/boosts",
-        **extras,
-        ends_at=(datetime.now(UTC) + timedelta(hours=hours)).isoformat(),
-        reason=reason,
-    )
+    made = session.api.post(f"/{owner['kind']}s/{owner['id']}/quota/boosts", **extras, **times, reason=reason)
     if session.output.form is not Format.TABLE:
         session.output.data(made)
     else:
         session.output.line(made["id"])
-        session.output.note(f"{owner['name']} is boosted; it ends {until(made['ends_at'])}.")
+        begins = "" if made["is_in_effect"] else f" {until(made['starts_at'])}"
+        session.output.note(f"{owner['name']} is boosted{begins}; it ends {until(made['ends_at'])}.")
     note_overcommitments(session, made["overcommitted"])
 
 
 @quota.command("end-boost")
 def end_boost(context: typer.Context, id: Annotated[str, typer.Argument(help="Id of the boost.")]) -> None:
-    """End a boost before its time."""
+    """End a boost before its time, or cancel one to come."""
     session = session_of(context)
     session.api.post(f"/quota-boosts/{id}/end")
     session.output.note("The boost is ended.")
@@ -159,20 +169,19 @@ def make_request(
     max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
     gpus_of_type: OfTypes = None,
     hours: Annotated[
-        float | None, typer.Option(min=0.01, max=366 * 24, help="For so many hours from now; left out: for good.")
+        float | None,
+        typer.Option(
+            min=0.01, max=366 * 24, help="For so many hours, from now or from --starts on; left out: for good."
+        ),
     ] = None,
+    starts: Starts = "",
 ) -> None:
     """Ask those who may change a quota for more."""
     session = session_of(context)
     extras = _extras(guarantee, guarantee_of_type, max_gpus, gpus_of_type)
     owner = owner_of(session, name)
-    ends_at = None if hours is None else (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
-    made = session.api.post(
-        f"/{owner['kind']}s/{owner['id']}/quota/requests",
-        **extras,
-        ends_at=ends_at,
-        reason=reason,
-    )
+    times = _times(starts, hours)
+    made = session.api.post(f"/{owner['kind']}s/{owner['id']}/quota/requests", **extras, **times, reason=reason)
     if session.output.form is not Format.TABLE:
         session.output.data(made)
     else:
@@ -196,6 +205,7 @@ def list_requests(
         "GUARANTEED BY TYPE": lambda row: _added(row["extra_guarantee_by_type"]),
         "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
         "BY TYPE": lambda row: _added(row["extra_gpus_by_type"]),
+        "FROM": lambda row: "the approval" if row["starts_at"] is None else until(row["starts_at"]),
         "UNTIL": lambda row: "for good" if row["ends_at"] is None else until(row["ends_at"]),
         "BY": lambda row: row["requested_by"],
         "STATE": lambda row: row["state"],
@@ -242,6 +252,7 @@ def approve(
     if dry_run:
         asked = _waiting_request(session, id)
         preview(session, {"kind": asked["owner_kind"], "id": asked["owner"]}, {n: asked[n] for n in EXTRAS} | given)
+        _note_preview_is_of_now(session, asked["starts_at"] or "")
         return
     answered = session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
     session.output.note("The request is approved.")
@@ -290,6 +301,26 @@ def _extras(
         "extra_max_gpus": max_gpus,
         "extra_gpus_by_type": types_of(gpus_of_type or []),
     }
+
+
+def _times(starts: str, hours: float | None) -> dict[str, str | None]:
+    """When it begins and ends, as the API has it. Raises CommandError for a beginning that is no time."""
+    begins = datetime.now(UTC)
+    if starts:
+        try:
+            begins = datetime.fromisoformat(starts)
+        except ValueError as error:
+            raise CommandError(
+                f"--starts {starts} is no time.", remedy="Write it as 2026-12-01T06:00:00Z.", code=CommandStatus.REFUSED
+            ) from error
+    begins = begins.replace(tzinfo=UTC) if begins.tzinfo is None else begins
+    ends_at = None if hours is None else (begins + timedelta(hours=hours)).isoformat()
+    return {"starts_at": begins.isoformat() if starts else None, "ends_at": ends_at}
+
+
+def _note_preview_is_of_now(session: Session, starts: str) -> None:
+    if starts:
+        session.output.note("The preview is of the jobs of now, as if it began now.")
 
 
 def _boosted(row: dict[str, Any]) -> int:

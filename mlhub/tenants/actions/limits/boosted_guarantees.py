@@ -44,12 +44,13 @@ class _Books:
 def require_room_for_boosts(
     organisation: Organisation, *, field: str, now: datetime, field_of_types: str | None = None
 ) -> None:
-    """Raises InvalidInputError when a boost guarantees more, now or after another one's end, than there is above.
+    """Raises InvalidInputError when a boost guarantees more, now or once another one begins or ends, than there is
+    above.
 
     field: the input that is at fault; field_of_types: where it is a number of a single type. The caller holds the
     organisation's lock.
     """
-    boosts = list(organisation.boosts.in_effect(now).select_related("team", "project"))
+    boosts = list(organisation.boosts.not_ended(now).select_related("team", "project"))
     if not boosts:
         return
     nodes: list[Organisation | Team | Project] = [Organisation.objects.select_related("quota").get(pk=organisation.pk)]
@@ -80,7 +81,7 @@ def _books(owners: Sequence[_Owner], boosts: Sequence[QuotaBoost]) -> Iterator[t
                 boost.owner.pk,
                 boost.extra_guarantee_by_type.get(gpu_type, 0),
                 boost.extra_gpus_by_type.get(gpu_type, 0),
-                boost.ends_at,
+                *_window(boost),
             )
             for boost in boosts
         ]
@@ -89,7 +90,7 @@ def _books(owners: Sequence[_Owner], boosts: Sequence[QuotaBoost]) -> Iterator[t
     rests = [OwnerRules(at, rest_of(o.guarantee, o.by_type), None) for at, o in zip(parents, owners, strict=True)]
     is_typed = any(typed)
     any_type = "GPUs of any type besides those of single types" if is_typed else "GPUs"
-    yield "", _Books(rests, [Extra(b.owner.pk, b.extra_guarantee, 0, b.ends_at) for b in boosts], any_type)
+    yield "", _Books(rests, [Extra(b.owner.pk, b.extra_guarantee, 0, *_window(b)) for b in boosts], any_type)
     in_all = [
         OwnerRules(
             None,
@@ -99,16 +100,23 @@ def _books(owners: Sequence[_Owner], boosts: Sequence[QuotaBoost]) -> Iterator[t
         for owner in owners
     ]
     sums = [
-        Extra(b.owner.pk, b.extra_guarantee + sum(b.extra_guarantee_by_type.values()), b.extra_max_gpus, b.ends_at)
+        Extra(b.owner.pk, b.extra_guarantee + sum(b.extra_guarantee_by_type.values()), b.extra_max_gpus, *_window(b))
         for b in boosts
     ]
     yield "", _Books(in_all, sums)
 
 
+def _window(boost: QuotaBoost) -> tuple[datetime, datetime]:
+    """From when until when it counts; one that has begun does, whatever the clock of its maker said."""
+    began = boost.starts_at if boost.began_at is None else min(boost.starts_at, boost.began_at)
+    return began, boost.ends_at
+
+
 def _error(found: Excess, books: _Books, *, names: dict[UUID, str], field: str, now: datetime) -> InvalidInputError:
     gpus = books.gpus if found.needed != 1 else books.gpus.replace("GPUs", "GPU", 1)
     needed = f"{found.needed} {gpus}"
-    at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost ends"
+    verb = "begins" if any(one.starts_at == found.at for one in books.extras) else "ends"
+    at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost {verb}"
     if found.above is None:
         return InvalidInputError(
             f"With its boosts {names[found.owner]} would be guaranteed {needed} {at}, and may never "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to boosts: quotas that are raised until a time, within those above, and end by themselves."""
+"""Writes to boosts: quotas that are raised for a time, from now on or later, within those above."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
@@ -25,9 +25,10 @@ from mlhub.tenants.audit import record
 from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, QuotaRequest, User
 from mlhub.tenants.quota_terms.boosts import BoostAmounts, raised, raised_types
 
-MOST_BOOSTS = 8  # of one owner at a time
+MOST_BOOSTS = 8  # of one owner, in effect and to come
 MOST_EXTRA = 100_000
 LONGEST = timedelta(days=366)
+LATE = timedelta(minutes=1)  # a beginning that is so long over is meant as now
 
 
 def boost_quota(
@@ -37,25 +38,27 @@ def boost_quota(
     extra_max_gpus: int = 0,
     extra_gpus_by_type: Mapping[str, int] | None = None,
     extra_guarantee_by_type: Mapping[str, int] | None = None,
+    starts_at: datetime | None = None,
     ends_at: datetime,
     reason: str = "",
     actor: User | None,
 ) -> QuotaBoost:
-    """Raises a quota until ends_at, from the next round on; boosts of one owner add up.
+    """Raises a quota until ends_at, from the first round after starts_at on; None = now. Boosts of one owner add up.
 
     Raises NotAllowedError for who may not change the quota; InvalidInputError for a boost of nothing, of a limit that
-    there is not, to a time that is over, or with more guaranteed at some moment than there is above; ConflictError
+    there is not, of a time that is over, or with more guaranteed at some moment than there is above; ConflictError
     when the owner has as many as it may.
     """
     require_quota_right(owner, actor)
     now = timezone.now()
     amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type, extra_guarantee_by_type)
-    check_end(ends_at, now)
+    check_times(starts_at, ends_at, now)
+    begins_now = starts_at is None or starts_at <= now
     with transaction.atomic():
         organisation = _locked(owner)
-        if QuotaBoost.objects.of(owner).in_effect(now).count() >= MOST_BOOSTS:
+        if QuotaBoost.objects.of(owner).not_ended(now).count() >= MOST_BOOSTS:
             raise ConflictError(
-                f"{owner.name} has {MOST_BOOSTS} boosts.",
+                f"{owner.name} has {MOST_BOOSTS} boosts, with those to come.",
                 code="too_many_boosts",
                 remedy="End one of them first, or change the quota itself.",
             )
@@ -67,6 +70,8 @@ def boost_quota(
             extra_max_gpus=amounts.max_gpus,
             extra_gpus_by_type=amounts.by_type,
             extra_guarantee_by_type=amounts.guarantee_by_type,
+            starts_at=now if starts_at is None or begins_now else starts_at,
+            began_at=now if begins_now else None,
             ends_at=ends_at,
             reason=reason,
             created_by=actor,
@@ -79,12 +84,15 @@ def boost_quota(
 
 
 def end_boost(boost: QuotaBoost, *, actor: User) -> None:
-    """Ends a boost before its time. Raises NotAllowedError, ConflictError when it has ended or other boosts need it."""
+    """Ends a boost before its time, or cancels one to come.
+
+    Raises NotAllowedError, ConflictError when it has ended or other boosts need it.
+    """
     require_quota_right(boost.owner, actor)
     now = timezone.now()
     with transaction.atomic():
         _locked(boost.owner)
-        if not QuotaBoost.objects.in_effect(now).filter(pk=boost.pk).update(ended_at=now, ended_by=actor):
+        if not QuotaBoost.objects.not_ended(now).filter(pk=boost.pk).update(ended_at=now, ended_by=actor):
             raise ConflictError("This boost has ended.", code="boost_ended", remedy="There is nothing left to end.")
         try:
             require_room_for_boosts(boost.organisation, field="", now=now)
@@ -92,7 +100,27 @@ def end_boost(boost: QuotaBoost, *, actor: User) -> None:
             raise ConflictError(
                 f"Boosts below need this one: {error.message}", code="boost_needed", remedy="End those below first."
             ) from error
-        _record("quota.boost_ended", boost, actor)
+        is_to_come = not _begin(boost, now) and QuotaBoost.objects.filter(pk=boost.pk, began_at=None).exists()
+        _record("quota.boost_cancelled" if is_to_come else "quota.boost_ended", boost, actor)
+
+
+def record_begun_boosts(now: datetime) -> int:
+    """Appends the event of each boost whose time has come; returns how many. They count since starts_at."""
+    begun, n_recorded = QuotaBoost.objects.filter(began_at=None, ended_at=None, starts_at__lte=now), 0
+    for boost in begun.select_related("organisation", "team", "project").order_by("starts_at", "id"):
+        with transaction.atomic():
+            _locked(boost.owner)
+            n_recorded += QuotaBoost.objects.filter(pk=boost.pk, ended_at=None).exists() and _begin(boost, now)
+    return n_recorded
+
+
+def _begin(boost: QuotaBoost, now: datetime) -> bool:
+    """Returns whether it has begun, and that was recorded only now."""
+    to_begin = QuotaBoost.objects.filter(pk=boost.pk, began_at=None, starts_at__lte=now)
+    if not to_begin.update(began_at=F("starts_at")):
+        return False
+    _record("quota.boost_began", boost, None)
+    return True
 
 
 def record_ended_boosts(now: datetime) -> int:
@@ -190,11 +218,29 @@ def require_limits(owner: Owner, amounts: BoostAmounts) -> None:
         )
 
 
-def check_end(ends_at: datetime, now: datetime) -> None:
-    """Raises InvalidInputError for a time that is over or too far away."""
+def check_times(starts_at: datetime | None, ends_at: datetime, now: datetime) -> None:
+    """Raises InvalidInputError for a beginning or an end that is over or too far away, or in the wrong order.
+
+    starts_at: None = now.
+    """
+    if starts_at is not None and not now - LATE <= starts_at <= now + LONGEST:
+        raise InvalidInputError(
+            f"starts_at is {starts_at.isoformat()}.",
+            field="starts_at",
+            remedy=f"Give a time in the future, at most {LONGEST.days} days from now; leave it out to begin now.",
+        )
     if not now < ends_at <= now + LONGEST:
-        remedy = f"Give a time in the future, at most {LONGEST.days} days from now."
-        raise InvalidInputError(f"ends_at is {ends_at.isoformat()}.", field="ends_at", remedy=remedy)
+        raise InvalidInputError(
+            f"ends_at is {ends_at.isoformat()}.",
+            field="ends_at",
+            remedy=f"Give a time in the future, at most {LONGEST.days} days from now.",
+        )
+    if starts_at is not None and starts_at >= ends_at:
+        raise InvalidInputError(
+            f"starts_at is {starts_at.isoformat()}, and ends_at is {ends_at.isoformat()}.",
+            field="starts_at",
+            remedy="Give a beginning before the end.",
+        )
 
 
 def _locked(owner: Owner) -> Organisation:
@@ -218,6 +264,7 @@ def _record(kind: str, boost: QuotaBoost, actor: User | None) -> None:
         extra_max_gpus=boost.extra_max_gpus,
         extra_gpus_by_type=boost.extra_gpus_by_type,
         extra_guarantee_by_type=boost.extra_guarantee_by_type,
+        starts_at=boost.starts_at,
         ends_at=boost.ends_at,
         reason=boost.reason,
     )

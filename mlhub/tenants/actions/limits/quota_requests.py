@@ -14,7 +14,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.access_control.assignments import above, described, holders
 from mlhub.tenants.access_control.permissions import require_role
-from mlhub.tenants.actions.limits.boosts import boost_quota, check_end, checked_amounts, require_limits
+from mlhub.tenants.actions.limits.boosts import boost_quota, check_times, checked_amounts, require_limits
 from mlhub.tenants.actions.limits.quotas import Owner, quota_of, require_quota_right, set_quota
 from mlhub.tenants.audit import record
 from mlhub.tenants.mail import send_mail_on_commit
@@ -35,20 +35,29 @@ def request_quota(
     extra_max_gpus: int = 0,
     extra_gpus_by_type: Mapping[str, int] | None = None,
     extra_guarantee_by_type: Mapping[str, int] | None = None,
+    starts_at: datetime | None = None,
     ends_at: datetime | None = None,
     reason: str,
     actor: User,
 ) -> QuotaRequest:
-    """Asks for GPUs to be added to an owner's quota until ends_at, or for good; the owner's admins are notified.
+    """Asks for GPUs to be added to an owner's quota from starts_at (None: the approval) until ends_at, or for good; the
+    owner's admins are notified.
 
-    Raises InvalidInputError for a request of nothing, of a limit that there is not, without a reason, or to a time that
-    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError.
+    Raises InvalidInputError for a request of nothing, of a limit that there is not, without a reason, of a time that
+    is over, or of a later beginning for good; ConflictError when the user has as many requests waiting as one may;
+    NotAllowedError.
     """
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
     require_role(actor, owner, Role.SUBMITTER)
     amounts = checked_amounts(extra_guarantee, extra_max_gpus, extra_gpus_by_type, extra_guarantee_by_type)
     if ends_at is not None:
-        check_end(ends_at, timezone.now())
+        check_times(starts_at, ends_at, timezone.now())
+    elif starts_at is not None:
+        raise InvalidInputError(
+            "A request for good begins with its approval.",
+            field="starts_at",
+            remedy="Give ends_at, too, or leave starts_at out.",
+        )
     if not reason.strip():
         raise InvalidInputError(
             "The request has no reason.", field="reason", remedy="Say what the GPUs are for, to who decides."
@@ -69,6 +78,7 @@ def request_quota(
             extra_max_gpus=amounts.max_gpus,
             extra_gpus_by_type=amounts.by_type,
             extra_guarantee_by_type=amounts.guarantee_by_type,
+            starts_at=starts_at,
             ends_at=ends_at,
             reason=reason.strip(),
             requested_by=actor,
@@ -89,7 +99,8 @@ def approve_request(
     note: str = "",
     actor: User,
 ) -> QuotaRequest:
-    """Gives what was asked for, or the amounts given here: as a boost until its end, or by a change of the quota.
+    """Gives what was asked for, or the amounts given here: as a boost until its end, or by a change of the quota. A
+    beginning that is over by then is now.
 
     Raises NotAllowedError for who may not change the quota, ConflictError when it was answered before, and what
     boost_quota() and set_quota() raise; the request then waits on.
@@ -106,12 +117,14 @@ def approve_request(
         asked.extra_guarantee, asked.extra_max_gpus = given.guarantee, given.max_gpus
         asked.extra_gpus_by_type, asked.extra_guarantee_by_type = dict(given.by_type), dict(given.guarantee_by_type)
         if asked.ends_at is not None:
+            is_to_come = asked.starts_at is not None and asked.starts_at > timezone.now()
             boost_quota(
                 asked.owner,
                 extra_guarantee=given.guarantee,
                 extra_max_gpus=given.max_gpus,
                 extra_gpus_by_type=given.by_type,
                 extra_guarantee_by_type=given.guarantee_by_type,
+                starts_at=asked.starts_at if is_to_come else None,
                 ends_at=asked.ends_at,
                 reason=asked.reason[:200],
                 actor=actor,
@@ -213,7 +226,8 @@ def _amounts(asked: QuotaRequest) -> str:
         parts.append(f"{counted(asked.extra_max_gpus, 'more GPU')} at most")
     parts += [f"{counted(n, f'more {gpu_type} GPU')} at most" for gpu_type, n in asked.extra_gpus_by_type.items()]
     until = "for good" if asked.ends_at is None else f"until {asked.ends_at:%Y-%m-%d %H:%M} UTC"
-    return f"{' and '.join(parts)}, {until}"
+    since = "" if asked.starts_at is None else f"from {asked.starts_at:%Y-%m-%d %H:%M} UTC "
+    return f"{' and '.join(parts)}, {since}{until}"
 
 
 def _record(kind: str, asked: QuotaRequest, actor: User) -> None:
@@ -231,6 +245,7 @@ def _record(kind: str, asked: QuotaRequest, actor: User) -> None:
         extra_max_gpus=asked.extra_max_gpus,
         extra_gpus_by_type=asked.extra_gpus_by_type,
         extra_guarantee_by_type=asked.extra_guarantee_by_type,
+        starts_at=asked.starts_at,
         ends_at=asked.ends_at,
         reason=asked.note if asked.answer else asked.reason,
     )

@@ -7,7 +7,13 @@ import type { WhatIfAnswer } from "@/api/types";
 import { OvercommittedAlert } from "@/components/display/quota/OvercommittedAlert";
 import { belowUseSentence, impactOf, impactSentence } from "@/features/quotas/changes/impact";
 
-export function ImpactAlert({ answer }: { answer: WhatIfAnswer }) {
+interface Props {
+  answer: WhatIfAnswer;
+  /** The change is to come: what it does then depends on the jobs that there will be. */
+  isOfLater?: boolean;
+}
+
+export function ImpactAlert({ answer, isOfLater = false }: Props) {
   const { effects, overcommitted, below_use: belowUse, stop_grace_s: graceS } = answer;
   const { starts, gives, waits } = impactOf(effects);
   return (
@@ -28,6 +34,7 @@ export function ImpactAlert({ answer }: { answer: WhatIfAnswer }) {
             </List.Item>
           ))}
         </List>
+        {isOfLater && <Text size="sm">{t`As if it began now, with the jobs that there are now.`}</Text>}
         <Text size="xs" c="dimmed">
           {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
         </Text>

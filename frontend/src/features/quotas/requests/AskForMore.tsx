@@ -11,6 +11,8 @@ import type { QuotaOwner, QuotaRequest } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { NumberInput } from "@/components/form/number/NumberInput";
 import { AmountFields, type Amounts, amountsOf, NO_AMOUNTS } from "@/features/quotas/boosts/AmountFields";
+import { AT_ONCE, isComplete, timesOf } from "@/features/quotas/boosts/begin";
+import { BeginFields } from "@/features/quotas/boosts/BeginFields";
 import { quotaRequestsKey } from "@/features/quotas/queries";
 
 const DAY_MS = 86_400_000;
@@ -37,6 +39,7 @@ export function AskForMore({ owner }: { owner: QuotaOwner }) {
 
 function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   const [typed, setTyped] = useState(NO_AMOUNTS);
+  const [begin, setBegin] = useState(AT_ONCE);
   const [days, setDays] = useState<string | number>("");
   const [reason, setReason] = useState("");
   const queries = useQueryClient();
@@ -44,7 +47,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
     mutationFn: (extras: Amounts) =>
       asked(owner, {
         ...extras,
-        ends_at: days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
+        ...timesOf(begin, days === "" ? null : Number(days) * DAY_MS),
         reason,
       }),
     onSuccess: async () => {
@@ -54,6 +57,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
     },
   });
   const amounts = amountsOf(typed);
+  const isEndless = begin.isLater && days === "";
   const errorOf = (field: string) => (ask.error instanceof Problem ? ask.error.of(field) : undefined);
 
   function submit(event: SubmitEvent) {
@@ -66,8 +70,9 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
       <Stack gap="xs" maw={560}>
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
           <AmountFields owner={owner} typed={typed} onType={setTyped} errorOf={errorOf} />
+          <BeginFields begin={begin} atOnce={t`with the approval`} onBegin={setBegin} error={errorOf("starts_at")} />
           <NumberInput
-            {...{ label: t`For days`, placeholder: t`for good`, min: 0, allowNegative: false }}
+            {...{ label: t`For days`, placeholder: begin.isLater ? "" : t`for good`, min: 0, allowNegative: false }}
             value={days}
             onChange={setDays}
             error={errorOf("ends_at")}
@@ -83,7 +88,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
           error={errorOf("reason")}
         />
         <Group>
-          <Button type="submit" loading={ask.isPending} disabled={!amounts || !reason.trim()}>
+          <Button type="submit" loading={ask.isPending} disabled={!amounts || !reason.trim() || !isComplete(begin) || isEndless}>
             {t`Ask`}
           </Button>
         </Group>
@@ -93,7 +98,7 @@ function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
   );
 }
 
-type AskBody = Amounts & Pick<QuotaRequest, "ends_at" | "reason">;
+type AskBody = Amounts & Pick<QuotaRequest, "starts_at" | "ends_at" | "reason">;
 
 function asked(owner: QuotaOwner, body: AskBody): Promise<unknown> {
   const request = { params: { path: { id: owner.id } }, body };

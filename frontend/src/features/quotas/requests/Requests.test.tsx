@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests for quota on the page of quotas: members ask, who may change the quota answers.
-import { screen, waitFor, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
@@ -13,7 +13,7 @@ const REQUEST: QuotaRequest = {
   ...{ id: "00000000-0000-7000-8000-0000000000c1", organisation: "00000000-0000-7000-8000-0000000000c2" },
   ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_guarantee_by_type: { A100: 1 } },
   ...{ extra_max_gpus: 0, extra_gpus_by_type: {} },
-  ...{ ends_at: null, reason: "two papers are due", requested_by: "bob", created_at: "2026-01-01T00:00:00Z" },
+  ...{ starts_at: null, ends_at: null, reason: "two papers are due", requested_by: "bob", created_at: "2026-01-01T00:00:00Z" },
   ...{ state: "waiting", note: "", answered_by: "", answered_at: null },
 };
 
@@ -61,7 +61,7 @@ it("lets a member ask for more, with a reason", async () => {
   await user.click(form.getByRole("button", { name: "Ask" }));
   expect(await screen.findByText("The request for Vision waits for an answer.")).toBeVisible();
   const extras = { extra_guarantee: 2, extra_guarantee_by_type: { A100: 1 }, extra_max_gpus: 0, extra_gpus_by_type: {} };
-  expect(received).toEqual([{ ...extras, ends_at: null, reason: "two papers are due" }]);
+  expect(received).toEqual([{ ...extras, starts_at: null, ends_at: null, reason: "two papers are due" }]);
 });
 
 it("lets an admin approve, or refuse with a reason", async () => {
@@ -143,4 +143,41 @@ it("keeps both answers in view when another administrator was first, until they 
   expect(alert.getByRole("row", { name: "Reason after the deadline –" })).toBeVisible();
   await user.click(alert.getByRole("button", { name: "Dismiss" }));
   expect(row.queryByRole("alert")).not.toBeInTheDocument();
+});
+
+it("lets a member ask for a time that is to come, with an end", async () => {
+  const received: Record<string, unknown>[] = [];
+  serve(false);
+  server.use(
+    http.post("/api/v1/projects/:id/quota/requests", async ({ request }) => {
+      received.push((await request.json()) as Record<string, unknown>);
+      return HttpResponse.json(REQUEST, { status: 201 });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  await user.click(await screen.findByRole("button", { name: "Ask for more for Vision" }));
+  const form = within(screen.getByRole("form", { name: "Request for Vision" }));
+  await user.type(form.getByLabelText("More guaranteed GPUs"), "2");
+  await user.type(form.getByRole("textbox", { name: /What they are for/ }), "a course");
+  await user.selectOptions(form.getByLabelText("Begin"), "at a later time");
+  fireEvent.change(form.getByLabelText("Begins at"), { target: { value: "2030-05-06T10:00" } });
+  expect(form.getByRole("button", { name: "Ask" })).toBeDisabled(); // until when is not said
+  await user.type(form.getByLabelText("For days"), "2");
+  await user.click(form.getByRole("button", { name: "Ask" }));
+  await waitFor(() => expect(received).toHaveLength(1));
+  const [from, to] = ["2030-05-06T10:00", "2030-05-08T10:00"].map((at) => new Date(at).toISOString());
+  expect(received).toMatchObject([{ starts_at: from, ends_at: to }]);
+});
+
+it("says from when until when what was requested would be, or is", async () => {
+  const [over, soon, later] = [-300_000, 330_000, 90_000_000].map((ms) => new Date(Date.now() + ms).toISOString());
+  const of = (n: number, more: Partial<QuotaRequest>) => ({ ...REQUEST, id: `00000000-0000-7000-8000-0000000000d${n}`, ...more });
+  serve(false, [
+    of(1, { state: "approved", starts_at: soon, ends_at: later }),
+    of(2, { state: "approved", starts_at: over, ends_at: soon }),
+  ]);
+  renderPage("/quotas");
+  const [reserved, inEffect] = await screen.findAllByRole("group", { name: "Request of bob for Vision" });
+  expect(reserved).toHaveTextContent(/from .* to /);
+  expect(inEffect).toHaveTextContent("ends in 5 min");
 });

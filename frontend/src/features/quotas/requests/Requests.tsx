@@ -18,6 +18,7 @@ import type { BadgeColor } from "@/domain/states/badgeColor";
 import type { StateSign } from "@/domain/states/stateSign";
 import { ImpactAlert } from "@/features/quotas/changes/ImpactAlert";
 import { addedText } from "@/features/quotas/boosts/AmountFields";
+import { windowText } from "@/features/quotas/boosts/begin";
 import { AnsweredAlert } from "@/features/quotas/requests/AnsweredAlert";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { useNow } from "@/lib/time";
@@ -71,7 +72,7 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
           {request.owner_name}: {addedText(request)}
         </Text>
         <Text size="sm" c="dimmed">
-          <Until at={request.ends_at} />
+          <Times request={request} />
         </Text>
       </Group>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
@@ -93,9 +94,11 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
   );
 }
 
-function Until({ at }: { at: string | null }) {
+function Times({ request: { starts_at, ends_at: at, state } }: { request: QuotaRequest }) {
   const now = useNow(10);
   if (at === null) return <>{t`for good`}</>;
+  const isToCome = starts_at !== null && (state !== "approved" || Date.parse(starts_at) > now);
+  if (isToCome && Date.parse(at) > now) return <>{windowText({ starts_at, ends_at: at })}</>;
   return Date.parse(at) > now ? (
     <Trans>
       ends <RelativeTime at={at} />
@@ -158,7 +161,7 @@ function Decision({ request, onError }: AnswerProps) {
           {t`Refuse`}
         </Button>
       </Group>
-      {preview.data && <ImpactAlert answer={preview.data} />}
+      {preview.data && <ImpactAlert answer={preview.data} isOfLater={request.starts_at !== null} />}
       <ProblemAlert error={otherThanAnswered(approve.error ?? refuse.error) ?? preview.error} />
     </>
   );
