@@ -246,10 +246,11 @@ class Launcher:
                 return ExitCode.REPORT_REFUSED
 
     def _end(self, code: int) -> int:
-        if self.shipper.is_refused:
-            return ExitCode.REPORT_REFUSED
-        arrived = self.shipper.drain(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else DRAIN_S)
-        return code if arrived or code != ExitCode.DONE else ExitCode.REPORT_REFUSED
+        if not self.shipper.is_refused:
+            arrived = self.shipper.drain(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else DRAIN_S)
+            if arrived or (code != ExitCode.DONE and not self.shipper.is_forged):
+                return code
+        return ExitCode.USER_CODE if self.shipper.is_forged else ExitCode.REPORT_REFUSED
 
     def _on_sigterm(self, *_: object) -> None:
         self.is_stopping = True
