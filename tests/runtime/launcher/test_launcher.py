@@ -206,6 +206,31 @@ def test_a_script_that_writes_into_its_reports_fails_by_its_own_fault(ingest: In
     assert ingest.streams["reports"][-1]["cause"] == Cause.USER_CODE
 
 
+LISTS = [
+    "{garbage",
+    '[1, {"a": 2}]',
+    "3",
+    "[" * 100_000,
+    '{"/etc/passwd": "0"}',
+    '{"../x": "0"}',
+    '{"weights.safetensors": "0"}',
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("listed", LISTS)
+def test_a_list_of_artifacts_that_the_script_wrote_is_its_own_failure(
+    ingest: Ingest, tmp_path: Path, listed: str
+) -> None:
+    path = "../artifacts/artifacts.json"
+    code = f"import os\nos.makedirs('../artifacts', exist_ok=True)\nopen({path!r}, 'w').write({listed!r})\n"
+    assert _launch(script_gang(tmp_path, code), ingest).wait(120) == ExitCode.USER_CODE
+    failure = ingest.streams["reports"][-1]
+    assert (failure["type"], failure["cause"]) == ("failure", Cause.USER_CODE)
+    assert "changed the list of the pod's artifacts" in failure["message"]
+    assert not ingest.artifacts
+
+
 def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest: Ingest, tmp_path: Path) -> None:
     ship = Ship(ingest, tmp_path)
     with ship.log.open("wb") as file:
