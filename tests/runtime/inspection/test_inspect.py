@@ -160,7 +160,7 @@ ARROW = b"ARROW1" + bytes(64) + b"ARROW1"
 HOSTILE: dict[str, tuple[str, Any, str, str]] = {  # format, content, what the message has, what the remedy has
     "no Parquet": ("parquet", ARROW, "Parquet magic bytes not found", "pandas.read_parquet"),
     "no picture": ("image_folder", {"a/x.png": b"MZ", "b/x.png": b"MZ"}, "a/x.png cannot be read", "Repair"),
-    "other kinds": ("image_folder", {"a/x.tiff": b"II", "b/x.svg": b"<svg/>"}, "WebP are read, and not .svg, .tiff.", "class"),
+    "other kinds": ("image_folder", {"a/x.tiff": b"II", "b/x.svg": b"<svg/>"}, "read, and not .svg, .tiff.", "class"),
     "code in a header": ("npz", {"x.npy": npy("(4,)", "exit()"), "y.npy": npy("(4,)")}, "header of one", "numpy.savez"),
     "negative shape": ("npz", {"x.npy": npy("(-4, 4)"), "y.npy": npy("(4,)")}, "the shape (-4, 4)", "numpy.savez"),
     "long row": ("csv", b"a,y\n" + b"x" * 9_000_000 + b",0\n1,1\n", "a row is longer", "header line"),
