@@ -9,11 +9,12 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.launcher.forged_reports import is_forged, n_before_forged
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
+from mlhub.runtime.launcher.judgement import is_forged, n_before_forged
 from mlhub.wire.exits import Cause
 from mlhub.wire.masking import NO_SECRETS, SecretMask, masked_report
 from mlhub.wire.profiles import poll_s
@@ -232,15 +233,15 @@ class Shipper(threading.Thread):
 
     def _sent(self, tail: Tail, lines: list[Any]) -> int:
         """The number of the line that the API wants next."""
-        fields = {"role": self._role, "index": self._index, "stream": tail.stream}
+        send = partial(self._api.send_lines, role=self._role, index=self._index, stream=tail.stream, first=tail.next)
         try:
-            return self._api.send_lines(**fields, first=tail.next, lines=lines)
+            return send(lines=lines)
         except RefusedError as error:
             n_good = n_before_forged(lines) if tail.stream == REPORTS else None
             if n_good is None:
                 raise
             if n_good:  # the next batch begins with the forged one
-                return self._api.send_lines(**fields, first=tail.next, lines=lines[:n_good])
+                return send(lines=lines[:n_good])
             raise ForgedReportError(f"Line {tail.next} of the pod's reports is no report: {error}") from error
 
     def _report_forgery(self, message: str) -> None:
