@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,6 +19,7 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.core.references import refuses_while_used
 from mlhub.datasets.formats import guess
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
+from mlhub.datasets.sources.turns import forget
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
@@ -102,6 +105,7 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
         for version_id in version_ids:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
         work_queue.withdraw(version_ids)
+        _forget_turns(version_ids)
         with _refuses_while_used(dataset.name):
             Dataset.objects.filter(pk=dataset.pk).delete()
         record("dataset.deleted", dataset, actor, name=dataset.name)
@@ -119,9 +123,16 @@ def delete_version(version: DatasetVersion, *, actor: User) -> None:
             )
         storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
         work_queue.withdraw([version.pk])
+        _forget_turns([version.pk])
         with _refuses_while_used(f"version {version.number} of {dataset.name}"):
             DatasetVersion.objects.filter(pk=version.pk).delete()
         record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
+
+
+def _forget_turns(version_ids: Sequence[UUID]) -> None:
+    """What fetches left in the spool goes with their versions."""
+    for version in DatasetVersion.objects.filter(pk__in=version_ids, source__partial__n_bytes__gt=0):
+        transaction.on_commit(partial(forget, version.pk))
 
 
 def _refuses_while_used(what: str) -> AbstractContextManager[None]:

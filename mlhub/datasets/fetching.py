@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -14,12 +15,14 @@ from mlhub.core.errors import ConflictError, QuotaExceededError, UnavailableErro
 from mlhub.datasets import actions, references
 from mlhub.datasets.models import DatasetVersion
 from mlhub.datasets.shard_fetching import ShardFetch
-from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
+from mlhub.datasets.sources.downloads import Download, FoundFile, Limits, StoppedError
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import allowed_inside, scheme_of, web_address
+from mlhub.datasets.sources.turns import FileTurns, forget
 from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage import actions as storage
+from mlhub.storage import work_queue
 from mlhub.storage.stores import blob_store
 
 FIRST_WAIT_S = 1.0
@@ -30,19 +33,31 @@ def fetch(version: DatasetVersion) -> None:
     """FETCHING becomes INSPECTING or REFUSED. What it raises is the platform's fault, and it may be called again."""
     n_before = references.source_of(version)["n_fetches"]
     if not references.begin_fetch(version, at_most=MAX_FETCHES):
-        actions.refuse_version(version.pk, error=_given_up().shown)
+        _refuse(version, _given_up())
         return
     try:
         _fetch(version)
     except FetchError as error:
-        references.keep_source(version, progress=None)
-        actions.refuse_version(version.pk, error=error.shown)
-    except UnavailableError:
-        references.keep_source(version, n_fetches=n_before)  # the store, such as a full one, is not the file's fault
+        _refuse(version, error)
+    except (UnavailableError, work_queue.TurnOverError):
+        # neither the store, such as a full one, is the file's fault, nor that others have their turn
+        references.keep_source(version, n_fetches=min(n_before, references.source_of(version)["n_fetches"]))
         raise
     except (QuotaExceededError, ConflictError) as error:
-        references.keep_source(version, progress=None)
-        actions.refuse_version(version.pk, error=FetchError(error.code, error.message, error.remedy).shown)
+        _refuse(version, FetchError(error.code, error.message, error.remedy))
+    else:
+        _forget_turns(version)
+
+
+def _refuse(version: DatasetVersion, error: FetchError) -> None:
+    _forget_turns(version)
+    references.keep_source(version, progress=None, partial={})
+    actions.refuse_version(version.pk, error=error.shown)
+
+
+def _forget_turns(version: DatasetVersion) -> None:
+    if references.source_of(version).get("partial"):
+        forget(version.pk)
 
 
 class _DeletedError(Exception):
@@ -57,19 +72,26 @@ def _fetch(version: DatasetVersion) -> None:
     # what the first try found holds for later ones: a version is of one file
     required = source["etag"] or source["found"].get("etag", "")
     known = references.earlier_etag(version) if references.earlier_files(version) else ""
+    turns = _turns(version)
     download = Download(
         partial(blob_store().stage, limit_bytes=settings.MAX_UPLOAD_BYTES),
         limits=Limits(_room(version), settings.FETCH_TIMEOUT_S, FIRST_WAIT_S),
         report=partial(_report, version),
         required_etag=required,
         known_etag=known,
+        earlier=turns.earlier(source["uri"]),
+        is_turn_over=turns.is_over,
     )
     try:
         _read(version, source, download)
-        staging = None if download.found.is_unchanged else download.staging
-        if staging is not None:
-            references.check_digest(source["sha256"], staging.finish().sha256)
-        references.finish_fetch(version, download.found, staging)
+        if download.found.is_unchanged:
+            references.finish_fetch(version, download.found, None)
+        else:
+            with turns.whole(download) as staging:
+                references.check_digest(source["sha256"], staging.finish().sha256)
+                references.finish_fetch(version, download.found, staging)
+    except StoppedError:
+        turns.end(source["uri"], download)
     except _DeletedError:
         return
     finally:
@@ -90,7 +112,17 @@ def _fetch_shards(version: DatasetVersion) -> None:
             read=partial(_read, version),
             room=partial(_room, version),
             report=report,
+            turns=_turns(version),
         ).run()
+
+
+def _turns(version: DatasetVersion) -> FileTurns:
+    return FileTurns(
+        UUID(str(version.pk)),
+        kept=references.source_of(version).get("partial") or {},
+        save=lambda kept: references.keep_source(version, partial=kept),
+        others_wait=partial(work_queue.others_wait, references.FETCH, UUID(str(version.pk))),
+    )
 
 
 def _read(version: DatasetVersion, source: Mapping[str, Any], download: Download) -> None:
@@ -119,9 +151,14 @@ def _report(version: DatasetVersion, found: FoundFile, fetched_bytes: int) -> No
 
 
 def _room(version: DatasetVersion) -> int:
+    """Bytes that the file may have; what waits in the spool for other fetches' next turns is taken already."""
     left = storage.bytes_left_for(version.dataset.project, version.created_by)
     most: int = settings.MAX_UPLOAD_BYTES
-    return most if left is None else max(0, min(left, most))
+    if left is None:
+        return most
+    others = DatasetVersion.objects.partly_fetched(version.dataset.project.organisation).exclude(pk=version.pk)
+    left -= sum(others.values_list("source__partial__n_bytes", flat=True))
+    return max(0, min(left, most))
 
 
 def _given_up() -> FetchError:

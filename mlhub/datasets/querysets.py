@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.db.models import Prefetch
 from django.utils import timezone
 
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
+
+if TYPE_CHECKING:
+    from mlhub.tenants.models import Organisation
 
 
 class DatasetQuerySet(ProjectOwnedQuerySet):
@@ -32,3 +35,8 @@ class DatasetVersionQuerySet(TenantOwnedQuerySet):
         """Created longer ago than that and still not fetched or inspected: their task was lost, or waits."""
         unfinished = self.filter(state__in=["fetching", "inspecting"])
         return unfinished.filter(created_at__lt=timezone.now() - timedelta(seconds=for_s))
+
+    def partly_fetched(self, organisation: Organisation) -> Self:
+        """Of whose files bytes wait in the store's spool, until it is the turn of their fetches again."""
+        fetching = self.filter(state="fetching", dataset__project__organisation=organisation)
+        return fetching.filter(source__partial__n_bytes__gt=0)

@@ -4,7 +4,8 @@
 A version's `source`: uri, sha256, etag (what the file must be), endpoint and region (of s3), secrets (names by
 purpose), refresh_of (the version that it looks for news of), found (etag, last_modified, revision, fetched_at,
 is_changed), progress (fetched_bytes, total_bytes), n_fetches (that were begun), shards (of many files: shards.py),
-is_format_open (the request gave no format: what was fetched decides).
+partial (what earlier turns left of the file that is being fetched: sources/turns.py), is_format_open (the request gave
+no format: what was fetched decides).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mlhub.environments.secrets import check_secrets
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.models import Blob
-from mlhub.storage.stores import IncomingBytes
+from mlhub.storage.stores import StagedBytes
 from mlhub.tenants.access_control.permissions import require_role
 from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
@@ -140,7 +141,7 @@ def earlier_etag(version: DatasetVersion) -> str:
     return str(base.source["found"].get("etag", "")) if base is not None and base.source else ""
 
 
-def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingBytes | None) -> bool:
+def finish_fetch(version: DatasetVersion, found: FoundFile, staging: StagedBytes | None) -> bool:
     """FETCHING becomes INSPECTING, with the file held. staging: None = the file of the version that it refreshes.
 
     False when the version was deleted meanwhile. Raises QuotaExceededError, ConflictError, UnavailableError.
@@ -151,7 +152,8 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: IncomingByt
         sha256, size_bytes = staging.finish()
         files = [{"name": filename_of(source_of(version)["uri"]), "sha256": sha256, "size_bytes": size_bytes}]
     is_changed = None if earlier is None else files[0]["sha256"] != earlier
-    source = {**source_of(version), "found": {**facts_of(found), "is_changed": is_changed}, "progress": None}
+    source = {**source_of(version), "found": {**facts_of(found), "is_changed": is_changed}}
+    source |= {"progress": None, "partial": {}}
     size_bytes = files[0]["size_bytes"]
     kind = version.format if staging is None else format_of_fetched(version, staging.open)
     with transaction.atomic():
@@ -245,6 +247,7 @@ def _add(
         "refresh_of": source.get("refresh_of"),
         "found": {},
         "progress": None,
+        "partial": {},
         "n_fetches": 0,
         "is_format_open": format is None,
     }

@@ -12,10 +12,11 @@ from django.conf import settings
 
 from mlhub.datasets import references, shards
 from mlhub.datasets.models import DatasetVersion
-from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
+from mlhub.datasets.sources.downloads import Download, FoundFile, Limits, StoppedError
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.listings import listed
 from mlhub.datasets.sources.locations import at_revision, scheme_of
+from mlhub.datasets.sources.turns import FileTurns
 from mlhub.storage import work_queue
 from mlhub.storage.stores import blob_store
 
@@ -23,7 +24,8 @@ TURN = 0.25  # of the time limit: after it, the fetch goes on when it is its tur
 
 
 class ShardFetch:
-    """read: brings the file of a source into a download. room: bytes that may be stored now. report: of progress."""
+    """read: brings the file of a source into a download. room: bytes that may be stored now. report: of progress.
+    turns: those of the shard that is being fetched."""
 
     def __init__(
         self,
@@ -34,9 +36,10 @@ class ShardFetch:
         read: Callable[[Mapping[str, Any], Download], None],
         room: Callable[[], int],
         report: Callable[[dict[str, Any], dict[str, Any]], None],
+        turns: FileTurns,
     ) -> None:
         self._version, self._first_wait_s = version, first_wait_s
-        self._secrets, self._read, self._room, self._report = secrets, read, room, report
+        self._secrets, self._read, self._room, self._report, self._turns = secrets, read, room, report, turns
         base = references.source_of(version)["refresh_of"]
         self._earlier = shards.stored_shards(DatasetVersion.objects.filter(pk=base).first() if base else None)
         self._began = time.monotonic()
@@ -44,14 +47,14 @@ class ShardFetch:
     def run(self) -> bool:
         """False when the version was deleted meanwhile.
 
-        Raises FetchError naming the shard, PostponedError when others shall have their turn, and what storing raises.
+        Raises FetchError naming the shard, TurnOverError when others shall have their turn, and what storing raises.
         """
         self._list()
         for index, shard in enumerate(self._shards()):
             if shard["stored"]:
                 continue
             if time.monotonic() - self._began > TURN * settings.FETCH_TIMEOUT_S > 0:
-                raise work_queue.PostponedError
+                raise work_queue.TurnOverError
             try:
                 if not self._fetch(index, shard):
                     return False
@@ -80,15 +83,22 @@ class ShardFetch:
             report=partial(self._progress, index),
             required_etag=shard["etag"] or shard["found"].get("etag", ""),
             known_etag=earlier.get("found", {}).get("etag", ""),
+            earlier=self._turns.earlier(shard["uri"]),
+            is_turn_over=self._turns.is_over,
         )
         try:
             self._read({**references.source_of(self._version), "uri": self._address(shard)}, download)
-            staging = None if download.found.is_unchanged else download.staging
-            if staging is not None:
-                references.check_digest(shard["sha256"], staging.finish().sha256)
             facts = references.facts_of(download.found)
-            facts["is_changed"] = None if not earlier else staging is not None
-            return shards.keep_shard(self._version, index, facts, staging, earlier)
+            facts["is_changed"] = None if not earlier else not download.found.is_unchanged
+            if download.found.is_unchanged:
+                return shards.keep_shard(self._version, index, facts, None, earlier)
+            with self._turns.whole(download) as staging:
+                references.check_digest(shard["sha256"], staging.finish().sha256)
+                is_kept = shards.keep_shard(self._version, index, facts, staging, earlier)
+            self._turns.forget()
+            return is_kept
+        except StoppedError:
+            self._turns.end(shard["uri"], download)
         finally:
             download.staging.discard()
 

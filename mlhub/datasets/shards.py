@@ -21,7 +21,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.datasets.sources import patterns
 from mlhub.datasets.sources.locations import check_source, scheme_of
 from mlhub.storage import actions as storage
-from mlhub.storage.stores import IncomingBytes
+from mlhub.storage.stores import StagedBytes
 from mlhub.wire.formats import SHARDED
 
 PINS = ("sha256", "etag")
@@ -80,7 +80,7 @@ def keep_shard(
     version: DatasetVersion,
     index: int,
     found: dict[str, Any],
-    staging: IncomingBytes | None,
+    staging: StagedBytes | None,
     earlier: Mapping[str, Any],
 ) -> bool:
     """Holds a fetched shard for the version, so that a later try goes on behind it. False when the version is gone.
@@ -107,7 +107,7 @@ def keep_shard(
             )
         changes = {"found": found, "stored": sha256, "size_bytes": size_bytes}
         row.source["shards"][index] |= changes
-        row.source["n_fetches"] = 0  # tries that came no further count
+        row.source |= {"n_fetches": 0, "partial": {}}  # tries that came no further count
         row.save(update_fields=["source"])
         version.source = row.source
     return True

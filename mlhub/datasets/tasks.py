@@ -41,8 +41,8 @@ def inspect_version(version_id: str) -> None:
 def fetch_version(version_id: str) -> None:
     """INSPECTING with the file that its source has, or REFUSED with the reason. Sent twice, it works once.
 
-    Raises PostponedError while as many fetches are under way as there may be, or when others shall have their turn
-    between two shards, and what is the platform's fault.
+    Raises PostponedError while as many fetches are under way as there may be, TurnOverError when others shall have
+    their turn, and what is the platform's fault.
     """
     with work_lock(f"fetch:{version_id}") as is_mine:
         fetching = DatasetVersion.objects.filter(pk=version_id, state=VersionState.FETCHING)

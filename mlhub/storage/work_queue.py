@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from mlhub.core.dispatch import send_on_commit
@@ -75,6 +76,11 @@ class PostponedError(Exception):
     """Raised by a task whose work cannot begin yet through no fault: it waits in the queue for POSTPONED_FOR."""
 
 
+class TurnOverError(Exception):
+    """Raised by a task that came further and leaves the rest for its next turn: its work is queued behind all other of
+    its user, and the turn counts as one when the next item is chosen."""
+
+
 def enqueue(
     task: str,
     subject_id: UUID,
@@ -122,7 +128,7 @@ def next_item(*, is_outgoing: bool = False) -> Iterator[WorkItem | None]:
     when nothing waits.
 
     An exception in the block puts the item back for RETRY_AFTER, twice as long each further time up to MAX_RETRY_AFTER,
-    and goes on; PostponedError ends here, and puts it back for a little while.
+    and goes on; PostponedError ends here, and puts it back for a little while, TurnOverError for its next turn.
     """
     with ExitStack() as held:
         with transaction.atomic():
@@ -140,6 +146,10 @@ def next_item(*, is_outgoing: bool = False) -> Iterator[WorkItem | None]:
                 later = timezone.now() + POSTPONED_FOR
                 WorkItem.objects.filter(pk=item.pk).update(started_at=None, not_before=later)
             return
+        except TurnOverError:
+            if item is not None:
+                _queue_next_turn(item)
+            return
         except Exception as error:
             if item is not None:
                 _put_back(item, error)
@@ -147,6 +157,24 @@ def next_item(*, is_outgoing: bool = False) -> Iterator[WorkItem | None]:
         if item is not None:
             WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())
             _report_turn()
+
+
+def others_wait(task: str, subject_id: UUID) -> bool:
+    """Whether the same work on another subject waits for a worker, and not because the platform failed lately."""
+    soon = Q(not_before=None) | Q(not_before__lte=timezone.now() + POSTPONED_FOR)
+    waiting: bool = WorkItem.objects.waiting().filter(soon, task=task).exclude(subject_id=subject_id).exists()
+    return waiting
+
+
+def _queue_next_turn(item: WorkItem) -> None:
+    """The item ends, so that the choice of the next one knows of the turn; what waited for its place is due at once."""
+    kept = ("task", "subject_id", "organisation_id", "user_id", "is_bulk", "is_outgoing", "request_id")
+    with transaction.atomic():
+        WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())
+        WorkItem.objects.create(**{name: getattr(item, name) for name in kept})
+        WorkItem.objects.waiting().filter(task=item.task, n_failures=0).update(not_before=None)
+        send_on_commit(OUTGOING_WORK if item.is_outgoing else WORK, "chain")
+    _report_turn()
 
 
 def _report_turn() -> None:

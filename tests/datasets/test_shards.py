@@ -93,7 +93,7 @@ def test_each_address_of_a_list_is_pinned_and_a_refusal_names_the_shard(cast, se
 def test_a_later_try_goes_on_behind_the_shards_that_are_there_and_takes_no_other_file(cast, server, settings):
     version = refer(cast, server.url + "/train-{000..002}.tar")
     settings.FETCH_TIMEOUT_S = 1e-9  # the turn of one shard, whose own limit is over as well
-    with pytest.raises(work_queue.PostponedError):
+    with pytest.raises(work_queue.TurnOverError):
         tasks.fetch_version(version["id"])
     assert paths(server) == []
     settings.FETCH_TIMEOUT_S = 600.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import httpx
 
@@ -45,10 +45,27 @@ class FoundFile:
     is_unchanged: bool = False
 
 
+@dataclass(frozen=True)
+class EarlierTurns:
+    """What earlier turns of the same fetch left. n_bytes: that came, and are kept elsewhere; found: the file that they
+    are of; used_s: time that counts against the limit. is_last: it was begun anew once, and is not interrupted again.
+    """
+
+    n_bytes: int = 0
+    found: FoundFile = field(default_factory=FoundFile)
+    used_s: float = 0.0
+    is_last: bool = False
+
+
+class StoppedError(Exception):
+    """Others shall have their turn; the download is as far as it says."""
+
+
 class Download:
     """stage: makes an empty place for the bytes; report: called with what was found and bytes so far, once a second.
 
-    required_etag: what the file must have; known_etag: with which it need not be sent. "" = none.
+    required_etag: what the file must have; known_etag: with which it need not be sent. "" = none. is_turn_over: whether
+    others shall have their turn now. was_begun_anew: the server did not go on after the earlier bytes.
     """
 
     def __init__(
@@ -59,26 +76,47 @@ class Download:
         report: Callable[[FoundFile, int], None],
         required_etag: str = "",
         known_etag: str = "",
+        earlier: EarlierTurns = EarlierTurns(),
+        is_turn_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._stage, self._limits, self._report = stage, limits, report
         self._required, self._known = required_etag, known_etag
-        self._began = time.monotonic()
+        self._is_turn_over, self._is_last = is_turn_over, earlier.is_last
+        self._began = time.monotonic() - earlier.used_s
+        self._speed_from = self._began if earlier.n_bytes else time.monotonic()
         self._reported_at = float("-inf")
         self.staging = stage()
-        self.found = FoundFile()
+        self.found = replace(earlier.found) if earlier.n_bytes else FoundFile()
+        self.n_earlier_bytes = earlier.n_bytes
+        self.was_begun_anew = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the file, those of earlier turns too."""
+        return self.n_earlier_bytes + self.staging.size_bytes
+
+    @property
+    def used_s(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a later answer is known to be of the same file: a weak tag says "the same to a reader", which bytes
+        of two files may be."""
+        return not self.found.etag.startswith("W/") if self.found.etag else bool(self.found.last_modified)
 
     def from_web(self, address: WebAddress, inside: AllowedInside) -> None:
-        """Raises FetchError."""
-        breaks, most = 0, 0
+        """Raises FetchError, and StoppedError."""
+        breaks, most = 0, self.n_bytes
         while True:
             try:
                 self._once(address, inside)
                 return
             except (httpx.TransportError, AwayError) as error:
                 # bytes that came before are no progress, where the file is sent from its beginning again
-                is_further = self.staging.size_bytes > most
+                is_further = self.n_bytes > most
                 breaks = 1 if is_further else breaks + 1
-                most = max(most, self.staging.size_bytes)
+                most = max(most, self.n_bytes)
                 if breaks > MAX_BREAKS or (breaks > 1 and self._is_slow()):
                     raise FetchError(
                         "unreachable",
@@ -89,9 +127,12 @@ class Download:
             time.sleep(min(self._limits.first_wait_s * 2 ** (breaks - 1), self._left_s()))
 
     def from_folder(self, uri: str) -> None:
-        """Raises FetchError."""
+        """Raises FetchError, and StoppedError."""
         with site_folders.opened(uri) as (file, size_bytes, etag):
             self._check_etag(etag)
+            if self.n_earlier_bytes and etag != self.found.etag:
+                raise _changed()
+            file.seek(self.n_earlier_bytes)
             self.found = FoundFile(etag=etag, total_bytes=size_bytes)
             if self._known and _same(etag, self._known):
                 self.found.is_unchanged = True
@@ -102,7 +143,7 @@ class Download:
                 raise _changed()
 
     def _once(self, address: WebAddress, inside: AllowedInside) -> None:
-        begin = self.staging.size_bytes
+        begin = self.n_bytes
         if begin and begin == self.found.total_bytes:
             return
         headers: dict[str, str] = {}
@@ -119,8 +160,8 @@ class Download:
             for chunk in answer.response.iter_raw():  # a size would hold back what came before a break
                 self._write(chunk)
         total = self.found.total_bytes
-        if total is not None and self.staging.size_bytes != total:
-            raise AwayError(f"{self.staging.size_bytes:,} of {total:,} bytes came.")
+        if total is not None and self.n_bytes != total:
+            raise AwayError(f"{self.n_bytes:,} of {total:,} bytes came.")
 
     def _accept(self, answer: WebAnswer, begin: int) -> None:
         """Settles what the file is at the first answer, and checks later ones against it."""
@@ -132,16 +173,16 @@ class Download:
             )
         self._check_etag(answer.etag)
         if begin:
-            # a weak tag says "the same to a reader", which bytes of two files may be
-            is_known = not self.found.etag.startswith("W/") if self.found.etag else bool(self.found.last_modified)
             if (answer.etag and not _same(answer.etag, self.found.etag)) or modified != self.found.last_modified:
                 raise _changed()
             part = RANGE.fullmatch(headers.get("Content-Range", ""))
-            if answer.response.status_code == 206 and is_known and part is not None and int(part[1]) == begin:
+            if answer.response.status_code == 206 and self.can_go_on and part is not None and int(part[1]) == begin:
                 return
             # the server sends all of it again, or nothing proves that the rest is of the same file
             self.staging.discard()
             self.staging = self._stage()
+            if self.n_earlier_bytes:
+                self.n_earlier_bytes, self.was_begun_anew, self._speed_from = 0, True, time.monotonic()
             if answer.response.status_code == 206:
                 raise AwayError("The server cannot continue a file without an entity tag.")
         length = headers.get("Content-Length", "")
@@ -159,14 +200,17 @@ class Download:
             )
 
     def _write(self, chunk: bytes) -> None:
-        self._check_size(self.staging.size_bytes + len(chunk))
+        self._check_size(self.n_bytes + len(chunk))
         self.staging.write(chunk)
         self._check_time()
         self._check_speed()
         now = time.monotonic()
         if now - self._reported_at >= REPORTED_EVERY_S:
             self._reported_at = now
-            self._report(self.found, self.staging.size_bytes)
+            self._report(self.found, self.n_bytes)
+            may_stop = not (self._is_last or self.was_begun_anew or self.n_bytes == self.found.total_bytes)
+            if may_stop and self._is_turn_over():
+                raise StoppedError
 
     def _check_size(self, size_bytes: int) -> None:
         if size_bytes > self._limits.max_bytes:
@@ -181,7 +225,7 @@ class Download:
         if self._left_s() <= 0:
             raise FetchError(
                 "too_slow",
-                f"It took longer than {self._limits.timeout_s:,.0f} s; {self.staging.size_bytes:,} bytes came.",
+                f"It took longer than {self._limits.timeout_s:,.0f} s; {self.n_bytes:,} bytes came.",
                 "Fetch a smaller file, or ask an administrator to raise MLHUB_FETCH_TIMEOUT_S.",
             )
 
@@ -194,8 +238,8 @@ class Download:
             )
 
     def _is_slow(self) -> bool:
-        gone_s = time.monotonic() - self._began
-        return gone_s > SLOW_AFTER_S and self.staging.size_bytes < MIN_BYTES_PER_S * gone_s
+        gone_s = time.monotonic() - self._speed_from
+        return gone_s > SLOW_AFTER_S and self.n_bytes < MIN_BYTES_PER_S * gone_s
 
     def _left_s(self) -> float:
         return max(0.0, self._began + self._limits.timeout_s - time.monotonic())

@@ -98,12 +98,19 @@ def _check(archive: zipfile.ZipFile, *, packed_bytes: int) -> None:
 
 def require_no_bomb(expanded: int, *, packed_bytes: int) -> None:
     """Raises BadInputError for an archive that unpacks to more bytes than is allowed, or than files of use do."""
-    is_bomb = expanded > RATIO_APPLIES_FROM_BYTES and expanded > MAX_RATIO * packed_bytes
-    if expanded > MAX_EXPANDED_BYTES or is_bomb:
+    found = f"The archive of {packed_bytes:,} bytes would unpack to {expanded:,} bytes"
+    if expanded > MAX_EXPANDED_BYTES:
         raise BadInputError(
-            f"The archive of {packed_bytes:,} bytes would unpack to {expanded:,} bytes.",
+            f"{found}; {MAX_EXPANDED_BYTES:,} are allowed.",
             field="file",
-            remedy=f"At most {MAX_EXPANDED_BYTES:,} bytes, and {MAX_RATIO} times its packed size, are allowed.",
+            remedy="Pack fewer or smaller files, or pack images as WebDataset shards.",
+            code="archive_bomb",
+        )
+    if expanded > RATIO_APPLIES_FROM_BYTES and expanded > MAX_RATIO * packed_bytes:
+        raise BadInputError(
+            f"{found}, more than {MAX_RATIO} times its packed size.",
+            field="file",
+            remedy="Leave out files of nothing but zeros, or pack without compression (zip -0).",
             code="archive_bomb",
         )
 

@@ -139,15 +139,15 @@ def main() -> int:
     try:
         answer = {"ok": True, **commands_by_name[arguments.command](arguments)}
     except BaseException as error:
-        answer = {"ok": False, "error": _problem(error)}
+        answer = {"ok": False, "error": _problem(error, has_code=arguments.command != "dataset")}
     with os.fdopen(answer_to, "w") as out:
         json.dump(answer, out)
     return 0
 
 
-def _problem(error: BaseException) -> dict[str, str]:
-    """With where it happened, when code that is not ours had a part in it."""
-    where = {"traceback": traceback.format_exc()[-16_000:]}
+def _problem(error: BaseException, *, has_code: bool) -> dict[str, str]:
+    """With where it happened, when code that is not ours had a part in it. has_code: code was inspected, not a file."""
+    where = {"traceback": traceback.format_exc()[-16_000:]} if has_code else {}
     if isinstance(error, BadInputError):
         return {**error.as_dict(), **(where if error.__cause__ is not None else {})}
     _, cause = classify(error)
@@ -157,6 +157,10 @@ def _problem(error: BaseException) -> dict[str, str]:
     if cause is Cause.NOT_A_NUMBER:
         remedy = "Lower learning_rate, or check the loss and the dataset for extreme values."
         return {"code": cause, "field": "loss", "message": str(error), "remedy": remedy}
+    if not has_code:
+        remedy = "Check that the file is whole, and write it again; if that does not help, ask an administrator."
+        message = f"The file cannot be read: {describe_error(error)[:2000]}"
+        return {"code": "invalid_file", "field": "file", "message": message, "remedy": remedy}
     remedy = "Correct the code and upload it again."
     return {"code": "user_code", "field": "file", "message": describe_error(error)[:2000], "remedy": remedy, **where}
 

@@ -213,16 +213,26 @@ class Launcher:
 
     def _upload(self) -> int:
         """Sends the trainer's artifacts, and what a script or a notebook left."""
-        listed, folder = self.pod.artifacts / "artifacts.json", self.pod.artifacts
-        own = json.loads(listed.read_text()) if listed.exists() else {}
-        for file in (
-            *(OutputFile(name, str(folder / name), sha) for name, sha in own.items()),
-            *listed_outputs(self.pod),
-        ):
+        try:
+            files = [*self._own_artifacts(), *listed_outputs(self.pod)]
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            # a trainer that ended well has written its lists whole: the job's code wrote there after it, or before
+            self.reporter.failure(Cause.USER_CODE, f"The code changed the list of the pod's artifacts: {error}")
+            return ExitCode.USER_CODE
+        for file in files:
             code = self._put(file, until=time.monotonic() + DRAIN_S)
             if code is not ExitCode.DONE:
                 return code
         return ExitCode.DONE
+
+    def _own_artifacts(self) -> list[OutputFile]:
+        """Raises ValueError, and what comes of a list that is none."""
+        listed, folder = self.pod.artifacts / "artifacts.json", self.pod.artifacts
+        own: Mapping[str, str] = json.loads(listed.read_text()) if listed.exists() else {}
+        for name in own:
+            if "/" in name or not (folder / name).is_file():
+                raise ValueError(f"{name[:100]!r} is no file among them.")
+        return [OutputFile(name, str(folder / name), sha256) for name, sha256 in own.items()]
 
     def _put(self, file: OutputFile, *, until: float) -> ExitCode:
         """Sends one file. until: on the clock of time.monotonic()."""
@@ -246,10 +256,11 @@ class Launcher:
                 return ExitCode.REPORT_REFUSED
 
     def _end(self, code: int) -> int:
-        if self.shipper.is_refused:
-            return ExitCode.REPORT_REFUSED
-        arrived = self.shipper.drain(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else DRAIN_S)
-        return code if arrived or code != ExitCode.DONE else ExitCode.REPORT_REFUSED
+        if not self.shipper.is_refused:
+            arrived = self.shipper.drain(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else DRAIN_S)
+            if arrived or (code != ExitCode.DONE and not self.shipper.is_forged):
+                return code
+        return ExitCode.USER_CODE if self.shipper.is_forged else ExitCode.REPORT_REFUSED
 
     def _on_sigterm(self, *_: object) -> None:
         self.is_stopping = True

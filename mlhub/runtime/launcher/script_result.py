@@ -53,16 +53,16 @@ def result_of(reports: Path) -> ResultReport | None:
     for line in reports.read_bytes().splitlines() if reports.exists() else ():
         try:
             found = json.loads(line)
-        except ValueError:
-            continue  # half a line, of a process that was killed
-        match found.get("type"):
-            case "result":
-                return None
-            case "progress":
-                done = max(done or 0, int(found["steps_done"]))
-            case "metrics":
-                last = max(last, int(found["step"]))
-                metrics |= found["values"]
+            match found.get("type"):
+                case "result":
+                    return None
+                case "progress":
+                    done = max(done or 0, int(found["steps_done"]))
+                case "metrics":
+                    last = max(last, int(found["step"]))
+                    metrics |= found["values"]
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            continue  # half a line, of a process that was killed, or what the script wrote there
     newest = dict(list(metrics.items())[:MAX_VALUES])
     steps = last if done is None else done  # those of its metrics may count something else
     return ResultReport(at=time.time(), steps=steps, metrics=newest) if newest else None

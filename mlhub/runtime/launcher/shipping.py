@@ -9,13 +9,16 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
+from mlhub.runtime.launcher.judgement import is_forged, n_before_forged
+from mlhub.wire.exits import Cause
 from mlhub.wire.masking import NO_SECRETS, SecretMask, masked_report
 from mlhub.wire.profiles import poll_s
-from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE, FailureReport, to_dict
 
 MAX_BATCH_BYTES = 2**20
 # A log that grows faster than the platform takes it: what is more than MAX_LAG_BYTES behind is left out, but for the
@@ -30,6 +33,10 @@ USAGE_S_PER_POD = 0.25
 # colours, and moves of the cursor; of a window's title or a link only what surrounds its text
 CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])")
 BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
+
+
+class ForgedReportError(RefusedError):
+    """The job's code wrote into the pod's reports what is none."""
 
 
 class Tail:
@@ -55,7 +62,10 @@ class Tail:
         return True
 
     def batch(self, *, is_final: bool) -> tuple[list[Any], int]:
-        """Lines from `next` on, and where they end in the file. An unfinished last line counts when is_final."""
+        """Lines from `next` on, and where they end in the file. An unfinished last line counts when is_final.
+
+        Raises RefusedError for a line that is no report, once those before it are sent.
+        """
         if self.next < self._base[0]:
             return [self._note], self._offset
         if not self.path.exists():
@@ -77,7 +87,7 @@ class Tail:
         if len(lines) > MAX_BATCH_LINES:
             lines = lines[:MAX_BATCH_LINES]
             end = self._offset + sum(len(line) + 1 for line in lines)
-        return [self._decode(line, place) for place, line in enumerate(lines)], end
+        return self._decoded(lines, end)
 
     def acknowledge(self, number: int, *, n_sent: int, end: int) -> None:
         """The API wants line `number` next."""
@@ -112,14 +122,29 @@ class Tail:
         )
         self._base, self._offset = (self.next + 1, offset), offset
 
+    def _decoded(self, lines: list[bytes], end: int) -> tuple[list[Any], int]:
+        """With where the last of them ends."""
+        found: list[Any] = []
+        for place, line in enumerate(lines):
+            try:
+                found.append(self._decode(line, place))
+            except RefusedError:
+                if not found:
+                    raise
+                return found, self._offset + sum(len(sent) + 1 for sent in lines[:place])
+        return found, end
+
     def _decode(self, line: bytes, place: int) -> Any:
         text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
         if self.stream == LOG:
             return self._mask(_as_shown(text))[:MAX_LOG_LINE]
+        message = f"Line {self.next + place} of the pod's reports is no report: {text[:100]!r}"
+        if is_forged(text):
+            raise ForgedReportError(message)
         try:
             return masked_report(json.loads(text), self._mask)
-        except (ValueError, RecursionError) as error:  # the user's code can write to this file, too
-            raise RefusedError(f"Line {self.next + place} of the pod's reports is no report: {text[:100]!r}") from error
+        except (ValueError, RecursionError) as error:  # the rest of one
+            raise RefusedError(message) from error
 
 
 def _as_shown(text: str) -> str:
@@ -130,8 +155,9 @@ def _as_shown(text: str) -> str:
 class Shipper(threading.Thread):
     """Sends what there is, several times a second, while the pod lives.
 
-    on_final: called once, with a reason. mask: replaces secrets in what is sent. usage: samples, which a platform of an
-    earlier version refuses: the pod then goes on without them.
+    on_final: called once, with a reason. is_forged: the reason is a line that the job's code wrote. mask: replaces
+    secrets in what is sent. usage: samples, which a platform of an earlier version refuses: the pod then goes on
+    without them.
     """
 
     def __init__(
@@ -160,6 +186,7 @@ class Shipper(threading.Thread):
         self._ends_log_at = float("inf")
         self._has_sent_all = False
         self.is_refused = False
+        self.is_forged = False
 
     def run(self) -> None:
         n_failures, asked_s = 0, 0.0
@@ -174,6 +201,8 @@ class Shipper(threading.Thread):
             except IngestUnavailableError as error:
                 n_failures, asked_s = n_failures + 1, error.retry_after_s
             except (FencedError, RefusedError) as error:
+                if isinstance(error, ForgedReportError):
+                    self._report_forgery(str(error))
                 self.is_refused = True
                 self._on_final(str(error))
                 return
@@ -202,6 +231,35 @@ class Shipper(threading.Thread):
         if self._poll_s is not None and time.monotonic() - self._asked_at > self._poll_s:
             self._ask(self._tails[0])
 
+    def _sent(self, tail: Tail, lines: list[Any]) -> int:
+        """The number of the line that the API wants next."""
+        send = partial(self._api.send_lines, role=self._role, index=self._index, stream=tail.stream, first=tail.next)
+        try:
+            return send(lines=lines)
+        except RefusedError as error:
+            n_good = n_before_forged(lines) if tail.stream == REPORTS else None
+            if n_good is None:
+                raise
+            if n_good:  # the next batch begins with the forged one
+                return send(lines=lines[:n_good])
+            raise ForgedReportError(f"Line {tail.next} of the pod's reports is no report: {error}") from error
+
+    def _report_forgery(self, message: str) -> None:
+        """In place of the line, since none after it would be taken before."""
+        self.is_forged = True
+        report = FailureReport(at=time.time(), cause=Cause.USER_CODE, message=f"{message}. The code wrote it there.")
+        tail = self._tails[0]
+        for pause_s in BACK_OFF_S:
+            try:
+                self._api.send_lines(
+                    role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=[to_dict(report)]
+                )
+                return
+            except IngestUnavailableError:  # the exit code says it, too
+                time.sleep(pause_s)
+            except (FencedError, RefusedError):
+                return
+
     def _ask(self, tail: Tail) -> None:
         """Sends no lines, for the answer's sake. A platform that refuses this is not asked again."""
         self._asked_at = time.monotonic()
@@ -219,9 +277,7 @@ class Shipper(threading.Thread):
             lines, end = tail.batch(is_final=is_final)
             if not lines:
                 return
-            number = self._api.send_lines(
-                role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
-            )
+            number = self._sent(tail, lines)
             self._asked_at = time.monotonic()
             if is_final and tail.stream == LOG:  # from the first lines that arrive: an API that is away costs none
                 self._ends_log_at = min(self._ends_log_at, self._asked_at + LOG_END_S)

@@ -45,10 +45,11 @@ def weights(path: Path) -> dict[str, Tensor]:
             load_file(path) if kind == "safetensors" else torch.load(path, map_location="cpu", weights_only=True)
         )
     except (pickle.UnpicklingError, SafetensorError, RuntimeError, ValueError, EOFError, KeyError) as error:
-        raise _refused(
-            f"{path.name} cannot be read as weights: {str(error).splitlines()[0] if str(error) else error!r}",
-            "Save torch.save(model.state_dict(), file), not the model itself, or use safetensors.",
-        ) from error
+        remedy = "Save torch.save(model.state_dict(), file), not the model itself, or use safetensors."
+        if kind == "safetensors":
+            remedy = "The file is damaged: write it again with safetensors.torch.save_file(model.state_dict(), file)."
+        words = str(error).splitlines()[0].strip("'") if str(error) else repr(error)
+        raise _refused(f"{path.name} cannot be read as weights: {words}", remedy) from error
     for wrapper in WRAPPERS:
         if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
             found = found[wrapper]

@@ -99,7 +99,7 @@ def read_manifest(kept: Path) -> list[str]:
     """Names below the working folder, and likewise below the output folder. Of a damaged manifest: none."""
     try:
         found = json.loads((kept / MANIFEST).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     is_plain = isinstance(found, list) and all(isinstance(name, str) for name in found)
     return [name for name in found if ".." not in Path(name).parts and not Path(name).is_absolute()] if is_plain else []

@@ -85,6 +85,17 @@ def test_what_is_no_state_dict_is_refused_unread(content: bytes, words: str, tmp
     assert not Path("evil").exists()
 
 
+def test_a_damaged_safetensors_file_is_to_be_written_again(tmp_path: Path) -> None:
+    from safetensors.torch import save as packed
+
+    whole = packed(net().state_dict())
+    lying = whole[:8] + whole[8:].replace(b'"data_offsets":[0,', b'"data_offsets":[9,', 1)
+    with pytest.raises(BadInputError, match="cannot be read as weights: Error while") as refused:
+        contract(package(tmp_path, files(lying)), FACTS)
+    assert "safetensors.torch.save_file" in refused.value.remedy
+    assert "torch.save(" not in refused.value.remedy
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"'weights/begin.pt', which is no file of the package"):
         contract(package(tmp_path, {"model.py": CODE.encode()}), FACTS)

@@ -144,7 +144,52 @@ def test_links_and_bombs_are_refused_before_they_are_unpacked(tmp_path: Path) ->
         archive.writestr(info, "/etc/passwd")
     assert refusal(dataset(tmp_path, "image_folder", tmp_path / "link.zip"))["code"] == "link"
     bomb = zipped(tmp_path / "bomb.zip", {"a/1.png": bytes(100 * 2**20)})
-    assert refusal(dataset(tmp_path, "image_folder", bomb))["code"] == "archive_bomb"
+    error = refusal(dataset(tmp_path, "image_folder", bomb))
+    assert (error["code"], "200 times its packed size" in error["message"]) == ("archive_bomb", True)
+
+
+NPY = b"\x93NUMPY\x01\x00"
+
+
+def npy(shape: str, descr: str = "'<f4'") -> bytes:
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return NPY + len(header).to_bytes(2, "little") + header + bytes(64)
+
+
+ARROW = b"ARROW1" + bytes(64) + b"ARROW1"
+HOSTILE: dict[str, tuple[str, Any, str, str]] = {  # format, content, what the message has, what the remedy has
+    "no Parquet": ("parquet", ARROW, "Parquet magic bytes not found", "pandas.read_parquet"),
+    "no picture": ("image_folder", {"a/x.png": b"MZ", "b/x.png": b"MZ"}, "a/x.png cannot be read", "Repair"),
+    "other kinds": ("image_folder", {"a/x.tiff": b"II", "b/x.svg": b"<svg/>"}, "read, and not .svg, .tiff.", "class"),
+    "code in a header": ("npz", {"x.npy": npy("(4,)", "exit()"), "y.npy": npy("(4,)")}, "header of one", "numpy.savez"),
+    "negative shape": ("npz", {"x.npy": npy("(-4, 4)"), "y.npy": npy("(4,)")}, "the shape (-4, 4)", "numpy.savez"),
+    "long row": ("csv", b"a,y\n" + b"x" * 9_000_000 + b",0\n1,1\n", "a row is longer", "header line"),
+    "columns": ("csv", b"c," * 20_000 + b"y\n1\n", "has 20,001 columns; 10,000 are allowed", "Leave out columns"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_refusal_speaks_of_the_file_and_not_of_the_platform_or_of_python(tmp_path: Path, name: str) -> None:
+    format, content, message, remedy = HOSTILE[name]
+    path = tmp_path / ("ab" * 32)
+    if isinstance(content, dict):
+        zipped(path, content)
+    else:
+        path.write_bytes(content)
+    error = refusal(dataset(tmp_path, format, path, **({"target": "y"} if format in ("csv", "parquet") else {})))
+    assert error["code"] == "invalid_file"
+    assert message in error["message"]
+    assert remedy in error["remedy"]
+    for word in (str(tmp_path), "abab", "0x", "BytesIO", "Traceback", "/mlhub/", "block size"):
+        assert word not in json.dumps(error), error
+
+
+@pytest.mark.slow
+def test_a_parquet_of_too_many_columns_is_refused_at_its_header(tmp_path: Path) -> None:
+    pq.write_table(pa.table({f"c{i}": [1, 2] for i in range(10_001)}), tmp_path / "t.parquet")
+    error = refusal(dataset(tmp_path, "parquet", tmp_path / "t.parquet", target="c0"))
+    assert "10,001 columns" in error["message"]
 
 
 @pytest.mark.slow

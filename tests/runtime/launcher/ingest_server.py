@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from mlhub.wire.report import from_dict
+
 
 @dataclass
 class Ingest:
@@ -30,6 +32,7 @@ class Ingest:
     profile: Any = None  # a request to record a profile, with every answer
     abilities: str = ""  # that the pod named in its newest request
     deleted_inputs: list[str] | None = None  # hashes of what the project no longer has; None: not known to be asked
+    checks_reports: bool = False  # the answer to what has not the type and fields of a report is 422
     unknown_streams: frozenset[str] = frozenset()  # the answer to these is 422, as an earlier version's
 
     def forget(self, stream: str, n: int) -> None:
@@ -42,6 +45,14 @@ class Ingest:
         lines.extend(body["lines"][len(lines) - body["first"] :])
         also = {"batch": self.decision, "profile": self.profile}
         return 200, {"next": len(lines), **{name: value for name, value in also.items() if value is not None}}
+
+
+def _is_report(line: Any) -> bool:
+    try:
+        from_dict(line if isinstance(line, dict) else {})
+    except ValueError:
+        return False
+    return True
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -62,6 +73,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if body["stream"] in self.ingest.unknown_streams:
             self._answer(422, {"code": "invalid"})
+            return
+        if self.ingest.checks_reports and body["stream"] == "reports" and not all(map(_is_report, body["lines"])):
+            self._answer(422, {"code": "bad_report"})
             return
         status, answer = self.ingest.store(body)
         if self.ingest.drop_answers:

@@ -19,6 +19,7 @@ from mlhub.runtime.data.archives import open_archive
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
 from mlhub.runtime.data.readers.pictures import (
     HELD_OUT,
+    KINDS,
     SCALE,
     SUFFIXES,
     WHEN_READ,
@@ -125,7 +126,11 @@ def _pictures(archive: zipfile.ZipFile, *, has_targets: bool) -> list[Picture]:
     ]
     if not members:
         hint = " For a script that reads the files by itself, give the format files."
-        raise BadInputError("There are no images in the archive.", field="file", remedy=LAYOUT + hint)
+        others = sorted({PurePosixPath(name).suffix.lower()[:20] for name in archive.namelist()} - {""})
+        message = f"There are no images in the archive: {KINDS} are read."
+        if others:
+            message = f"There are no images in the archive: {KINDS} are read, and not {', '.join(others[:5])}."
+        raise BadInputError(message, field="file", remedy=LAYOUT + hint)
     found = []
     for member in members:
         parts = member.parts[:-1]

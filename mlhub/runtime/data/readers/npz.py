@@ -18,6 +18,7 @@ from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResul
 from mlhub.runtime.errors import BadInputError
 
 LAYOUT = "An NPZ needs arrays x (n, ...) and y (n,); x_test and y_test may hold the held-out part."
+AGAIN = "Save plain number arrays with numpy.savez; objects are not accepted."
 N_PREVIEW = 12
 PART_BYTES = 8 * 2**20
 UNREADABLE = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile)
@@ -167,6 +168,8 @@ def _head(archive: zipfile.ZipFile, name: str) -> _Head:
             shape, _, dtype = _header(file)
     except UNREADABLE as error:
         raise _unreadable(error) from error
+    if any(n < 0 for n in shape):
+        raise BadInputError(f"{name} says that it has the shape {shape}.", field=name, remedy=AGAIN)
     if not shape or dtype.kind not in "fiub":
         raise BadInputError(f"{name} is {dtype} of shape {shape}.", field=name, remedy=LAYOUT)
     if name.startswith("y") and len(shape) != 1:
@@ -200,11 +203,10 @@ def _check_finite(name: str, array: Array) -> None:
 
 
 def _unreadable(error: Exception) -> BadInputError:
-    return BadInputError(
-        f"The arrays cannot be read: {error}.",
-        field="file",
-        remedy="Save plain number arrays with numpy.savez; objects are not accepted.",
-    )
+    words = str(error).rstrip(".")
+    if " object at 0x" in words:  # of Python's own words for what is in a header
+        words = "the header of one is damaged"
+    return BadInputError(f"The arrays cannot be read: {words}.", field="file", remedy=AGAIN)
 
 
 def _task(y: Array, is_trained: Array) -> dict[str, Any]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
+KINDS = "PNG, JPEG, BMP, GIF, WebP"  # what SUFFIXES mean
 HELD_OUT = {"test", "val", "valid", "validation"}  # names of folders
 MAX_SIDE = 128  # unless image_size says otherwise
 MAX_IMAGE_SIZE = 1024
@@ -64,9 +65,18 @@ def decoded(raw: bytes, name: str) -> Image.Image:
         UnidentifiedImageError, OSError, ValueError, SyntaxError, zlib.error, Image.DecompressionBombError,
     ) as error:  # fmt: skip
         raise BadInputError(
-            f"{name} cannot be read as an image: {error}.", field="file", remedy="Repair or remove it."
+            f"{name} cannot be read as an image: {_words_of(error)}.", field="file", remedy="Repair or remove it."
         ) from error
     return image
+
+
+def _words_of(error: Exception) -> str:
+    """What the library says, but where that is about its own objects and settings."""
+    if isinstance(error, UnidentifiedImageError):
+        return f"it is none of the kinds that are read, {KINDS}"
+    if isinstance(error, Image.DecompressionBombError):
+        return f"it has more than {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels"
+    return str(error).rstrip(".")
 
 
 def pixels(raw: bytes, name: str, input_shape: Sequence[int]) -> Array:

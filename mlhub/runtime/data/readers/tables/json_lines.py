@@ -39,13 +39,20 @@ def types_of(path: Path) -> pa.Schema:
             if fault:
                 faults.add(number, fault)
     faults.check()
-    if len(columns.kinds) > MAX_COLUMNS:
-        raise BadInputError(
-            f"There are {len(columns.kinds):,} different fields.", field="file", remedy=f"Give at most {MAX_COLUMNS:,}."
-        )
+    require_few_columns(len(columns.kinds))
     if not n_rows:
         raise BadInputError("There are no rows in the file.", field="file", remedy=REMEDY)
     return columns.schema()
+
+
+def require_few_columns(n_columns: int) -> None:
+    """Raises BadInputError: a table of more would be looked at for minutes, and take gigabytes."""
+    if n_columns > MAX_COLUMNS:
+        raise BadInputError(
+            f"The table has {n_columns:,} columns; {MAX_COLUMNS:,} are allowed.",
+            field="file",
+            remedy="Leave out columns that the model does not need, or pack the numbers as one array a row, as an NPZ.",
+        )
 
 
 def batches(path: Path, types: pa.Schema) -> Iterator[pa.RecordBatch]:

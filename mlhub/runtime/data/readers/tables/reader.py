@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResul
 from mlhub.runtime.data.readers.tables import json_lines
 from mlhub.runtime.data.readers.tables.compact import CompactExamples, compact, has_texts
 from mlhub.runtime.data.readers.tables.description import describe
-from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards
+from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards, words_of
 from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows, with_own_formats
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.row_files import delimiter_of
@@ -26,6 +27,10 @@ from mlhub.wire.text_encodings import NAMES, UTF_8, encoding_of
 
 BLOCK_BYTES, N_ROWS = 2 * 2**20, 4096  # read at a time; pyarrow holds several
 HEADER_CHARACTERS = 2**20
+REMEDIES = {
+    "CSV": "Check that it is a CSV file with one header line and the same columns in each row.",
+    "Parquet": "Check that it is a Parquet file and whole: read it with pandas.read_parquet, or write it again.",
+}
 
 
 class TableReader:
@@ -120,11 +125,10 @@ class TableReader:
         try:
             table = self._read(path, as_words)
         except (pa.ArrowException, OSError, ValueError) as error:
-            first_line = str(error).splitlines()[0]
             raise BadInputError(
-                f"The file cannot be read as {self._name}: {first_line}",
+                f"The file cannot be read as {self._name}: {words_of(error)}",
                 field="file",
-                remedy=f"Check that it is a {self._name} file with one header line and the same columns in each row.",
+                remedy=REMEDIES.get(self._name, "Check that the file is whole."),
             ) from error
         if table.num_rows < least:
             raise BadInputError(f"There are {table.num_rows} rows.", field="file", remedy=f"Give at least {least}.")
@@ -169,7 +173,9 @@ def _json_lines_reader(path: Path) -> TableReader:
 def _csv_reader(path: Path) -> TableReader:
     encoding = encoding_of(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
-        delimiter = delimiter_of(file.readline(HEADER_CHARACTERS))
+        header = file.readline(HEADER_CHARACTERS)
+    delimiter = delimiter_of(header)
+    json_lines.require_few_columns(_n_columns(header, delimiter))
     options = partial(_csv_options, encoding=encoding, delimiter=delimiter)
 
     def table(path: Path, as_words: Collection[str]) -> pa.Table:
@@ -181,6 +187,14 @@ def _csv_reader(path: Path) -> TableReader:
             yield from found
 
     return TableReader(table, batches, "CSV", delimiter=delimiter, encoding=encoding)
+
+
+def _n_columns(header: str, delimiter: str) -> int:
+    """At least so many."""
+    try:
+        return len(next(csv.reader([header], delimiter=delimiter), []))
+    except csv.Error:  # a field longer than that module reads
+        return 1
 
 
 def _csv_options(as_words: Collection[str], *, encoding: str, delimiter: str, **reading: Any) -> dict[str, Any]:
