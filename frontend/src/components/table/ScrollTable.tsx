@@ -10,7 +10,7 @@ import classes from "./ScrollTable.module.css";
 /** Wider tables do not fit a phone. */
 const PHONE_PX = 360;
 const TITLE_PX = 84; // of a card's titles, at least
-const LETTER_PX = 7; // of such a title, at most
+const LETTER_PX = 8; // of such a title, at most
 
 interface Props {
   label: string;

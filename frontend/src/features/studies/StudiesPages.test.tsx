@@ -153,7 +153,7 @@ it("says of a study that has ended that no trial reached the first rung, of one 
 it("writes the titles of trials whole on a phone", async () => {
   shown();
   const table = await screen.findByRole("table", { name: "Trials" });
-  expect(table.style.getPropertyValue("--title-width")).toBe("105px"); // Hyperparameters
+  expect(table.style.getPropertyValue("--title-width")).toBe("120px"); // Hyperparameters
 });
 
 it("creates a study by keyboard, and shows what is wrong with its space at the field", async () => {
