@@ -93,7 +93,8 @@ class Cause(StrEnum):
     DISK_FULL = (
         "disk_full", _U, "A pod took too much of its node's disk.",
         "Write fewer and smaller files, remove those that are no longer needed, and print less; where the node has "
-        "little room left, ask an administrator to make some, then resume the job: it goes on from its newest checkpoint.",
+        "little room left, ask an administrator to make some, then resume the job: it goes on from its newest "
+        "checkpoint.",
     )  # fmt: skip
     JOB_IMAGE = (
         "job_image", _U, "The job's own container image cannot be used.",

@@ -329,7 +329,9 @@ def in_singular(text: str) -> str:
     return _ONE.sub(_singular, text).replace(" 1 of them are ", " 1 of them is ")
 
 
-_ONE = re.compile(r"(?<![\w.,])1 (guaranteed job|opportunistic job|other job|GPU|CPU|job|node|server|worker)s\b( are| have| wait)?")
+_ONE = re.compile(
+    r"(?<![\w.,])1 (guaranteed job|opportunistic job|other job|GPU|CPU|job|node|server|worker)s\b( are| have| wait)?"
+)
 
 
 def _singular(match: re.Match[str]) -> str:
