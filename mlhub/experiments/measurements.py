@@ -58,7 +58,7 @@ def metrics_named(job: Job, metric: str) -> str:
     """A sentence about what the job reported instead of the metric."""
     names = Series.objects.filter(job=job).exclude(key=metric).order_by("key").values_list("key", flat=True).distinct()
     listed = ", ".join(names[:MOST_NAMED])
-    return f"It reported {listed}." if listed else "It reported no metrics."
+    return f"Reported instead: {listed}." if listed else "No metrics were reported."
 
 
 def gpu_seconds_of(job_id: UUID, *, now: datetime) -> float:

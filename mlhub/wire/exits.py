@@ -44,7 +44,10 @@ class Fault(StrEnum):
 
 
 _U, _P = Fault.USER, Fault.PLATFORM
-_AGAIN = "Submit the job again; ask an administrator if the failure stays."
+_AGAIN = (
+    "Resume the job: it goes on from its newest checkpoint, or begins anew without one. Ask an administrator if the "
+    "failure stays."
+)
 
 
 class Cause(StrEnum):
@@ -69,29 +72,29 @@ class Cause(StrEnum):
     USER_CODE = "user_code", _U, "The model's code raised an error.", "Correct the code, upload it and clone the job."
     NOT_A_NUMBER = (
         "not_a_number", _U, "The loss became NaN or infinite.",
-        "Lower learning_rate, clip gradients (clip_norm), or check the dataset for extreme values. The last checkpoint "
-        "is kept for a day.",
+        "Lower learning_rate, clip gradients (clip_norm), or check the dataset for extreme values.",
     )  # fmt: skip
     OUT_OF_MEMORY = (
         "out_of_memory", _U, "A pod ran out of memory.",
         "Use a smaller batch_size or model, or more workers (min_workers); or ask for more "
-        "memory (resources.memory_gib). The last checkpoint is kept for a day.",
+        "memory (resources.memory_gib).",
     )  # fmt: skip
     STALLED = (
         "stalled", _U, "Training made no progress for too long and was ended.",
         "Look for an endless loop, a deadlock or a wait for something that never comes. A script must report now and "
         "then (mlhub.runtime.report, TensorBoard or MLflow); where steps take long by nature, raise "
-        "limits.stall_s. The last checkpoint is kept for a day.",
+        "limits.stall_s.",
     )  # fmt: skip
     STORAGE_QUOTA = (
         "storage_quota", _U, "The organisation's storage quota has no room for the result.",
         "Delete datasets, models or trained versions that are no longer needed, or ask an administrator for a larger "
-        "quota; then clone the job. The last checkpoint is kept for a day.",
+        "quota; then resume the job, which goes on from its newest checkpoint.",
     )  # fmt: skip
     DISK_FULL = (
         "disk_full", _U, "A pod took too much of its node's disk.",
         "Write fewer and smaller files, remove those that are no longer needed, and print less; where the node has "
-        "little room left, ask an administrator to make some. The last checkpoint is kept.",
+        "little room left, ask an administrator to make some, then resume the job: it goes on from its newest "
+        "checkpoint.",
     )  # fmt: skip
     JOB_IMAGE = (
         "job_image", _U, "The job's own container image cannot be used.",

@@ -332,10 +332,12 @@ def in_singular(text: str) -> str:
     return _ONE.sub(_singular, text).replace(" 1 of them are ", " 1 of them is ")
 
 
-_ONE = re.compile(r"(?<![\w.,])1 (guaranteed job|opportunistic job|GPU|CPU|job|node|server|worker)s\b( are| have)?")
+_ONE = re.compile(
+    r"(?<![\w.,])1 (guaranteed job|opportunistic job|other job|GPU|CPU|job|node|server|worker)s\b( are| have| wait)?"
+)
 
 
 def _singular(match: re.Match[str]) -> str:
     """ "1 jobs are" becomes "1 job is"."""
-    verb = {None: "", " are": " is", " have": " has"}[match[2]]
+    verb = {None: "", " are": " is", " have": " has", " wait": " waits"}[match[2]]
     return f"1 {match[1]}{verb}"

@@ -89,7 +89,7 @@ def test_a_metric_that_no_trial_reports_ends_the_study_with_what_is_reported_ins
     study = study_of(cast, metric="eval/acuracy", epochs=4, max_trials=9)
     Trainer().run(study)
     assert (study.state, study.reason) == (
-        "failed", "No trial reports the metric eval/acuracy. It reported eval/accuracy.",
+        "failed", "No trial reports the metric eval/acuracy. Reported instead: eval/accuracy.",
     )  # fmt: skip
     assert Job.objects.exclude(state__in=["succeeded", "cancelled"]).count() == 0
 

@@ -18,3 +18,9 @@ def test_the_guide_lists_every_cause_as_it_is_declared() -> None:
 
 def test_every_exit_code_has_the_name_of_a_cause() -> None:
     assert {code.name for code in ExitCode} - {"DONE"} <= {cause.name for cause in Cause}
+
+
+def test_no_remedy_names_a_time_that_is_a_setting_and_what_may_pass_is_resumed() -> None:
+    assert not [cause for cause in Cause if re.search(r"\bday\b", cause.remedy)]
+    passing = {Cause.KILLED, Cause.PEER_LOST, Cause.NODE_LOST, Cause.STORAGE_QUOTA, Cause.DISK_FULL, Cause.SECRET}
+    assert not [cause for cause in passing if "resume the job" not in cause.remedy.lower()]

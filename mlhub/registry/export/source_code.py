@@ -44,7 +44,11 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))  # python -I leaves it out
 
-from exported_model.{module} import {name}  # noqa: E402
+try:
+    from exported_model.{module} import {name}
+except ModuleNotFoundError as error:
+    install = f"{{sys.executable}} -m pip install -r {{FOLDER / 'requirements.txt'}}"
+    sys.exit(f"{name}.py: The package {{error.name}} is not installed. Run: {{install}}")
 
 if __name__ == "__main__":
     sys.exit({name}(FOLDER))

@@ -31,11 +31,11 @@ def encoded_rows(rows: Sequence[Any], columns: Columns) -> Tensor:
 def unseen_words(rows: Sequence[Any], columns: Columns) -> list[dict[str, str]]:
     """Of each row the categories that training did not see, by their column; they count as none of the known ones.
 
-    rows: those that encoded_rows() takes.
+    rows: those that encoded_rows() takes. A column whose rarer categories share an input has a place for every word.
     """
     found: list[dict[str, str]] = [{} for _ in rows]
     for column in columns:
-        if column["kind"] != "category":
+        if column["kind"] != "category" or column.get("other"):
             continue
         name, known = str(column["name"]), {"", *column["categories"]}
         for row, unseen in zip(rows, found, strict=True):

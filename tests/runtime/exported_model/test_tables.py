@@ -19,7 +19,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.runtime.data import readers
 from mlhub.runtime.exported_model.errors import UnusableRowError
 from mlhub.runtime.exported_model.inputs import read_rows
-from mlhub.runtime.exported_model.tables import encoded_rows
+from mlhub.runtime.exported_model.tables import encoded_rows, unseen_words
 
 HEADER = "row_id;price;age;joined;seen;city;plan;rating;is_new;day;label"
 RATINGS = ("3.50", "4", "")
@@ -159,3 +159,13 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnusableRowError, match="the package pyarrow, which is not installed"):
         read_rows(tmp_path / "rows.parquet")
+
+
+def test_a_word_is_unseen_only_where_the_model_has_no_input_for_it(tmp_path):
+    lines = ["city,plan,label", *(f"{('Oslo', 'Rome')[i % 2]},plan {i},{'ab'[i % 2]}" for i in range(120))]
+    path = tmp_path / "plans.csv"
+    path.write_text("\n".join(lines) + "\n")
+    columns, _ = described(path, target="label", types={"plan": "category"})
+    assert [(column["name"], column["other"]) for column in columns] == [("city", False), ("plan", True)]
+    rows = [{"city": "Oslo", "plan": f"plan {i}"} for i in range(120)] + [{"city": "Bergen", "plan": "another"}]
+    assert unseen_words(rows, columns) == [{}] * 120 + [{"city": "Bergen"}]

@@ -51,6 +51,12 @@ def test_only_one_thing_is_in_the_singular() -> None:
     assert "11 GPUs" in Explanation(Reason.FAIR_SHARE_REACHED, share).sentence
 
 
+def test_one_other_job_waits() -> None:
+    facts = {"study": "sweep", "tenant": "vision", "part": 1, "rivals": 1}
+    sentence = Explanation(Reason.STUDY_SHARE_REACHED, facts).sentence
+    assert sentence.endswith("as one in vision: 1 GPU is its part while 1 other job waits there.")
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_a_sentence(reason: Reason) -> None:
     facts = {name: 1 for _, name, _, _ in string.Formatter().parse(SENTENCES[reason]) if name}

@@ -9,6 +9,8 @@ import classes from "./ScrollTable.module.css";
 
 /** Wider tables do not fit a phone. */
 const PHONE_PX = 360;
+const TITLE_PX = 84; // of a card's titles, at least
+const LETTER_PX = 8; // of such a title, at most
 
 interface Props {
   label: string;
@@ -27,7 +29,7 @@ export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, ch
         data-one-line={isOneLine || undefined}
         data-cards={minWidth > PHONE_PX || undefined}
         className={classes.table}
-        style={{ "--min-width": `${minWidth}px`, ...titles(head) }}
+        style={{ "--min-width": `${minWidth}px`, "--title-width": `${titleWidth(head)}px`, ...titles(head) }}
         onPointerOver={isOneLine ? showWhole : undefined}
       >
         <Table.Thead>
@@ -46,6 +48,12 @@ export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, ch
 /** What the style sheet writes before cells: it cannot read the head. */
 function titles(head: ReactNode[]): Record<string, string> {
   return Object.fromEntries(head.map((title, index) => [`--title-${index + 1}`, JSON.stringify(typeof title === "string" ? title : "")]));
+}
+
+/** A title is broken between its words only. */
+function titleWidth(head: ReactNode[]): number {
+  const words = head.flatMap((title) => (typeof title === "string" ? title.split(/\s+/) : []));
+  return Math.max(TITLE_PX, ...words.map((word) => LETTER_PX * word.length));
 }
 
 /** The whole text of a cell that is cut off; a cell that says more itself keeps what it says. */

@@ -6,7 +6,7 @@ import { useSearchParams } from "react-router";
 
 import type { Study, Trial } from "@/api/types";
 import { type Abscissa, bestSoFar, type Improvement } from "@/features/studies/bestSoFar";
-import { shown } from "@/features/studies/values";
+import { noResultText, shown } from "@/features/studies/values";
 
 import classes from "./studies.module.css";
 
@@ -31,7 +31,7 @@ export function BestCurve({ study, trials }: { study: Study; trials: readonly Tr
       return known;
     }, { replace: true });
   const hasResults = trials.some(({ results }) => results.length > 0);
-  if (!hasResults) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
+  if (!hasResults) return <Text size="sm" c="dimmed">{noResultText(study)}</Text>;
   return (
     <Stack gap="xs">
       <SegmentedControl

@@ -5,7 +5,7 @@ import { Text } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 
 import type { Study, Trial } from "@/api/types";
-import { shown } from "@/features/studies/values";
+import { noResultText, shown } from "@/features/studies/values";
 
 import classes from "./studies.module.css";
 
@@ -38,7 +38,7 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
   const width = Math.max(least, measured > 0 ? Math.min(measured, MOST_WIDTH) : USUAL_WIDTH);
   const hasLengths = trials.some(({ results }) => results.some(({ epochs }) => epochs > 0));
   const values = trials.flatMap(({ results }) => results.map(({ value }) => value));
-  if (values.length === 0) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
+  if (values.length === 0) return <Text size="sm" c="dimmed">{noResultText(study)}</Text>;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (rung: number) =>
     study.rungs.length === 1 ? (LEFT + width) / 2 : LEFT + 16 + (rung / (study.rungs.length - 1)) * (width - LEFT - 40);

@@ -74,10 +74,10 @@ function study(over: Partial<Study> = {}): Study {
   };
 }
 
-function serve(over: Partial<Study> = {}) {
+function serve(over: Partial<Study> = {}, trials: Trial[] = TRIALS) {
   server.use(
     answers("/api/v1/studies/{id}", study(over)),
-    answers("/api/v1/studies/{id}/trials", TRIALS),
+    answers("/api/v1/studies/{id}/trials", trials),
     answers("/api/v1/studies/{id}/importance", {
       method: "By ranks.",
       epochs: 1,
@@ -88,8 +88,8 @@ function serve(over: Partial<Study> = {}) {
   );
 }
 
-function shown(over: Partial<Study> = {}) {
-  serve(over);
+function shown(over: Partial<Study> = {}, trials: Trial[] = TRIALS) {
+  serve(over, trials);
   return renderPage(`/studies/${ID}`);
 }
 
@@ -139,6 +139,21 @@ it("says why a study ended and what keeps one from going on", async () => {
   expect(screen.getByText("You have 1,000 jobs waiting.")).toBeVisible();
   expect(screen.queryByRole("button", { name: "Pause" })).toBeNull();
   expect(screen.getByRole("button", { name: "Delete study" })).toBeVisible();
+});
+
+it("says of a study that has ended that no trial reached the first rung, of one that goes on that none has yet", async () => {
+  const none = [trial(0, [], { rung: 0, status: "failed" })];
+  const { unmount } = shown({ state: "failed", best: null }, none);
+  expect(await screen.findAllByText("No trial reached the first rung.")).toHaveLength(3);
+  unmount();
+  shown({ state: "running", best: null }, none);
+  expect(await screen.findAllByText("No trial has reached the first rung yet.")).toHaveLength(3);
+});
+
+it("writes the titles of trials whole on a phone", async () => {
+  shown();
+  const table = await screen.findByRole("table", { name: "Trials" });
+  expect(table.style.getPropertyValue("--title-width")).toBe("120px"); // Hyperparameters
 });
 
 it("creates a study by keyboard, and shows what is wrong with its space at the field", async () => {

@@ -7,7 +7,7 @@ import type { Study, Trial } from "@/api/types";
 import { useRanges } from "@/components/chart/address/useRanges";
 import { colourOf } from "@/components/chart/colours";
 import { ParallelCoordinates } from "@/components/chart/parallel/ParallelCoordinates";
-import { axesOf, ranked } from "@/features/studies/values";
+import { axesOf, noResultText, ranked } from "@/features/studies/values";
 
 const FAINTEST = 0.15;
 const CLEAREST = 0.9;
@@ -16,7 +16,7 @@ export function TrialCoordinates({ study, trials }: { study: Study; trials: read
   const [ranges, setRanges] = useRanges();
   const scheme = useComputedColorScheme("light");
   const measured = trials.filter(({ results }) => results.length > 0);
-  if (measured.length === 0) return <Text size="sm" c="dimmed">{t`No trial has a result yet.`}</Text>;
+  if (measured.length === 0) return <Text size="sm" c="dimmed">{noResultText(study)}</Text>;
   const axes = axesOf(study, measured);
   const worstFirst = ranked(study, measured).toReversed();
   const lines = worstFirst.map((trial, index) => {

@@ -5,6 +5,7 @@ import { t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import type { Study, Trial } from "@/api/types";
 import { type Scale, scaleOf } from "@/components/chart/scale";
+import { STUDY_STATES } from "@/domain/states/studyState";
 import { number } from "@/lib/quantities";
 
 /** What the trial reached last; undefined before its first result. */
@@ -21,6 +22,11 @@ export function ranked(study: Pick<Study, "direction">, trials: readonly Trial[]
       sign * ((lastValue(a) ?? 0) - (lastValue(b) ?? 0)) ||
       a.number - b.number,
   );
+}
+
+/** In place of a chart, while there is nothing to draw. */
+export function noResultText({ state }: Pick<Study, "state">): string {
+  return STUDY_STATES[state].isOver ? t`No trial reached the first rung.` : t`No trial has reached the first rung yet.`;
 }
 
 export function shown(value: unknown): string {

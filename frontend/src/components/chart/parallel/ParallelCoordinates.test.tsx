@@ -75,6 +75,23 @@ it("names the options of what is no number", () => {
   expect(screen.getByRole("slider", { name: "optimizer, upper end" })).toHaveAttribute("aria-valuetext", "sgd");
 });
 
+it("writes a long name whole, in two lines, and the ends of an axis beyond its lines", () => {
+  const long = "eval/accuracy (first rung)";
+  const axes = [...AXES, { name: long, scale: scaleOf([0.5, 0.9], false) }];
+  const lines = LINES.map((line) => ({ ...line, values: [...line.values, 0.5] }));
+  render(
+    <MantineProvider>
+      <ParallelCoordinates axes={axes} lines={lines} label="3 lines" ranges={{}} onRanges={vi.fn()} />
+    </MantineProvider>,
+  );
+  const chart = screen.getByRole("img", { name: "3 lines" });
+  expect([...chart.querySelectorAll("tspan")].map((line) => line.textContent)).toEqual(["lr", "optimizer", "eval/accuracy (first", "rung)"]);
+  const heights = [...chart.querySelectorAll("path")].flatMap((path) => [...(path.getAttribute("d") ?? "").matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y)));
+  const height = (text: string) => Number([...chart.querySelectorAll("text")].find(({ textContent }) => textContent === text)?.getAttribute("y"));
+  expect(height("adam")).toBeGreaterThan(Math.max(...heights)); // the lowest choice
+  expect(height("sgd")).toBeLessThan(Math.min(...heights));
+});
+
 it("keeps what one drags along an axis, and a click takes that away", () => {
   const { lr } = shown();
   const axis = screen.getByRole("group", { name: "lr" });

@@ -26,15 +26,14 @@ interface Props {
   drawing?: Ref<SVGSVGElement>;
 }
 
-const HEIGHT = 340;
-const TOP = 34;
+const HEIGHT = 352;
+const TOP = 46; // two lines of a name, and the greatest value
 const BOTTOM = HEIGHT - 44;
 const GAP = 150;
 const SIDE = 76;
 const INK = { light: "#495057", dark: "#c9c9c9" };
 const PAPER = { light: "#ffffff", dark: "#242424" };
-const MOST_LETTERS = 22; // of an axis's name
-const MOST_OPTION_LETTERS = 16; // these stand between two axes
+const MOST_LETTERS = 22; // of a line of text: there is as much room between two axes
 const N_TICKS = 5;
 const MOST_OPTIONS_NAMED = 12;
 const LEAST_TICK_GAP = 0.06; // of the axis: nearer places would be written over each other
@@ -130,14 +129,18 @@ function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
   const written = { fill: ink, stroke: PAPER[scheme], strokeWidth: 3, paintOrder: "stroke" } as const;
   return (
     <g transform={`translate(${left} 0)`} fill={ink} fontSize={11} fontFamily="Inter, system-ui, sans-serif" textAnchor="middle">
-      <text y={12} fontWeight={600}>
+      <text fontWeight={600}>
         <title>{name}</title>
-        {cut(name)}
+        {nameLines(name).map((line, index, all) => (
+          <tspan key={index} x={0} y={index === 0 && all.length > 1 ? 12 : 26}>
+            {line}
+          </tspan>
+        ))}
       </text>
-      {axis.options === undefined && (
+      {(axis.options === undefined || scale.high > scale.low) && (
         <>
-          <text y={TOP - 6}>{number(scale.high)}</text>
-          <text y={BOTTOM + 14}>{number(scale.low)}</text>
+          <text y={TOP - 6}>{textOf(axis, scale.high)}</text>
+          <text y={BOTTOM + 14}>{textOf(axis, scale.low)}</text>
         </>
       )}
       <line y1={TOP} y2={BOTTOM} stroke={ink} />
@@ -154,9 +157,10 @@ function AxisDrawing({ axis, left, scheme, range, y }: AxisProps) {
   );
 }
 
-/** Those that are written next to the axis: its options, or round values that are not at its ends, where these are written. */
+/** Those that are written next to the axis: options or round values that are not at its ends, beyond which these are written. */
 function placesOf({ scale, options }: ParallelAxis): number[] {
-  if (options !== undefined) return options.length > MOST_OPTIONS_NAMED ? [scale.low, scale.high] : options.map((_, index) => index);
+  if (options !== undefined && scale.low === scale.high) return [scale.low];
+  if (options !== undefined) return options.length > MOST_OPTIONS_NAMED ? [] : options.map((_, index) => index).slice(1, -1);
   if (scale.low === scale.high) return [];
   return ticksOf(scale, N_TICKS).filter((value) => {
     const share = shareOf(scale, value);
@@ -165,12 +169,19 @@ function placesOf({ scale, options }: ParallelAxis): number[] {
 }
 
 function textOf({ options }: ParallelAxis, value: number): string {
-  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "", MOST_OPTION_LETTERS);
+  return options === undefined ? number(value) : cut(options[Math.round(value)] ?? "");
 }
 
 /** The middle of long names goes: both ends tell them apart. */
-function cut(text: string, most = MOST_LETTERS): string {
-  return text.length > most ? `${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}` : text;
+function cut(text: string): string {
+  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS / 2)}…${text.slice(1 - MOST_LETTERS / 2)}` : text;
+}
+
+/** One line, or two of a long name, parted behind the last sign that fits into the first. */
+function nameLines(name: string): string[] {
+  if (name.length <= MOST_LETTERS) return [name];
+  const first = /^.*[ ./_-]/.exec(name.slice(0, MOST_LETTERS))?.[0] ?? name.slice(0, MOST_LETTERS);
+  return [first.trimEnd(), cut(name.slice(first.length))];
 }
 
 function withRange(ranges: Ranges, name: string, range: Range | null): Ranges {

@@ -23,6 +23,7 @@ const PredictButton = lazyComponent(async () => (await import("./PredictButton")
 /** What makes sense now: what is asked for already is not asked again, and a pause can be taken back. */
 function verbsOf(job: Job): readonly JobVerb[] {
   if (job.intent === "cancel") return [];
+  if (job.state === "failed" && job.preflight !== "passed") return []; // it would fail again, and is refused
   const { verbs } = JOB_STATES[job.state];
   return job.intent === "pause" ? verbs.map((verb) => (verb === "pause" ? "resume" : verb)) : verbs;
 }

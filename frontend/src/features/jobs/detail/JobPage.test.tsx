@@ -65,6 +65,24 @@ it("explains a failure: cause, whose fault, what to do, and the traceback on dem
   expect(screen.queryByRole("button", { name: "Cancel job" })).not.toBeInTheDocument();
 });
 
+it("says from where a failed job is resumed, and offers no more to one whose dry run failed", async () => {
+  const failure = { cause: "user_code" as const, fault: "user" as const, message: "disk on fire", remedy: "Correct the code.", field: null, traceback: null };
+  const over = { state: "failed" as const, failure, finished_at: "2026-03-02T10:00:00Z" };
+  const checkpoint = { id: 7, name: "step-7", step: 1200, is_best: false, is_pinned: false, is_reachable: true, metrics: {}, size_bytes: 9, at: "2026-03-02T09:30:00Z", attempt: 1 };
+  server.use(answers("/api/v1/jobs/{id}/checkpoints", [{ ...checkpoint, id: 8, step: 1300, is_best: true }, checkpoint]));
+  stored(jobDetail(over));
+  const { unmount } = renderPage(ADDRESS);
+  const said = /If the cause is gone, Resume continues from the newest checkpoint, of step 1,200,/;
+  expect(await screen.findByText(said)).toBeVisible();
+  expect(screen.getByRole("button", { name: "Resume" })).toBeVisible();
+  unmount();
+  stored(jobDetail({ ...over, preflight: "failed" }));
+  renderPage(ADDRESS);
+  expect(await screen.findByText(/Correct the code/)).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Resume" })).not.toBeInTheDocument();
+  expect(screen.queryByText(said)).not.toBeInTheDocument();
+});
+
 it("shows the range in which the scheduler chooses the batch", async () => {
   const range = { batch_size: 64, hyperparameters: { max_batch_size: 512 } };
   stored(jobDetail({ ...range, current_attempt: attempt({ batch_size: 128 }) }));

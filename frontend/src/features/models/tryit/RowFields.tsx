@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of one row, as the model takes it: columns, an image, a clip of audio, a text, or numbers.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
+import { NativeSelect, SimpleGrid, Stack, Text, TextInput, Textarea } from "@mantine/core";
 import type { ChangeEvent } from "react";
 
 import { DropZone } from "@/components/form/upload/DropZone";
 
-import { type ModelInputs, choicesOf, valueOf } from "./inputs";
+import { type ModelInputs, OTHER, type RowValues, choicesOf, valueOf } from "./inputs";
 
-export interface RowValues {
-  columns: Record<string, string>;
-  image: File | null;
-  audio: File | null;
-  text: string;
-}
-
-export const NO_VALUES: RowValues = { columns: {}, image: null, audio: null, text: "" };
+export const NO_VALUES: RowValues = { columns: {}, others: {}, image: null, audio: null, text: "" };
 
 interface Props {
   inputs: ModelInputs;
@@ -77,7 +70,21 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
           onChange: ({ currentTarget: { value } }: ChangeEvent<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>) => set(column.name, value),
           error: errorAt(column.name),
         };
-        if (column.kind === "category") return <NativeSelect key={column.name} {...field} data={choicesOf(column)} />;
+        if (column.kind === "category") {
+          return (
+            <Stack key={column.name} gap={4}>
+              <NativeSelect {...field} data={choicesOf(column)} />
+              {field.value === OTHER && (
+                <TextInput
+                  aria-label={t`${column.name}, another category`}
+                  placeholder={t`Any word; empty: missing`}
+                  value={values.others[column.name] ?? ""}
+                  onChange={({ currentTarget: { value } }) => onChange({ ...values, others: { ...values.others, [column.name]: value } })}
+                />
+              )}
+            </Stack>
+          );
+        }
         if (column.kind === "text") return <Textarea key={column.name} {...field} rows={3} resize="vertical" style={{ gridColumn: "1 / -1" }} />;
         if (column.kind === "number") return <TextInput key={column.name} {...field} inputMode="decimal" />;
         return <TextInput key={column.name} {...field} type={column.hasTime ? "datetime-local" : "date"} step={column.hasTime ? 1 : undefined} />;

@@ -118,6 +118,34 @@ it("asks for dates by their own fields, takes missing values, and leaves out wha
   ]);
 });
 
+it("sends the word that is typed for another category, and says which words training did not see", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+    answers("/api/v1/model-versions/{id}", TRAINED),
+    answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: SCHEMA })),
+    http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
+      const body = (await request.json()) as { rows: { colour: string }[] };
+      sent.push(body.rows[0]);
+      const answer = { prediction: "b", probabilities: { a: 0.25, b: 0.75 } };
+      return HttpResponse.json({ predictions: [{ ...answer, ...(body.rows[0]?.colour === "other" && { unseen: { colour: "other" } }) }] });
+    }),
+  );
+  const { user } = renderPage(`/models/${model().id}`);
+  const form = await screen.findByRole("region", { name: "Try it" });
+  await user.selectOptions(await within(form).findByLabelText("colour"), "(another category)");
+  await user.type(within(form).getByRole("textbox", { name: "colour, another category" }), "other");
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  const said = "The column colour holds “other”, which training did not see: it counts as none of the categories that the model knows.";
+  expect(await within(form).findByText(said)).toBeVisible();
+  await user.selectOptions(within(form).getByLabelText("colour"), "blue");
+  expect(within(form).queryByRole("textbox", { name: "colour, another category" })).not.toBeInTheDocument();
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  await waitFor(() => expect(within(form).queryByText(said)).not.toBeInTheDocument());
+  expect(sent).toEqual([{ length: null, colour: "other" }, { length: null, colour: "blue" }]);
+});
+
 it("sends a clip as it is to a model of audio", async () => {
   const sent: unknown[] = [];
   server.use(

@@ -13,8 +13,8 @@ import { Section } from "@/components/layout/Section";
 import { trainedOnQuery } from "@/features/models/queries";
 
 import { Bars } from "./Bars";
-import { NO_VALUES, RowFields, type RowValues } from "./RowFields";
-import { type ModelInputs, answerOf, barsOf, inputsOf, numbersRow, tableRow } from "./inputs";
+import { NO_VALUES, RowFields } from "./RowFields";
+import { type ModelInputs, type RowValues, answerOf, barsOf, inputsOf, numbersRow, tableRow, unseenOf } from "./inputs";
 
 export function TryIt({ version, datasetVersion }: { version: ModelVersion; datasetVersion: string }) {
   const data = useQuery(trainedOnQuery(datasetVersion));
@@ -83,13 +83,18 @@ function Answer({ prediction }: { prediction: Record<string, unknown> }) {
       <Text fw={600} size="lg" style={{ overflowWrap: "anywhere" }}>
         {answer ?? t`It goes on with`}
       </Text>
+      {unseenOf(prediction).map(([column, word]) => (
+        <Text key={column} size="sm" style={{ overflowWrap: "anywhere" }}>
+          {t`The column ${column} holds “${word}”, which training did not see: it counts as none of the categories that the model knows.`}
+        </Text>
+      ))}
       {bars.length > 0 && <Bars bars={bars} />}
     </Stack>
   );
 }
 
 async function rowOf(inputs: ModelInputs, values: RowValues): Promise<unknown> {
-  if (inputs.kind === "columns") return tableRow(inputs.columns, values.columns);
+  if (inputs.kind === "columns") return tableRow(inputs.columns, values);
   if (inputs.kind === "image" && values.image !== null) return { image: await base64(values.image) };
   if (inputs.kind === "audio" && values.audio !== null) return { audio: await base64(values.audio) };
   return inputs.kind === "text" ? { text: values.text } : numbersRow(values.text);

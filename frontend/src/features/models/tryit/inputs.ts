@@ -10,11 +10,18 @@ export interface InputColumn {
   kind: "number" | "category" | "date" | "text";
   /** The known categories; the first of them is chosen until another one is. */
   words: string[];
-  /** Whether the rarer categories share an input, so that any other word can be given. */
-  hasOther: boolean;
   /** Whether the dates of the column have a time. */
   hasTime: boolean;
   hint: string;
+}
+
+/** What is in the fields of a row. columns: by name what was typed, or of categories what was chosen; others: the words typed for another category. */
+export interface RowValues {
+  columns: Record<string, string>;
+  others: Record<string, string>;
+  image: File | null;
+  audio: File | null;
+  text: string;
 }
 
 export type ModelInputs =
@@ -40,9 +47,6 @@ export function inputsOf(format: string, schema: unknown, statistics: unknown): 
   return { kind: "none", shape: shape.join(" × ") };
 }
 
-/** A category that training did not see, for columns whose rarer categories share an input. */
-const OTHER = t`(another category)`;
-
 function column(spec: Record<string, unknown>, ranges: Map<string, string>): InputColumn {
   const name = String(spec.name);
   const kind = spec.kind === "category" || spec.kind === "date" || spec.kind === "text" ? spec.kind : "number";
@@ -50,7 +54,6 @@ function column(spec: Record<string, unknown>, ranges: Map<string, string>): Inp
     name,
     kind,
     words: Array.isArray(spec.categories) ? spec.categories.map(String) : [],
-    hasOther: spec.other === true,
     hasTime: spec.has_time === true,
     hint:
       kind === "category"
@@ -97,15 +100,24 @@ function rangesOf(statistics: unknown): Map<string, string> {
   );
 }
 
-/** What can be chosen in a column of categories; the empty value is a missing one. */
-export function choicesOf({ words, hasOther }: InputColumn): { value: string; label: string }[] {
-  const known = words.filter(Boolean).map((word) => ({ value: word, label: word }));
-  return [...known, ...(hasOther ? [{ value: OTHER, label: OTHER }] : []), { value: "", label: t`(missing)` }];
+/** What can be chosen in a column of categories: a place among them, so that no word of the data is taken for another choice. */
+export const OTHER = "other";
+export const MISSING = "missing";
+
+export function choicesOf({ words }: InputColumn): { value: string; label: string }[] {
+  const known = words.flatMap((word, place) => (word === "" ? [] : [{ value: String(place), label: word }]));
+  return [...known, { value: OTHER, label: t`(another category)` }, { value: MISSING, label: t`(missing)` }];
 }
 
 /** The row of a table: what was typed, so that the model itself says what is no number; null where it is missing. */
-export function tableRow(columns: InputColumn[], values: Record<string, string>): Record<string, string | null> {
-  return Object.fromEntries(columns.map((each) => [each.name, valueOf(each, values) || null]));
+export function tableRow(columns: InputColumn[], { columns: values, others }: Pick<RowValues, "columns" | "others">): Record<string, string | null> {
+  return Object.fromEntries(columns.map((each) => [each.name, cellOf(each, valueOf(each, values), others[each.name] ?? "") || null]));
+}
+
+function cellOf({ kind, words }: InputColumn, value: string, other: string): string {
+  if (kind !== "category") return value;
+  if (value === OTHER) return other.trim();
+  return value === MISSING ? "" : (words[Number(value)] ?? "");
 }
 
 /** The value that a column's field shows. */
@@ -139,4 +151,9 @@ export function answerOf({ prediction, output }: Record<string, unknown>): strin
   if (typeof prediction === "number") return number(prediction);
   if (typeof prediction === "string") return prediction;
   return Array.isArray(output) ? JSON.stringify(output) : undefined;
+}
+
+/** By column, categories that training did not see: they count as none of those that the model knows. */
+export function unseenOf({ unseen }: Record<string, unknown>): [column: string, word: string][] {
+  return Object.entries(isRecord(unseen) ? unseen : {}).map(([column, word]) => [column, String(word)]);
 }

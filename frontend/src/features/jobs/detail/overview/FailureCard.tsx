@@ -4,10 +4,14 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Code, Collapse, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 
-import type { Failure } from "@/api/types";
+import { canChangeJob, useMe } from "@/api/session";
+import type { Failure, Job } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 import { FAILURE_CAUSES } from "@/domain/failureCause";
+import { checkpointsQuery } from "@/features/jobs/queries";
+import { number } from "@/lib/quantities";
 
 import classes from "./FailureCard.module.css";
 
@@ -19,7 +23,7 @@ const FAULTS: Record<Failure["fault"], string> = {
 /** Fields that say no more than the message: the whole of what was uploaded. */
 const UNSPECIFIC_FIELDS = ["", "file"];
 
-export function FailureCard({ failure }: { failure: Failure }) {
+export function FailureCard({ job, failure }: { job: Job; failure: Failure }) {
   const [isOpen, { toggle }] = useDisclosure(false);
   return (
     <Alert
@@ -42,6 +46,7 @@ export function FailureCard({ failure }: { failure: Failure }) {
           {t`What to do: ${failure.remedy}`}
         </Text>
       )}
+      {job.kind === "train" && job.preflight === "passed" && <ResumeHint job={job} />}
       {failure.traceback !== "" && failure.traceback !== null && (
         <>
           <Button variant="default" size="xs" mt="sm" onClick={toggle} aria-expanded={isOpen}>
@@ -55,5 +60,19 @@ export function FailureCard({ failure }: { failure: Failure }) {
         </>
       )}
     </Alert>
+  );
+}
+
+/** That it can be continued, where there is what it would go on from. */
+function ResumeHint({ job }: { job: Job }) {
+  const me = useMe();
+  const { data: checkpoints = [] } = useQuery(checkpointsQuery(job));
+  const steps = checkpoints.filter(({ is_best }) => !is_best).map(({ step }) => step);
+  if (steps.length === 0 || !canChangeJob(me, job.project, job.created_by)) return null;
+  const newest = number(Math.max(...steps));
+  return (
+    <Text size="sm" mt={4}>
+      {t`If the cause is gone, Resume continues from the newest checkpoint, of step ${newest}, with the same code and settings.`}
+    </Text>
   );
 }

@@ -27,7 +27,7 @@ const FAN_HEIGHT = 330;
 export function Overview({ job }: { job: JobDetail }) {
   return (
     <Stack gap="md">
-      {job.failure !== null && <FailureCard failure={job.failure} />}
+      {job.failure !== null && <FailureCard job={job} failure={job.failure} />}
       {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
       {(job.kind === "predict" || job.kind === "evaluate") && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />

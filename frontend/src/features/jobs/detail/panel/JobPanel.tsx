@@ -74,7 +74,7 @@ export function JobPanel({ id, onClose }: Props) {
 function State({ job }: { job: JobDetail }) {
   return (
     <Stack gap="sm">
-      {job.failure !== null && <FailureCard failure={job.failure} />}
+      {job.failure !== null && <FailureCard job={job} failure={job.failure} />}
       <StatusCard job={job} />
       {job.kind === "notebook" ? (
         <Suspense fallback={<Skeleton h={120} />}>
