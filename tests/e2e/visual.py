@@ -16,7 +16,7 @@ from typing import Any
 from PIL import Image, ImageChops
 
 from tests.e2e.answers import Content
-from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, name_of, opened, set_scheme, show
+from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, name_of, opened, see, set_scheme, show
 
 REFERENCES = Path(__file__).with_name("references")
 REDUCTIONS = {WIDE["width"]: 4, NARROW["width"]: 3}
@@ -52,6 +52,7 @@ def pictures(page: Any, address: str, content: Content) -> Iterator[tuple[str, I
     show(page, address)
     for size, own in ((WIDE, "light"), (NARROW, "dark")):
         page.set_viewport_size(size)
+        see(page, MOST_HEIGHT_PX)
         for scheme in SCHEMES:
             if content != "usual" and scheme != own:
                 continue
