@@ -13,8 +13,6 @@ import { PHASES } from "../attempts/phases";
 import { csvOfAttempts, timelineOf } from "../attempts/timeline";
 import classes from "./StateBar.module.css";
 
-const LEAST_SHARE = 0.08; // of the bar: less has no room for its word
-
 export function StateBar({ job }: { job: JobDetail }) {
   const now = useNow(isOver(job) ? 3600 : 5);
   const drawing = useRef<HTMLDivElement>(null);
@@ -27,11 +25,10 @@ export function StateBar({ job }: { job: JobDetail }) {
       <div ref={drawing} className={classes.figure}>
         <div className={classes.bar} role="img" aria-label={t`Its life so far: ${text}`}>
           {spans.map(({ phase, from_ms: from, to_ms: to }, index) => {
-            const share = (to - from) / (to_ms - from_ms);
-            const words = `${PHASES[phase]} ${duration((to - from) / 1000)}`;
+            const lasted = duration((to - from) / 1000);
             return (
-              <span key={index} data-phase={phase} title={words} style={{ flexGrow: share }}>
-                {share >= LEAST_SHARE && words}
+              <span key={index} data-phase={phase} title={`${PHASES[phase]} ${lasted}`} style={{ flexGrow: (to - from) / (to_ms - from_ms) }}>
+                <span>{PHASES[phase]}</span> <span>{lasted}</span>
               </span>
             );
           })}
