@@ -67,7 +67,7 @@ function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {
           key={phase}
           className={classes.span}
           data-phase={phase}
-          style={{ left: share(from_ms - timeline.from_ms), width: share(to_ms - from_ms) }}
+          style={{ insetInlineStart: share(from_ms - timeline.from_ms), width: share(to_ms - from_ms) }}
         />
       ))}
     </div>
