@@ -75,8 +75,10 @@ def _settled(page: Any) -> bytes:
 
 
 def look(page: Any) -> bytes:
-    """A picture of the whole page, as it is now."""
-    shot: bytes = page.screenshot(full_page=True, animations="disabled", caret="hide")
+    """A picture of the page as it is now, down to where it is compared."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    part = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": min(height, MOST_HEIGHT_PX)}
+    shot: bytes = page.screenshot(full_page=True, clip=part, animations="disabled", caret="hide")
     return shot
 
 
