@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db import connection
 
 from mlhub.tracking.models import RunPoint, RunSeries
 
-# Which series are thinned, and where their steps begin and end
+# Which series are thinned, and the steps of each that are read, both ends included
 PARTS = """
 part AS (SELECT * FROM unnest(%(series)s::int[], %(first)s::bigint[], %(last)s::bigint[])
          AS part(series_id, first, last))
@@ -22,7 +22,7 @@ THINNED = f"""
 WITH {PARTS},
 extremes AS MATERIALIZED (
     SELECT series_id, min(ARRAY[value, step]) AS low, max(ARRAY[value, -step]) AS high
-    FROM part JOIN tracking_runpoint USING (series_id)
+    FROM part JOIN tracking_runpoint USING (series_id) WHERE step BETWEEN first AND last
     GROUP BY series_id, floor((step - first) / (last - first + 1.0::float8) * %(stretches)s)),
 chosen(series_id, step, value) AS MATERIALIZED (
     SELECT series_id, low[2]::bigint, low[1] FROM extremes
@@ -32,18 +32,20 @@ SELECT chosen.series_id, p.step, p.at_ms, p.value FROM chosen CROSS JOIN LATERAL
     WHERE r.series_id = chosen.series_id AND r.step = chosen.step AND r.value = chosen.value
     ORDER BY at_ms LIMIT 1) AS p
 UNION SELECT part.series_id, p.step, p.at_ms, p.value FROM part CROSS JOIN LATERAL (
-    (SELECT step, at_ms, value FROM tracking_runpoint r WHERE r.series_id = part.series_id
-    ORDER BY step, at_ms, value LIMIT 1)
-    UNION (SELECT step, at_ms, value FROM tracking_runpoint r WHERE r.series_id = part.series_id
+    (SELECT step, at_ms, value FROM tracking_runpoint r
+    WHERE r.series_id = part.series_id AND r.step BETWEEN part.first AND part.last ORDER BY step, at_ms, value LIMIT 1)
+    UNION (SELECT step, at_ms, value FROM tracking_runpoint r
+    WHERE r.series_id = part.series_id AND r.step BETWEEN part.first AND part.last
     ORDER BY step DESC, at_ms DESC, value DESC LIMIT 1)) AS p
 ORDER BY series_id, step, at_ms
 """  # noqa: S608 - made of the literals above
 # The same by stretches of as many points, three times as long: where a client logs without steps, all have step 0
-THINNED_BY_PLACE = """
-WITH placed AS MATERIALIZED (
+THINNED_BY_PLACE = f"""
+WITH {PARTS},
+placed AS MATERIALIZED (
     SELECT series_id, step, at_ms, value,
         row_number() OVER (PARTITION BY series_id ORDER BY step, at_ms, value) AS place
-    FROM tracking_runpoint WHERE series_id = ANY(%(series)s)),
+    FROM part JOIN tracking_runpoint USING (series_id) WHERE step BETWEEN first AND last),
 size AS MATERIALIZED (SELECT series_id, count(*) AS n FROM placed GROUP BY series_id),
 extremes AS MATERIALIZED (
     SELECT series_id, min(ARRAY[value, place]) AS low, max(ARRAY[value, -place]) AS high
@@ -52,7 +54,7 @@ chosen(series_id, place) AS MATERIALIZED (
     SELECT series_id, low[2]::bigint FROM extremes UNION SELECT series_id, -high[2]::bigint FROM extremes
     UNION SELECT series_id, 1 FROM size UNION SELECT series_id, n FROM size)
 SELECT series_id, step, at_ms, value FROM placed JOIN chosen USING (series_id, place) ORDER BY series_id, place
-"""
+"""  # noqa: S608 - made of the literals above
 FIRST_STEPS = """
 SELECT s.id, p.step FROM unnest(%s::int[]) AS s(id) CROSS JOIN LATERAL (
     SELECT step FROM tracking_runpoint WHERE series_id = s.id ORDER BY step LIMIT 1) AS p
@@ -72,10 +74,23 @@ class RunCurve:
     is_thinned: bool
 
 
-def read_curve(series: RunSeries, *, max_points: int) -> RunCurve:
-    """At most max_points points of a metric."""
-    found = read_points([series], max_points=max_points).get(series.pk, [])
-    return RunCurve(series.key, series.n_points, found, is_thinned=series.n_points > max_points)
+def read_curve(
+    series: RunSeries, *, max_points: int, first_step: int | None = None, last_step: int | None = None
+) -> RunCurve:
+    """At most max_points points of a metric; of those from first_step to last_step, both included, where given."""
+    if first_step is None and last_step is None:
+        found = read_points([series], max_points=max_points).get(series.pk, [])
+        return RunCurve(series.key, series.n_points, found, is_thinned=series.n_points > max_points)
+    rows = RunPoint.objects.filter(series=series)
+    rows = rows if first_step is None else rows.filter(step__gte=first_step)
+    rows = rows if last_step is None else rows.filter(step__lte=last_step)
+    ordered = rows.order_by("step", "at_ms", "value").values_list("step", "at_ms", "value")
+    points = list(ordered[: max_points + 1])
+    is_thinned = len(points) > max_points
+    if is_thinned:
+        ends = (points[0][0], ordered.values_list("step", flat=True).last() or 0)
+        points = _thinned([series], {series.pk: ends}, n_stretches=_n_stretches(max_points)).get(series.pk, [])
+    return RunCurve(series.key, series.n_points, points, is_thinned=is_thinned)
 
 
 def read_points(series: Iterable[RunSeries], *, max_points: int) -> dict[int, list[StepPoint]]:
@@ -90,27 +105,38 @@ def read_points(series: Iterable[RunSeries], *, max_points: int) -> dict[int, li
         rows = rows.order_by("series_id", "step", "at_ms", "value")
         _gather(found, rows.values_list("series_id", "step", "at_ms", "value"))
     if long:
-        _read_thinned(found, long, n_stretches=max(1, (max_points - 2) // 2))
+        with connection.cursor() as cursor:
+            cursor.execute(FIRST_STEPS, [[one.pk for one in long]])
+            firsts: dict[int, int] = dict(cursor.fetchall())
+        ends = {one.pk: (firsts.get(one.pk, 0), one.last_step) for one in long}
+        found.update(_thinned(long, ends, n_stretches=_n_stretches(max_points)))
     return found
 
 
-def _read_thinned(found: dict[int, list[StepPoint]], series: Sequence[RunSeries], *, n_stretches: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(FIRST_STEPS, [[one.pk for one in series]])
-        firsts: dict[int, int] = dict(cursor.fetchall())
-    spread = [one for one in series if _is_spread(firsts.get(one.pk, 0), one.last_step, n_stretches)]
+def _n_stretches(max_points: int) -> int:
+    """Of so many the ends, and two points of each stretch."""
+    return max(1, (max_points - 2) // 2)
+
+
+def _thinned(
+    series: Sequence[RunSeries], ends: Mapping[int, tuple[int, int]], *, n_stretches: int
+) -> dict[int, list[StepPoint]]:
+    """ends: the first and the last step that are read of each series, by its id; both have points."""
+    found: dict[int, list[StepPoint]] = {}
+    spread = [one for one in series if _is_spread(*ends[one.pk], n_stretches)]
     placed = [one for one in series if one not in spread]
     for statement, chosen in ((THINNED, spread), (THINNED_BY_PLACE, placed)):
         if chosen:
             about: dict[str, Any] = {
                 "series": [one.pk for one in chosen],
-                "first": [firsts.get(one.pk, 0) for one in chosen],
-                "last": [one.last_step for one in chosen],
+                "first": [ends[one.pk][0] for one in chosen],
+                "last": [ends[one.pk][1] for one in chosen],
                 "stretches": n_stretches,
             }
             with connection.cursor() as cursor:
                 cursor.execute(statement, about)
                 _gather(found, cursor.fetchall())
+    return found
 
 
 def _is_spread(first: int, last: int, n_stretches: int) -> bool:

@@ -121,13 +121,22 @@ def _open_advanced(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
 
 
-def _wait_for_parts(page: Any) -> None:
-    """Until no part in the window is a skeleton; what is below it may wait to be looked at."""
+def see(page: Any, height: int) -> None:
+    """Scrolls through the page's upper part and back to its top: what is read and drawn once it comes into view is."""
+    for top in (*range(0, height, page.viewport_size["height"]), 0):
+        page.evaluate("top => scrollTo(0, top)", top)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    _wait_for_parts(page, height)
+
+
+def _wait_for_parts(page: Any, height: int | None = None) -> None:
+    """Until no part of the page above that height is a skeleton; None: of what the window has room for."""
     from playwright.sync_api import TimeoutError as Late
 
-    in_window = "[...document.querySelectorAll('main .mantine-Skeleton-root')].every(s => s.offsetTop > innerHeight)"
+    are_there = """height => [...document.querySelectorAll('main .mantine-Skeleton-root')]
+        .every(part => part.getBoundingClientRect().top + scrollY > (height ?? innerHeight))"""
     try:
-        page.wait_for_function(in_window, timeout=PARTS_MS)
+        page.wait_for_function(are_there, arg=height, timeout=PARTS_MS)
     except Late:
         return  # what never comes is in the picture
 

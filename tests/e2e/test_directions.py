@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are written from right to left: where one is cut, it is cut at its end."""
+"""Names that are written from right to left are cut at their end; a page that is read so keeps its charts."""
 
 from __future__ import annotations
 
@@ -31,3 +31,27 @@ def test_a_name_from_right_to_left_keeps_its_beginning_and_the_page_its_width(ad
         page.set_viewport_size(WIDE)
         assert fits(page, NARROW)
         assert page.evaluate(CUT_AT_THE_BEGINNING) == []
+
+
+FROM_RIGHT = "addEventListener('DOMContentLoaded', () => { document.documentElement.dir = 'rtl' })"
+# words of charts that would be placed at the wrong side of their point, and arrows back that point forwards
+WRONG_WAY = """
+[...document.querySelectorAll("main svg text")].filter(text => getComputedStyle(text).direction !== "ltr").length
++ [...document.querySelectorAll("main a svg")]
+    .filter(icon => !getComputedStyle(icon).transform.startsWith("matrix(-1,")).length
+"""
+FIRST_BAR = "span => span.getBoundingClientRect().right - span.parentElement.getBoundingClientRect().right"
+
+
+def test_a_page_from_right_to_left_keeps_its_width_its_arrows_and_the_order_of_its_bars() -> None:
+    require_chromium()
+    with opened("usual") as (page, _):
+        page.add_init_script(FROM_RIGHT)
+        for address in (f"/jobs/{ID}", f"/studies/{ID}", "/cluster/timeline"):
+            show(page, address)
+            page.set_viewport_size(WIDE)
+            assert fits(page, NARROW)
+            assert page.evaluate(WRONG_WAY) == 0
+        show(page, f"/jobs/{ID}/timeline")
+        first = page.get_by_role("list", name="Attempts").locator("[data-phase]").first
+        assert abs(first.evaluate(FIRST_BAR)) < 1  # where the time of submission is written

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -14,12 +16,15 @@ from PIL import Image
 
 from tests.e2e.answers import ID
 from tests.e2e.chromium import require_chromium, violations
-from tests.e2e.dashboard import VIEWS, opened, show
+from tests.e2e.dashboard import NARROW, QUERIES, VIEWS, WIDE, opened, see, show
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 # pages with figures, and how many of them have a menu
 PAGES = {
-    f"/jobs/{ID}": 1,
+    "/": 4,
+    f"/jobs/{ID}": 2,
+    f"/jobs/new{QUERIES['/jobs/new']}": 1,
+    f"/datasets/{ID}": 2,
     f"/jobs/{ID}/timeline": 2,
     f"/jobs/{ID}/metrics": 3,
     f"/jobs/{ID}/profile": 5,
@@ -90,3 +95,63 @@ def test_every_figure_is_saved_as_picture_and_as_numbers() -> None:
                 faults.extend(f"{address}, {name}: {fault}" for fault in faults_once_drawn(page, menu))
         faults.extend(errors)
     assert faults == []
+
+
+HEIGHTS = "[...document.querySelectorAll('main figure')].map(figure => figure.getBoundingClientRect().height)"
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_chart_of_metrics_is_as_high_before_it_is_drawn(size: dict[str, int]) -> None:
+    require_chromium()
+    with opened("usual") as (page, _):
+        page.set_viewport_size(size)
+        held: list[Any] = []
+        is_held = True
+        page.route("**/metrics?*", lambda route: held.append(route) if is_held else route.continue_())
+        page.goto(f"/jobs/{ID}/metrics", wait_until="load")
+        page.locator("main figure").nth(2).wait_for()
+        page.wait_for_function("() => document.querySelectorAll('main figure .mantine-Skeleton-root').length === 3")
+        before = page.evaluate(HEIGHTS)
+        is_held = False
+        for route in held:
+            route.continue_()
+        see(page, size["height"] * 2)
+        page.wait_for_function("() => document.querySelectorAll('main figure .u-legend').length === 3")
+        assert page.evaluate(HEIGHTS) == before
+
+
+@pytest.mark.parametrize(
+    ("address", "chart", "name", "written"),
+    [
+        (f"/jobs/{ID}/profile", "figure[aria-label*=' over time'] .u-over", "time", r"seconds~[\d.]+~[\d.]+"),
+        (f"/runs/{ID}", "main figure .u-over", "steps", r"\d+~\d+"),
+    ],
+    ids=["time", "steps"],
+)
+def test_a_part_that_was_dragged_over_is_in_the_address_and_there_after_a_reload(
+    address: str, chart: str, name: str, written: str
+) -> None:
+    require_chromium()
+    with opened("usual") as (page, _):
+        show(page, address)
+        drawing = page.locator(chart).first
+        drawing.wait_for()
+        drawing.scroll_into_view_if_needed()
+        box = drawing.bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * 0.3, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=5)
+        page.mouse.up()
+        left = page.get_by_role("button", name="show all")
+        left.wait_for()
+        [value] = parse_qs(urlsplit(page.url).query)[name]
+        assert re.fullmatch(written, value)
+        said = left.inner_text()
+        page.reload()
+        left.wait_for()
+        assert left.inner_text() == said
+        left.click()
+        left.wait_for(state="detached")
+        assert name not in page.url

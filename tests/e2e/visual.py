@@ -16,7 +16,7 @@ from typing import Any
 from PIL import Image, ImageChops
 
 from tests.e2e.answers import Content
-from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, name_of, opened, set_scheme, show
+from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, name_of, opened, see, set_scheme, show
 
 REFERENCES = Path(__file__).with_name("references")
 REDUCTIONS = {WIDE["width"]: 4, NARROW["width"]: 3}
@@ -52,6 +52,7 @@ def pictures(page: Any, address: str, content: Content) -> Iterator[tuple[str, I
     show(page, address)
     for size, own in ((WIDE, "light"), (NARROW, "dark")):
         page.set_viewport_size(size)
+        see(page, MOST_HEIGHT_PX)
         for scheme in SCHEMES:
             if content != "usual" and scheme != own:
                 continue
@@ -74,8 +75,10 @@ def _settled(page: Any) -> bytes:
 
 
 def look(page: Any) -> bytes:
-    """A picture of the whole page, as it is now."""
-    shot: bytes = page.screenshot(full_page=True, animations="disabled", caret="hide")
+    """A picture of the page as it is now, down to where it is compared."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    part = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": min(height, MOST_HEIGHT_PX)}
+    shot: bytes = page.screenshot(full_page=True, clip=part, animations="disabled", caret="hide")
     return shot
 
 

@@ -89,6 +89,36 @@ def test_a_long_curve_is_thinned_to_its_ends_and_extremes(cast: Cast, run: Run) 
     assert (len(whole["points"]), whole["is_thinned"]) == (1001, False)
 
 
+def test_a_range_of_steps_of_a_long_curve_has_points_that_the_whole_one_leaves_out(cast: Cast, run: Run) -> None:
+    def part(**asked: int) -> dict[str, Any]:
+        query = {"key": "loss", "max_points": 20, **asked}
+        found: dict[str, Any] = cast.client(cast.bob).get(f"/api/v1/runs/{run.pk}/metrics", query).json()
+        return found
+
+    exact = part(first_step=510, last_step=525)
+    assert ([point["step"] for point in exact["points"]], exact["is_thinned"]) == (list(range(510, 526)), False)
+    assert exact["n_points"] == 1000
+    thinned = part(first_step=500, last_step=699)
+    steps = [point["step"] for point in thinned["points"]]
+    assert (thinned["is_thinned"], steps[0], steps[-1]) == (True, 500, 699)
+    assert 10 <= len(steps) <= 20
+    assert [point["step"] for point in part(last_step=3)["points"]] == [0, 1, 2, 3]
+    assert [point["step"] for point in part(first_step=998)["points"]] == [998, 999]
+    assert part(first_step=5, last_step=4)["points"] == []
+    assert part(first_step=2000)["points"] == []
+
+
+def test_a_range_without_a_spread_of_steps_is_thinned_by_its_points(cast: Cast, run: Run) -> None:
+    points = [LoggedPoint("flat", 1.0 / (n + 1), 1_800_000_000_000 + n, n // 500) for n in range(1500)]
+    for begin in (0, 750):
+        actions.log_batch(Caller(cast.bob), run, LogBatch(points=points[begin : begin + 750]))
+    curve = read_curve(RunSeries.objects.get(run=run, key="flat"), max_points=20, first_step=1, last_step=1)
+    assert curve.is_thinned
+    assert len(curve.points) <= 20
+    assert {step for step, _, _ in curve.points} == {1}
+    assert (curve.points[0][2], curve.points[-1][2]) == (1 / 501, 1 / 1000)
+
+
 @pytest.mark.parametrize("step", [lambda n: 0, lambda n: n // 500, lambda n: 2**62 + n], ids=["none", "two", "huge"])
 def test_a_long_curve_without_a_spread_of_steps_is_thinned_by_its_points(
     cast: Cast, run: Run, step: Callable[[int], int]

@@ -3392,7 +3392,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One metric's curve. */
+        /** @description One metric's curve, or the part of it within a range of steps, of which less is left out. */
         get: operations["runs_metrics_retrieve"];
         put?: never;
         post?: never;
@@ -24820,8 +24820,12 @@ export interface operations {
     runs_metrics_retrieve: {
         parameters: {
             query: {
+                /** @description Only points from this step on. */
+                first_step?: number;
                 /** @description The metric's name. */
                 key: string;
+                /** @description Only points up to this step. */
+                last_step?: number;
                 /** @description The most points of the answer; of a longer curve the lowest and highest of each stretch are left. */
                 max_points?: number;
             };

@@ -4946,17 +4946,31 @@ class AsyncRunsOperations:
             size=page_size,
         )
 
-    async def metrics(self, id: Ref, /, *, key: str, max_points: int | None = None) -> r.RunCurve:
-        """One metric's curve.
+    async def metrics(
+        self,
+        id: Ref,
+        /,
+        *,
+        key: str,
+        first_step: int | None = None,
+        last_step: int | None = None,
+        max_points: int | None = None,
+    ) -> r.RunCurve:
+        """One metric's curve, or the part of it within a range of steps, of which less is left out.
 
         GET /runs/{id}/metrics
 
+        first_step: Only points from this step on.
         key: The metric's name.
+        last_step: Only points up to this step.
         max_points: The most points of the answer; of a longer curve the lowest and highest of each stretch are
         left.
         """
         return await self._transport.record(
-            r.RunCurve, "GET", path_of("/runs/{id}/metrics", id=id), query={"key": key, "max_points": max_points}
+            r.RunCurve,
+            "GET",
+            path_of("/runs/{id}/metrics", id=id),
+            query={"first_step": first_step, "key": key, "last_step": last_step, "max_points": max_points},
         )
 
     def list_metrics_names(

@@ -17,6 +17,7 @@ from mlhub.tracking.limits import MAX_KEY
 from mlhub.tracking.models import Run, RunSeries
 
 MAX_CURVE_POINTS = 1600
+MAX_STEP = 2**63 - 1
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -108,6 +109,12 @@ class RunCurveQuerySerializer(StrictSerializer):
         max_value=MAX_CURVE_POINTS,
         default=MAX_CURVE_POINTS,
         help_text="The most points of the answer; of a longer curve the lowest and highest of each stretch are left.",
+    )
+    first_step = serializers.IntegerField(
+        min_value=-MAX_STEP, max_value=MAX_STEP, required=False, help_text="Only points from this step on."
+    )
+    last_step = serializers.IntegerField(
+        min_value=-MAX_STEP, max_value=MAX_STEP, required=False, help_text="Only points up to this step."
     )
 
 

@@ -87,13 +87,14 @@ class RunView(VisibleMixin, generics.RetrieveDestroyAPIView[Run]):
 class RunCurveView(APIView):
     @extend_schema(parameters=[s.RunCurveQuerySerializer], responses=s.RunCurveSerializer)
     def get(self, request: Request, **_: Any) -> Response:
-        """One metric's curve."""
+        """One metric's curve, or the part of it within a range of steps, of which less is left out."""
         run: Run = Run.objects.external().get_visible(request.user, self.kwargs["id"])
         query = read_query(s.RunCurveQuerySerializer, request)
         series = run.series.filter(key=query["key"]).first()
         if series is None:
             raise NotFoundError(f"{run.name} has no metric {query['key']}.", field="key")
-        curve = read_curve(series, max_points=query["max_points"])
+        asked = {name: query.get(name) for name in ("first_step", "last_step")}
+        curve = read_curve(series, max_points=query["max_points"], **asked)
         return Response(s.RunCurveSerializer(s.described_curve(curve)).data)
 
 

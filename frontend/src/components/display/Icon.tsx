@@ -44,6 +44,9 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
+/** They point along the line: the other way where that is read from right to left. */
+const MIRRORED = new Set<IconName>(["back", "chevron", "fold", "unfold"]);
+
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg
@@ -56,6 +59,7 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
       strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden
+      data-mirrored={MIRRORED.has(name) || undefined}
     >
       <path d={PATHS[name]} />
     </svg>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All datasets that one may see, newest first.
 import { t } from "@lingui/core/macro";
-import { Button, Table, Text } from "@mantine/core";
+import { Button, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
@@ -53,14 +53,16 @@ function Row({ dataset }: { dataset: Dataset }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <TextLink to={`/datasets/${dataset.id}`} fw={500}>
-          {dataset.name}
-        </TextLink>{" "}
-        {version && (
-          <Text span size="xs" c="dimmed">
-            {t`v${version.number}`}
-          </Text>
-        )}
+        <Group gap="xs" wrap="nowrap">
+          <TextLink to={`/datasets/${dataset.id}`} fw={500}>
+            {dataset.name}
+          </TextLink>
+          {version && (
+            <Text span size="xs" c="dimmed">
+              {t`v${version.number}`}
+            </Text>
+          )}
+        </Group>
       </Table.Td>
       <Table.Td>{version && <VersionStateBadge state={version.state} />}</Table.Td>
       <Table.Td maw={280}>{version?.error ? version.error.message : summary(version?.schema)}</Table.Td>

@@ -2,34 +2,32 @@
 // Where one begins: one's own jobs, what is free, and, for new people, the first steps.
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Alert, Button, Group, RingProgress, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { clusterQuery } from "@/api/cluster";
 import { seenOrganisations, useMe } from "@/api/session";
-import type { Cluster, OrganisationBrief, Quota } from "@/api/types";
+import type { Cluster } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { UserLimitBars } from "@/components/display/quota/LimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
-import { budgetName, usedPart, usedText } from "@/domain/scheduling/quota/budget";
 import { freeGpus } from "@/domain/scheduling/freeGangs";
 import { capacityOf } from "@/domain/scheduling/capacity";
-import { maxGpusNow } from "@/domain/scheduling/quota/quotaLimits";
-import { bytes, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
 import classes from "./HomePage.module.css";
-import { invitationsQuery, myLimitsQuery, quotaQuery, waitsQuery } from "./queries";
+import { OrganisationQuota } from "./QuotaRings";
+import { invitationsQuery, myLimitsQuery, waitsQuery } from "./queries";
 
 const MOST_TYPES = 6;
 const MOST_QUOTAS = 4;
-const NEARLY_FULL = 0.9;
 const MOST_LIMITS = 4; // of an owner: those that are nearest to their end
 const MOST_NAMES = 2;
 
@@ -91,22 +89,6 @@ function namesOf(names: readonly string[]): string {
   return names.length > MOST_NAMES ? t`${shown} and ${names.length - MOST_NAMES} more` : shown;
 }
 
-function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }) {
-  const quota = useQuery(quotaQuery(organisation.id));
-  return (
-    <QueryResult of={quota} label={t`Loading the quota of ${organisation.name}`}>
-      {(found) => (
-        <Stack gap={4} component="section" aria-label={t`Quota of ${organisation.name}`}>
-          <Text size="sm" fw={600} truncate dir="auto" title={organisation.name}>
-            {organisation.name}
-          </Text>
-          <Rings quota={found} />
-        </Stack>
-      )}
-    </QueryResult>
-  );
-}
-
 /** Where one person may not have all that the organisation, team or project has. */
 function MyLimits() {
   const limits = useQuery(myLimitsQuery).data ?? [];
@@ -126,58 +108,6 @@ function MyLimits() {
       {shown}
       {limits.length > MOST_QUOTAS && <TextLink to="/quotas">{t`All of your limits`}</TextLink>}
     </>
-  );
-}
-
-function Rings({ quota }: { quota: Quota }) {
-  const { used } = quota;
-  return (
-    <div className={classes.rings}>
-      <Ring label={t`GPUs`} used={used.gpus} most={maxGpusNow(quota)} text={number} />
-      <Ring label={t`Running jobs`} used={used.running_jobs} most={quota.max_running_jobs} text={number} />
-      <Ring label={t`Storage`} used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
-      {quota.budgets.map((budget) => (
-        <LabelledRing
-          key={`${budget.period} ${budget.gpu_type}`}
-          label={budgetName(budget)}
-          share={usedPart(budget)}
-          text={usedText(budget)}
-        />
-      ))}
-    </div>
-  );
-}
-
-function Ring({ label, used, most, text }: { label: string; used: number; most: number | null; text: (n: number) => string }) {
-  const share = most === null ? 0 : most === 0 ? 1 : Math.min(1, used / most);
-  return (
-    <LabelledRing
-      label={label}
-      share={share}
-      text={most === null ? t`${text(used)}, no limit` : t`${text(used)} of ${text(most)}`}
-    />
-  );
-}
-
-/** share: the part that is used, 0 to 1. */
-function LabelledRing({ label, share, text }: { label: string; share: number; text: string }) {
-  return (
-    <Group gap={6} wrap="nowrap">
-      <RingProgress
-        size={44}
-        thickness={5}
-        roundCaps
-        sections={share === 0 ? [] : [{ value: share * 100, color: share >= NEARLY_FULL ? "orange" : "indigo" }]}
-        rootColor="var(--mantine-color-default-border)"
-        aria-hidden
-      />
-      <div style={{ minWidth: 0 }}>
-        <Text size="xs" c="dimmed" lh={1.25} className={classes.label} title={label} lineClamp={2}>
-          {label}
-        </Text>
-        <Text size="sm">{text}</Text>
-      </div>
-    </Group>
   );
 }
 

@@ -2,22 +2,24 @@
 // One's own jobs: those that run with their curve and finish, those that wait with the reason, and those that have just ended.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Anchor, Button, Progress, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { Link } from "react-router";
 
 import { useMe } from "@/api/session";
 import type { JobState } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { SparkLine } from "@/components/chart/SparkLine";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
+import { csvOf } from "@/lib/download";
 import { percent } from "@/lib/quantities";
 
-import { type HomeJob, myJobsQuery, sparksQuery } from "./queries";
+import { type HomeJob, type Spark, myJobsQuery, sparksQuery } from "./queries";
 import classes from "./HomePage.module.css";
 
 const RUNNING: readonly JobState[] = ["starting", "running", "stopping"];
@@ -41,8 +43,13 @@ export function MyJobs({ running, waiting, over }: ReturnType<typeof useMyJobs>)
       <Stack gap="md">
         <QueryResult of={running} label={t`Loading the jobs that run`}>
           {(jobs) => (
-            <Rows title={t`Running`} jobs={jobs} empty={t`None of your jobs is running.`}>
-              {(job) => <Running job={job} spark={sparks[job.id] ?? []} />}
+            <Rows
+              title={t`Running`}
+              jobs={jobs}
+              empty={t`None of your jobs is running.`}
+              csv={Object.keys(sparks).length === 0 ? undefined : () => csvOfSparks(jobs, sparks)}
+            >
+              {(job) => <Running job={job} spark={sparks[job.id]?.y ?? []} />}
             </Rows>
           )}
         </QueryResult>
@@ -92,12 +99,25 @@ function AllMine() {
   );
 }
 
-function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]; empty: string; children: (job: HomeJob) => ReactNode }) {
+interface RowsProps {
+  title: string;
+  jobs: HomeJob[];
+  empty: string;
+  /** The numbers of the curves in the rows, where there are any. */
+  csv?: (() => string) | undefined;
+  children: (job: HomeJob) => ReactNode;
+}
+
+function Rows({ title, jobs, empty, csv, children }: RowsProps) {
+  const drawing = useRef<HTMLDivElement>(null);
   return (
-    <Stack gap={0} component="section" aria-label={title}>
-      <Text size="xs" fw={600} c="dimmed">
-        {title}
-      </Text>
+    <Stack ref={drawing} gap={0} component="section" aria-label={title}>
+      <Group justify="space-between" gap="xs" wrap="nowrap" mih={24}>
+        <Text size="xs" fw={600} c="dimmed">
+          {title}
+        </Text>
+        {csv && <FigureMenu name={t`Losses of my jobs`} of={drawing} csv={csv} />}
+      </Group>
       {jobs.length === 0 && (
         <Text size="sm" c="dimmed">
           {empty}
@@ -116,6 +136,12 @@ function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]
       ))}
     </Stack>
   );
+}
+
+/** A row a point of the curves. */
+function csvOfSparks(jobs: readonly HomeJob[], sparks: Readonly<Record<string, Spark>>): string {
+  const rows = jobs.flatMap(({ id, name }) => sparks[id]?.x.map((step, index) => [id, name, step, sparks[id]?.y[index]]) ?? []);
+  return csvOf([["job", "name", "step", "train/loss"], ...rows]);
 }
 
 function Running({ job, spark }: { job: HomeJob; spark: readonly number[] }) {

@@ -24,14 +24,20 @@ export const myJobsQuery = (owner: string, states: readonly JobState[], limit: n
     },
   });
 
-/** The newest losses of these jobs, by job. */
+/** Losses by step, thinned to a small curve. */
+export interface Spark {
+  x: readonly number[];
+  y: readonly number[];
+}
+
+/** The losses of these jobs, by job. */
 export const sparksQuery = (ids: readonly string[]) =>
   queryOptions({
     queryKey: ["jobs", "sparks", ids],
-    queryFn: async (): Promise<Record<string, number[]>> => {
+    queryFn: async (): Promise<Record<string, Spark>> => {
       const body = { jobs: [...ids], metric: "train/loss", axis: "step" as const, max_points: SPARK_POINTS };
       const { curves } = await unwrap(api.POST("/api/v1/jobs/compare/curves", { body }));
-      return Object.fromEntries(curves.map(({ job, y }) => [job, y]));
+      return Object.fromEntries(curves.map(({ job, x, y }) => [job, { x, y }]));
     },
     enabled: ids.length > 0,
   });

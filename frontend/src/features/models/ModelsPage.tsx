@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // All models that one may see, built-in ones marked, newest first.
 import { t } from "@lingui/core/macro";
-import { Badge, Group, Table, Text } from "@mantine/core";
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 
 import type { Model } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { UnfinishedUploads } from "@/components/form/upload/UnfinishedUploads";
+import { UnfinishedUploads, UPLOAD_TO } from "@/components/form/upload/UnfinishedUploads";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
 import { NewModel } from "@/features/models/NewModel";
@@ -28,7 +29,17 @@ export function ModelsPage() {
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(modelsQuery(filters))}
-      empty={<EmptyState title={t`No models yet`} text={t`Upload a zip of a Python package, or a single Python file.`} />}
+      empty={
+        <EmptyState
+          title={t`No models yet`}
+          text={t`Upload a zip of a Python package, or a single Python file.`}
+          action={
+            <Button component={Link} to={`?${UPLOAD_TO}`}>
+              {t`Upload a model`}
+            </Button>
+          }
+        />
+      }
       head={[t`Name`, t`State`, t`Kind`, t`Trained versions`, t`Project`, t`Uploaded`]}
       minWidth={720}
       row={(model) => <Row key={model.id} model={model} />}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The curve of one metric of a run, read when it comes into view.
+// The curve of one metric of a run, read when it comes into view; dragging over one reads a part of all with what the whole leaves out.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
@@ -7,7 +7,7 @@ import type { RunCurve, RunMetric } from "@/api/types";
 import { MetricFigure } from "@/components/chart/metric/MetricFigure";
 import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
-import { runCurveQuery } from "@/features/runs/queries";
+import { runCurveQuery, runRangeQuery } from "@/features/runs/queries";
 import { csvOf } from "@/lib/download";
 import { NO_CURVES, type CurvePoint, type StepRange } from "@/lib/curves/series";
 
@@ -23,21 +23,22 @@ interface Props {
 export function RunChart({ id, metric, settings, range, onRange }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
   const isSeen = width !== null;
-  const curve = useQuery({ ...runCurveQuery(id, metric.key, metric.n_points), enabled: isSeen });
-  const curves = useMemo(
-    () => (curve.data === undefined ? NO_CURVES : new Map([[metric.key, drawn(curve.data, range)]])),
-    [metric.key, curve.data, range],
-  );
+  const { key, n_points: nPoints } = metric;
+  const whole = useQuery({ ...runCurveQuery(id, key, nPoints), enabled: isSeen });
+  const isPartial = range !== null && whole.data?.is_thinned === true; // a curve without gaps has all of its part
+  const part = useQuery({ ...runRangeQuery(id, key, nPoints, range), enabled: isSeen && isPartial });
+  const shown = isPartial ? (part.data ?? whole.data) : whole.data;
+  const curves = useMemo(() => (shown === undefined ? NO_CURVES : new Map([[key, drawn(shown, range)]])), [key, shown, range]);
   return (
     <MetricFigure
       ref={ref}
-      name={metric.key}
-      labels={[metric.key]}
+      name={key}
+      labels={[key]}
       curves={curves}
       settings={settings}
       isSeen={isSeen}
-      failed={curve.error === null ? undefined : curve}
-      csv={() => csvOfCurve(curve.data, range)}
+      failed={[whole, part].find(({ error }) => error !== null)}
+      csv={() => csvOfCurve(shown, range)}
       onRange={onRange}
     />
   );

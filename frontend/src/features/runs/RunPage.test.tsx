@@ -2,7 +2,7 @@
 // Runs from elsewhere: the list, a run's parts and files, its deletion, and what a person without a run should do.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 
 import type { Run, RunDetail, RunMetric } from "@/api/types";
 import { AT, VISION, job, project, run } from "@/testing/fixtures";
@@ -148,6 +148,48 @@ it("shows a thousand metrics a page at a time, reads only the curves in it, and 
   await expect.poll(names).toEqual(["layer777/norm"]);
   expect(router.state.location.search).toBe("?metric=777");
   await expect.poll(() => read.size).toBe(25);
+});
+
+describe("The steps in the address", () => {
+  /** A curve of which the whole leaves points out; what is asked for of it is kept in the list that is returned. */
+  function withLongCurve(isThinned = true): string[] {
+    const asked: string[] = [];
+    server.use(
+      http.get("/api/v1/runs/:id/metrics", ({ request }) => {
+        const query = new URL(request.url).searchParams;
+        const [first, last] = [query.get("first_step"), query.get("last_step")];
+        asked.push(first === null ? "whole" : `${first} to ${String(last)}`);
+        const points = [12, 15].map((step) => ({ step, at: AT, value: step }));
+        return HttpResponse.json({ key: "loss", n_points: 9000, is_thinned: isThinned && first === null, points });
+      }),
+    );
+    return asked;
+  }
+
+  it("are those that charts show, with the points that the whole curves leave out, until all are asked for", async () => {
+    const { user, router } = shown(`/runs/${RUN.id}?log=1&steps=10~20`);
+    const asked = withLongCurve();
+    await user.click(await screen.findByRole("button", { name: "Steps 10 to 20: show all" }));
+    await expect.poll(() => asked).toContain("10 to 20");
+    expect(router.state.location.search).toBe("?log=1");
+    expect(screen.queryByRole("button", { name: /show all$/ })).not.toBeInTheDocument();
+  });
+
+  it("cost no further question where nothing was left out", async () => {
+    shown(`/runs/${RUN.id}?steps=10~20`);
+    const asked = withLongCurve(false);
+    expect(await screen.findByRole("button", { name: "Steps 10 to 20: show all" })).toBeVisible();
+    await expect.poll(() => asked.length).toBe(METRICS.length);
+    expect(new Set(asked)).toEqual(new Set(["whole"]));
+  });
+
+  it.each(["20~10", "10", "~20", "-1~5", "a~b", "1.5~2"])("are all of them at steps=%s", async (text) => {
+    shown(`/runs/${RUN.id}?steps=${text}`);
+    const asked = withLongCurve();
+    await expect.poll(() => asked.length).toBe(METRICS.length);
+    expect(new Set(asked)).toEqual(new Set(["whole"]));
+    expect(screen.queryByRole("button", { name: /show all$/ })).not.toBeInTheDocument();
+  });
 });
 
 it("shows thousands of parameters a page at a time, searches them on the server, and scrolls within long values", async () => {

@@ -5,6 +5,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import type { RunStatus } from "@/api/types";
 import type { ListQuery } from "@/components/table/SearchedList";
+import type { StepRange } from "@/lib/curves/series";
 
 const CHARTS = 12; // of a page
 const MAX_POINTS = 1600; // of one answer (mlhub/tracking/api/serializers.py)
@@ -72,5 +73,15 @@ export function runCurveQuery(id: string, key: string, nPoints: number) {
         api.GET("/api/v1/runs/{id}/metrics", { params: { path: { id }, query: { key, max_points: MAX_POINTS } } }),
       ),
     placeholderData: keepPreviousData,
+  });
+}
+
+/** A part of a curve, with every point where they are few enough. A curve that grew is another query, which shows the same part meanwhile. */
+export function runRangeQuery(id: string, key: string, nPoints: number, range: StepRange | null) {
+  const query = { key, max_points: MAX_POINTS, ...(range && { first_step: range.first, last_step: range.last }) };
+  return queryOptions({
+    queryKey: ["run", id, "curve", key, nPoints, range],
+    queryFn: () => unwrap(api.GET("/api/v1/runs/{id}/metrics", { params: { path: { id }, query } })),
+    placeholderData: (shown, before) => (before !== undefined && before.queryKey.at(-1) === range ? shown : undefined),
   });
 }

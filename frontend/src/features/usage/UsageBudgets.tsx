@@ -45,7 +45,7 @@ function OwnerBudgets({ owner, startsOpen }: { owner: QuotaOwner; startsOpen: bo
   const { id, kind, name, budgets } = owner;
   const [text, setText] = useSetting("burn", "");
   const asked = pairsOf(text);
-  const isOpen = asked.has(id) ? asked.get(id) === "open" : startsOpen;
+  const isOpen = asked.get(id) === "open" || (startsOpen && asked.get(id) !== "closed");
   const toggle = () => setText(textOfPairs(asked.set(id, isOpen ? "closed" : "open")));
   return (
     <section aria-label={name}>

@@ -102,7 +102,8 @@ it("shows the cost where there are prices", async () => {
   expect((await screen.findAllByText("25.00 EUR")).length).toBeGreaterThan(0);
 });
 
-it("shows how an organisation's budget is used over time, and a project's where it is asked for", async () => {
+/** An organisation and its project, with a budget each. */
+function withBudgets() {
   const budget = { gpu_hours: 100, period: "month", on_exhausted: "alert", gpu_type: "", used_gpu_hours: 50, is_exhausted: false } as const;
   const use = { ...budget, ends_at: "2026-12-01T00:00:00Z" };
   const owners = [
@@ -117,6 +118,10 @@ it("shows how an organisation's budget is used over time, and a project's where 
       HttpResponse.json([{ ...burnDown, gpu_hours_per_day: params.kind === "organisations" ? 3.3 : 0 }]),
     ),
   );
+}
+
+it("shows how an organisation's budget is used over time, and a project's where it is asked for", async () => {
+  withBudgets();
   const { user, router } = shown();
   await user.click(await screen.findByRole("radio", { name: "Budgets" }));
   expect(router.state.location.search).toBe("?view=budgets");
@@ -126,6 +131,31 @@ it("shows how an organisation's budget is used over time, and a project's where 
   expect(vision.getByRole("progressbar")).toBeVisible();
   await user.click(vision.getByRole("button", { name: "Burn-down" }));
   expect(await vision.findByText(/Nothing was used since/)).toBeVisible();
+  expect(router.state.location.search).toBe("?view=budgets&burn=p%3Aopen");
+});
+
+it("has those burn-downs open that the address names, closed or open as it says", async () => {
+  withBudgets();
+  const { user, router, unmount } = shown("/usage?view=budgets&burn=p:open,o:closed");
+  const of = async (name: string) => within(await screen.findByRole("region", { name }));
+  expect(await (await of("Vision")).findByText(/Nothing was used since/)).toBeVisible();
+  expect((await of("Acme")).getByRole("button", { name: "Burn-down" })).toHaveAttribute("aria-expanded", "false");
+  await user.click((await of("Acme")).getByRole("button", { name: "Burn-down" }));
+  await user.click((await of("Vision")).getByRole("button", { name: "Hide the burn-down" }));
+  const { search } = router.state.location;
+  unmount();
+  shown(`/usage${search}`);
+  expect((await of("Acme")).getByRole("button", { name: "Hide the burn-down" })).toBeVisible();
+  expect((await of("Vision")).getByRole("button", { name: "Burn-down" })).toBeVisible();
+});
+
+it.each(["p", "open", "x:open", "p:", "p:maybe", "o:maybe", "%25E0%25A4%25A:open", ":,::"])("opens what it usually does at burn=%s", async (text) => {
+  withBudgets();
+  shown(`/usage?view=budgets&burn=${text}`);
+  const vision = within(await screen.findByRole("region", { name: "Vision" }));
+  expect(vision.getByRole("button", { name: "Burn-down" })).toHaveAttribute("aria-expanded", "false");
+  const acme = within(screen.getByRole("region", { name: "Acme" }));
+  expect(acme.getByRole("button", { name: "Hide the burn-down" })).toHaveAttribute("aria-expanded", "true");
 });
 
 it("says what to do where nothing was used", async () => {

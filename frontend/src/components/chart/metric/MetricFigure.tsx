@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One chart of metrics with its name and its menu. The parent reads the curves once it is seen: useSeenWidth().
 import { t } from "@lingui/core/macro";
-import { Group, Skeleton, Text } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 import { type ReactNode, type Ref, Suspense } from "react";
 
 import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { useDrawing } from "@/components/chart/figure/useDrawing";
-import { CHART_HEIGHT } from "@/components/chart/chartHeight";
 import type { Mark } from "@/components/chart/CurveChart";
+import { CurveSkeleton } from "@/components/chart/metric/CurveSkeleton";
 import type { ChartSettings } from "@/components/chart/metric/useChartSettings";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
@@ -51,11 +51,11 @@ export function MetricFigure({ ref, name, labels, curves, settings, isSeen, fail
       </Group>
       <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
       {failed === undefined && (
-        <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
+        <Suspense fallback={<CurveSkeleton />}>
           {curves.size > 0 ? (
             <CurveChart ref={drawn} labels={labels} curves={curves} marks={marks} {...settings} {...(onRange && { onRange })} />
           ) : (
-            <Skeleton h={CHART_HEIGHT} animate={isSeen} />
+            <CurveSkeleton animate={isSeen} />
           )}
         </Suspense>
       )}

@@ -177,17 +177,39 @@ describe("The timeline of the cluster", () => {
     ]);
   });
 
-  it("adds nodes page by page", async () => {
+  describe("of more nodes than one answer has", () => {
     const later: Timeline = { ...TIMELINE, nodes: [{ ...(TIMELINE.nodes[1] as Timeline["nodes"][number]), name: "n2" }], waiting: [], n_waiting: 0 };
-    server.use(
-      http.get("/api/v1/cluster/timeline", ({ request }) => {
-        const isFirst = !new URL(request.url).searchParams.has("after");
-        return HttpResponse.json<Timeline>(isFirst ? { ...TIMELINE, next_after: "n1" } : later);
-      }),
-    );
-    const { user } = renderPage("/cluster/timeline");
-    await user.click(await screen.findByRole("button", { name: "Show more nodes" }));
-    expect(await screen.findByTitle("n2")).toBeVisible();
-    expect(screen.getByTitle("n0")).toBeVisible();
+
+    beforeEach(() => {
+      server.use(
+        http.get("/api/v1/cluster/timeline", ({ request }) => {
+          const isFirst = !new URL(request.url).searchParams.has("after");
+          return HttpResponse.json<Timeline>(isFirst ? { ...TIMELINE, next_after: "n1" } : later);
+        }),
+      );
+    });
+
+    it("adds them page by page, and has as many after a reload", async () => {
+      const { user, router, unmount } = renderPage("/cluster/timeline?window=1h");
+      await user.click(await screen.findByRole("button", { name: "Show more nodes" }));
+      expect(await screen.findByTitle("n2")).toBeVisible();
+      expect(screen.getByTitle("n0")).toBeVisible();
+      const { search } = router.state.location;
+      expect(search).toBe("?window=1h&pages=2");
+      unmount();
+      renderPage(`/cluster/timeline${search}`);
+      expect(await screen.findByTitle("n2")).toBeVisible();
+    });
+
+    it.each(["0", "-3", "NaN", "many", "1e-9", ""])("begins with the first ones at pages=%s", async (pages) => {
+      renderPage(`/cluster/timeline?pages=${pages}`);
+      expect(await screen.findByTitle("n1")).toBeVisible();
+      expect(screen.queryByTitle("n2")).toBeNull();
+    });
+
+    it.each(["2.9", "1e99", "Infinity"])("reads to the last ones at pages=%s", async (pages) => {
+      renderPage(`/cluster/timeline?pages=${pages}`);
+      expect(await screen.findByTitle("n2")).toBeVisible();
+    });
   });
 });

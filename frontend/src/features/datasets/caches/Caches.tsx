@@ -3,24 +3,34 @@
 import { plural, t } from "@lingui/core/macro";
 import { Progress, Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
 
 import type { DatasetCaches } from "@/api/types";
+import { FigureMenu } from "@/components/chart/figure/FigureMenu";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { cachesQuery } from "@/features/datasets/queries";
+import { csvOf } from "@/lib/download";
 import { bytes, number, percent } from "@/lib/quantities";
 
 export function Caches({ version }: { version: string }) {
+  const caches = useQuery(cachesQuery(version));
+  const nodes = caches.data?.nodes ?? [];
+  const drawing = useRef<HTMLDivElement>(null);
   return (
-    <Section title={t`Caches`}>
-      <QueryResult of={useQuery(cachesQuery(version))} label={t`Loading the caches`}>
+    <Section title={t`Caches`} aside={nodes.length > 0 && <FigureMenu name={t`Caches`} of={drawing} csv={() => csvOfNodes(nodes)} />}>
+      <QueryResult of={caches} label={t`Loading the caches`}>
         {(found) => (
           <Stack gap="xs">
             <Text size="sm">{whereItIs(found)}</Text>
             {found.n_starts > 0 && <Text size="sm">{hitRate(found)}</Text>}
-            {found.nodes.length > 0 && <Nodes of={found} />}
+            {found.nodes.length > 0 && (
+              <div ref={drawing}>
+                <Nodes of={found} />
+              </div>
+            )}
             {found.n_nodes > found.nodes.length && (
               <Text size="sm" c="dimmed">{t`${number(found.n_nodes)} nodes hold some of it; those with most of it are listed.`}</Text>
             )}
@@ -51,6 +61,10 @@ function Nodes({ of }: { of: DatasetCaches }) {
       })}
     </ScrollTable>
   );
+}
+
+function csvOfNodes(nodes: DatasetCaches["nodes"]): string {
+  return csvOf([["node", "cached_bytes", "used_at"], ...nodes.map(({ name, cached_bytes, used_at }) => [name, cached_bytes, used_at])]);
 }
 
 function whereItIs({ has_node_caches, nodes }: DatasetCaches): string {

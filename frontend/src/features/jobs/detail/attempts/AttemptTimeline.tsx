@@ -9,11 +9,10 @@ import { FAILURE_CAUSES } from "@/domain/failureCause";
 import { isOver } from "@/domain/states/jobState";
 import { modeLabel } from "@/domain/mode";
 import { humanise, sizeOf } from "@/features/jobs/format";
-import { csvOf } from "@/lib/download";
 import { clock, duration, useNow } from "@/lib/time";
 
 import { PHASES } from "./phases";
-import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
+import { type Phase, type Row, type Timeline, csvOfAttempts, timelineOf } from "./timeline";
 
 import classes from "./AttemptTimeline.module.css";
 
@@ -58,13 +57,6 @@ export function AttemptTimeline({ job }: { job: JobDetail }) {
   );
 }
 
-/** A row a phase. */
-function csvOfAttempts({ rows }: Timeline): string {
-  const at = (ms: number) => new Date(ms).toISOString();
-  const spans = rows.flatMap(({ attempt, spans }) => spans.map(({ phase, from_ms, to_ms }) => [attempt?.number, phase, at(from_ms), at(to_ms), (to_ms - from_ms) / 1000]));
-  return csvOf([["attempt", "phase", "since", "until", "seconds"], ...spans]);
-}
-
 function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {
   const whole = timeline.to_ms - timeline.from_ms;
   const share = (ms: number) => `${(100 * ms) / whole}%`;
@@ -75,7 +67,7 @@ function Bars({ row, timeline }: { row: Row; timeline: Timeline }) {
           key={phase}
           className={classes.span}
           data-phase={phase}
-          style={{ left: share(from_ms - timeline.from_ms), width: share(to_ms - from_ms) }}
+          style={{ insetInlineStart: share(from_ms - timeline.from_ms), width: share(to_ms - from_ms) }}
         />
       ))}
     </div>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a job as spans of time: waiting, starting, training, stopping, attempt by attempt.
 import type { Attempt, JobDetail } from "@/api/types";
+import { csvOf } from "@/lib/download";
 
 export type Phase = "waiting" | "starting" | "training" | "stopping";
 
@@ -55,4 +56,11 @@ function span(phase: Phase, from_ms: number, to_ms: number): Span {
 
 function parsed(iso: string | null): number | null {
   return iso === null ? null : Date.parse(iso);
+}
+
+/** A row a phase. */
+export function csvOfAttempts({ rows }: Timeline): string {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const spans = rows.flatMap(({ attempt, spans: parts }) => parts.map(({ phase, from_ms, to_ms }) => [attempt?.number, phase, at(from_ms), at(to_ms), (to_ms - from_ms) / 1000]));
+  return csvOf([["attempt", "phase", "since", "until", "seconds"], ...spans]);
 }

@@ -59,7 +59,7 @@ export function CheckpointTable({ job, checkpoints, deletable, mayChange, mayFor
     />
   );
   return (
-    <ScrollTable label={t`Checkpoints`} head={["", t`Step`, t`Kind`, t`Metrics`, t`Size`, t`Written`, ""]}>
+    <ScrollTable label={t`Checkpoints`} head={[mayChange ? t({ context: "a checkpoint", message: "Choose" }) : "", t`Step`, t`Kind`, t`Metrics`, t`Size`, t`Written`, ""]}>
       {checkpoints.length <= MOST_WHOLE ? checkpoints.map((one, index) => row(one, index)) : <Window checkpoints={checkpoints} row={row} />}
     </ScrollTable>
   );

@@ -64,6 +64,19 @@ it("shows the attempt and the pods that the address names, and the first ones of
   expect(router.state.location.search).toBe("?attempt=2");
 });
 
+it("shows the part of the time that the address names, and all of it again by the button", async () => {
+  const { user, router } = serve(() => answer(), "?attempt=2&time=seconds~10~75");
+  await user.click(await screen.findByRole("button", { name: "10 s to 1 min 15 s: show all" }));
+  await expect.poll(() => router.state.location.search).toBe("?attempt=2");
+  expect(screen.queryByRole("button", { name: /show all$/ })).not.toBeInTheDocument();
+});
+
+it.each(["step~10~75", "seconds~75~10", "seconds~10", "seconds~~75", "10~75", "seconds~ten~75"])("shows all of it at time=%s", async (text) => {
+  serve(() => answer(), `?time=${text}`);
+  expect(await screen.findByRole("figure", { name: /^CPUs over time/ })).toBeVisible();
+  expect(screen.queryByRole("button", { name: /show all$/ })).not.toBeInTheDocument();
+});
+
 it("says what failed, and offers to try again", async () => {
   const detail = jobDetail({ state: "running" });
   server.use(
