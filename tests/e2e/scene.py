@@ -356,7 +356,8 @@ def _reservation() -> dict[str, Any]:
     begins = NOW + timedelta(days=2, hours=20)
     amounts = {"extra_guarantee": 2, "extra_guarantee_by_type": {}, "extra_max_gpus": 0, "extra_gpus_by_type": {}}
     times = {"starts_at": iso(begins), "ends_at": iso(begins + timedelta(hours=10)), "created_at": iso(NOW)}
-    return {"id": f"{uuid(0)[:-2]}d0", **amounts, **times, "is_in_effect": False, "reason": "a course", "created_by": "ada"}
+    made = {"id": f"{uuid(0)[:-2]}d0", "is_in_effect": False, "reason": "a course", "created_by": "ada"}
+    return {**made, **amounts, **times}
 
 
 def teams(whole: dict[str, Any]) -> list[dict[str, Any]]:
