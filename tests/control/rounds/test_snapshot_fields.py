@@ -20,6 +20,7 @@ from mlhub.jobs.states import JobState
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.actions.limits.user_quotas import limit_user
+from mlhub.tenants.models import QuotaBoost
 from scheduler.api.sharing_measurements import PairObservation, PairResource, Profile
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation
 from scheduler.api.topology import FETCH_BPS, InputSet, NodeSnapshot
@@ -108,6 +109,10 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
     Job.objects.filter(pk=script.pk).update(model_version=package)
     limit_user(world.cast.a, world.cast.bob, max_gpus=100, actor=world.cast.alice)
     one, other = rich(world)
+    later = world.now + timedelta(hours=1)
+    QuotaBoost.objects.create(
+        organisation=world.cast.a, extra_guarantee=1, starts_at=later, began_at=None, ends_at=later + timedelta(hours=1)
+    )
     Job.objects.filter(pk=one.pk).update(steps_done=10)
     trial_of(other, study="sweep")
     began = world.now - timedelta(minutes=5)
