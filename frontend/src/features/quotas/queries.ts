@@ -19,22 +19,7 @@ export function quotaTreeQuery(organisationId: string) {
     queryKey: ["quota-tree", organisationId],
     queryFn: () =>
       unwrap(api.GET("/api/v1/organisations/{id}/quota-tree", { params: { path: { id: organisationId } } })),
-    refetchInterval: ({ state }) => untilChange_ms(state.data?.owners ?? [], Date.now()),
   });
-}
-
-const MOST_WAIT_MS = 24 * 3_600_000; // timers take no month
-const SOON_MS = 2000; // clocks differ
-
-/** How long until the next boost of these owners begins or ends; false: none will. */
-function untilChange_ms(owners: QuotaOwner[], now: number): number | false {
-  const times = owners.flatMap(({ boosts, boosts_to_come }) => [
-    ...boosts.map(({ ends_at }) => ends_at),
-    ...boosts_to_come.map(({ starts_at }) => starts_at),
-  ]);
-  if (times.length === 0) return false;
-  const first = Math.min(...times.map((at) => Date.parse(at)));
-  return Math.min(MOST_WAIT_MS, Math.max(0, first - now) + SOON_MS);
 }
 
 /** Reads what owners have anew, after a change. */
