@@ -2289,7 +2289,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
+         * @description A zip with a folder that predicts elsewhere with torch and NumPy: weights, code, preprocessing, `predict.py`.
          *
          *     409 and 422 with the code `not_exportable` say why a version has none.
          */

@@ -3195,7 +3195,8 @@ class ModelsOperations:
         organisation: str | None = None,
         project: str | None = None,
     ) -> Path:
-        """A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
+        """A zip with a folder that predicts elsewhere with torch and NumPy: weights, code, preprocessing,
+        `predict.py`.
 
         409 and 422 with the code `not_exportable` say why a version has none.
 

@@ -47,7 +47,7 @@ class ExportView(AddressedView):
 
     @extend_schema(parameters=[MODEL, VERSION], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, id: UUID, version: str, **_: Any) -> HttpResponseBase:
-        """A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
+        """A zip with a folder that predicts elsewhere with torch and NumPy: weights, code, preprocessing, `predict.py`.
 
         409 and 422 with the code `not_exportable` say why a version has none.
         """

@@ -42,7 +42,7 @@ def export(
     form: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.FOLDER,
     to: Annotated[Path, typer.Option("--to", "-o", help="The folder to write into.")] = Path(),
 ) -> None:
-    """Write a trained model as a folder that predicts with torch alone, or converted from that folder on this machine.
+    """Write a trained model as a folder that predicts with torch and NumPy, or converted from it on this machine.
 
     A conversion runs the model's own code here; ONNX needs the packages of requirements-onnx.txt in the folder.
     """
