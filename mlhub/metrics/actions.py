@@ -23,7 +23,14 @@ from mlhub.jobs.submission.notebooks import record_activity
 from mlhub.metrics.logs.log_store import store_log
 from mlhub.metrics.measurements.batch_changes import record_batch_change
 from mlhub.metrics.measurements.input_uses import record_inputs
-from mlhub.metrics.measurements.plausibility import TIMES, checkpoint_times, implausible_step, record_refused
+from mlhub.metrics.measurements.plausibility import (
+    TIMES,
+    checkpoint_times,
+    implausible_step,
+    record_refused,
+    refused_extent,
+    step_beyond,
+)
 from mlhub.metrics.measurements.progress import without_close_progress
 from mlhub.metrics.measurements.script_steps import begin_training, record_first_step, record_steps
 from mlhub.metrics.measurements.server_restarts import record_server_return
@@ -253,11 +260,15 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
 
 def _store_result(attempt: Attempt, report: ResultReport) -> None:
     """What was logged by way of tracked_points.py stays, where the result does not name it."""
-    tracked = Job.objects.values_list("result_metrics", flat=True).get(pk=attempt.job_id)
-    metrics = {**tracked, **report.metrics}
-    Job.objects.filter(pk=attempt.job_id).update(
-        result_metrics=metrics, steps_done=report.steps, progress_at=timezone.now()
-    )
+    its_job = Job.objects.filter(pk=attempt.job_id)
+    tracked, steps_total = its_job.values_list("result_metrics", "steps_total").get()
+    changes = {"result_metrics": {**tracked, **report.metrics}, "progress_at": timezone.now()}
+    implausible = step_beyond(steps_total, report.steps)
+    if implausible is None:
+        changes["steps_done"] = report.steps
+    else:
+        record_refused(attempt, [implausible])
+    its_job.update(**changes)
 
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
@@ -266,7 +277,7 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     record_first_step(attempt, at(report.at))
     report = as_gang(attempt, report)
     is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
-    refused = set() if is_recorded else learn(attempt, report)
+    refused = refused_extent(attempt, report) if is_recorded else learn(attempt, report)
     changes: dict[str, Any] = {"progress_at": now}
     if not refused.intersection(("steps_done", "steps_total", "epoch")):
         changes |= {"steps_done": report.steps_done, "steps_total": report.steps_total, "epoch": report.epoch}

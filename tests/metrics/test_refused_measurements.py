@@ -11,6 +11,7 @@ from django.utils import timezone
 from mlhub.clusters.models import Node, Rack
 from mlhub.jobs.models import Attempt, Checkpoint, Job
 from mlhub.metrics.models import MetricPoint, SpeedSample
+from mlhub.wire.profiles import ProfileRequest
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import metric, opened, post, progress
@@ -66,6 +67,27 @@ def test_times_and_steps_that_cannot_be_teach_nothing(
     assert attempt.job.step_s == pytest.approx(0.1)
     assert attempt.job.steps_done <= 70
     assert (attempt.job.steps_total, 0 <= attempt.job.epoch <= 7) == (1000, True)
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        progress(10**12) | {"step_s": 0, "compute_s": 0, "sync_s": 0, "input_s": 0},
+        {"type": "result", "at": 1.7e9, "steps": 10**12, "metrics": {"accuracy": 0.5}},
+    ],
+)
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_step_beyond_the_end_moves_nothing_however_it_is_reported(
+    attempt: Attempt, cast: Cast, beyond: dict[str, Any], is_recorded: bool
+) -> None:
+    post(attempt, 0, progress(10), progress(30))
+    recorded = ProfileRequest(str(attempt.pk), 5, (0,), None, ()).to_dict() if is_recorded else {}
+    Attempt.objects.filter(pk=attempt.pk).update(profile_request=recorded)
+    assert post(attempt, 2, beyond).status_code == 200
+    attempt.job.refresh_from_db()
+    attempt.refresh_from_db()
+    assert (attempt.job.steps_done, attempt.last_step) == (30, 30)
+    assert shown(cast, attempt.job)["steps_done"]["value"] == 10**12
 
 
 @pytest.mark.parametrize(

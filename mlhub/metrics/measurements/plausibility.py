@@ -79,17 +79,23 @@ def _times(attempt: Attempt, report: ProgressReport) -> list[ImplausibleValue]:
     if report.step_s * n_new > SLACK * lived_s * max(1, attempt.n_workers) + SLACK_S:
         reason = f"{n_new:,} such steps take longer than the attempt has existed."
         return [ImplausibleValue("step_s", report.step_s, reason, spoils_times=True)]
-    if report.steps_total and report.steps_done > report.steps_total:
-        reason = f"The whole training has {report.steps_total:,} steps."
-        return [ImplausibleValue("steps_done", report.steps_done, reason, spoils_times=True)]
     return []
 
 
+def refused_extent(attempt: Attempt, report: ProgressReport) -> set[str]:
+    """Returns the fields of how far training is, and how long it is to be, that cannot be true: they are recorded."""
+    refused = _extent(report)
+    record_refused(attempt, refused)
+    return {problem.field for problem in refused}
+
+
 def _extent(report: ProgressReport) -> list[ImplausibleValue]:
-    """How far training is, and how long it is to be."""
     if report.steps_total > MAX_STEPS_TOTAL:
         reason = f"No training has more than {MAX_STEPS_TOTAL:,} steps."
         return [ImplausibleValue("steps_total", report.steps_total, reason, spoils_times=True)]
+    beyond = step_beyond(report.steps_total, report.steps_done)
+    if beyond is not None:
+        return [beyond]
     if not 0 <= report.epoch <= MAX_EPOCH:
         return [ImplausibleValue("epoch", report.epoch, "An epoch is not negative, and finite.", spoils_times=True)]
     return []
@@ -111,7 +117,12 @@ def checkpoint_times(attempt: Attempt, report: CheckpointReport) -> tuple[dict[s
 
 def implausible_step(attempt: Attempt, step: int) -> ImplausibleValue | None:
     """Returns why the attempt cannot go on from that step; None if it can."""
-    total = attempt.job.steps_total or MAX_STEPS_TOTAL
+    return step_beyond(attempt.job.steps_total, step)
+
+
+def step_beyond(steps_total: int, step: int) -> ImplausibleValue | None:
+    """Returns why a training of so many steps, 0 where that is not known, has no such step; None if it may."""
+    total = steps_total or MAX_STEPS_TOTAL
     if step <= total:
         return None
     return ImplausibleValue("steps_done", step, f"The whole training has {total:,} steps.", spoils_times=True)
