@@ -53,7 +53,6 @@ export function Aliases({ version: { model, number, aliases } }: { version: Mode
           <ConfirmButton
             key={alias}
             label={t`Delete @${alias}`}
-            size="sm"
             title={t`Delete the alias @${alias}?`}
             text={t`The version stays; what names it by this alias finds nothing then.`}
             action={() => remove(alias)}

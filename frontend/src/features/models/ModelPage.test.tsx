@@ -10,6 +10,7 @@ import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
 const TRAINED = modelVersion({
+  aliases: ["best", "production"],
   id: "00000000-0000-7000-8000-0000000000e9",
   number: 2,
   source: "training",
@@ -44,6 +45,7 @@ describe("A trained version", () => {
     const { user } = renderPage(`/models/${model().id}`);
     const trained = await screen.findByRole("table", { name: "Trained versions" });
     expect(within(trained).getByText("accuracy 0.9812, loss 0.0623")).toBeVisible();
+    expect(within(trained).getByText("@best, @production")).toBeVisible();
     await user.click(within(trained).getByRole("link", { name: "Version 2" }));
 
     const shown = await screen.findByRole("region", { name: "Version 2" });

@@ -26,9 +26,12 @@ export function TrainedVersions(props: Props) {
       {...props}
       source="training"
       label={t`Trained versions`}
-      head={[t`Version`, t`Metrics`, t`Data`, t`Job`, t`Size`, t`Made`]}
+      head={[t`Version`, t`Aliases`, t`Metrics`, t`Data`, t`Job`, t`Size`, t`Made`]}
       empty={<EmptyState title={t`Not trained yet`} text={t`Every job that succeeds adds a version with its weights here.`} />}
       cells={(version) => [
+        <span key="aliases" dir="auto">
+          {version.aliases.map((alias) => `@${alias}`).join(", ") || "–"}
+        </span>,
         metricsLine(version.metrics),
         <span key="data" dir="auto">
           {dataOf(version)}
