@@ -67,7 +67,17 @@ AROUND = re.compile(r"^\{\w+\}(?=[A-Z])|(?<=[.!?]) ?(?:\{\w+\})+$")  # a further
 def declared() -> set[Key]:
     """Texts that stand in tables: reasons, advice, causes of failure, and words that fill their placeholders."""
     from mlhub.control.advice.sentences import ACTIONS, BLOCKERS, FIRST_GUARANTEE, NOT_READY, SEVERAL
-    from mlhub.embedded.checks.doctor import AHEAD, BEHIND, MAKE_ROOM, MEANINGS, RESTART, START
+    from mlhub.embedded.checks.doctor import (
+        AHEAD,
+        BEHIND,
+        CAUSES,
+        ENDED,
+        MAKE_ROOM,
+        MEANINGS,
+        NONE_ENDED,
+        RESTART,
+        START,
+    )
     from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
     from mlhub.wire.exits import Cause
     from mlhub.wire.measurements import MEASUREMENTS
@@ -82,6 +92,9 @@ def declared() -> set[Key]:
         SEVERAL,
         NOT_READY,
         *MEANINGS.values(),
+        *CAUSES.values(),
+        ENDED,
+        NONE_ENDED,
         AHEAD,
         BEHIND,
         MAKE_ROOM,

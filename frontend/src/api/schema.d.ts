@@ -10662,8 +10662,23 @@ export interface components {
         };
         /** @description One thing that was looked at. */
         PlatformCheck: {
-            /** @description What was looked at: database, valkey, web, rounds ... */
-            name: string;
+            /**
+             * @description What was looked at.
+             *
+             *     * `database` - database
+             *     * `valkey` - valkey
+             *     * `workers` - workers
+             *     * `audit` - audit
+             *     * `clock` - clock
+             *     * `web` - web
+             *     * `rounds` - rounds
+             *     * `nodes` - nodes
+             *     * `sandbox` - sandbox
+             *     * `gpus` - gpus
+             *     * `disk` - disk
+             *     * `folder` - folder
+             */
+            name: components["schemas"]["PlatformCheckNameEnum"];
             /**
              * @description ok; problem; unknown: the check itself failed, or did not end in time.
              *
@@ -10679,6 +10694,22 @@ export interface components {
             /** @description What to do about it; empty where it is ok. */
             remedy: string;
         };
+        /**
+         * @description * `database` - database
+         *     * `valkey` - valkey
+         *     * `workers` - workers
+         *     * `audit` - audit
+         *     * `clock` - clock
+         *     * `web` - web
+         *     * `rounds` - rounds
+         *     * `nodes` - nodes
+         *     * `sandbox` - sandbox
+         *     * `gpus` - gpus
+         *     * `disk` - disk
+         *     * `folder` - folder
+         * @enum {string}
+         */
+        PlatformCheckNameEnum: "database" | "valkey" | "workers" | "audit" | "clock" | "web" | "rounds" | "nodes" | "sandbox" | "gpus" | "disk" | "folder";
         /**
          * @description * `ok` - ok
          *     * `problem` - problem

@@ -1799,7 +1799,7 @@ class PlannedRun(ApiRecord):
 class PlatformCheck(ApiRecord):
     """One thing that was looked at."""
 
-    name: str
+    name: v.PlatformCheckNameEnum
     state: v.PlatformCheckStateEnum
     meaning: str
     detail: str

@@ -169,6 +169,9 @@ PermissionActionEnum = Literal[
     "drain_nodes",
 ]
 PlaceEnum = Literal["platform", "organisation", "team", "project"]
+PlatformCheckNameEnum = Literal[
+    "database", "valkey", "workers", "audit", "clock", "web", "rounds", "nodes", "sandbox", "gpus", "disk", "folder"
+]
 PlatformCheckStateEnum = Literal["ok", "problem", "unknown"]
 PlatformSettingKindEnum = Literal["switch", "number", "bytes", "seconds", "days", "text"]
 PodRole = Literal["worker", "server"]

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.languages.catalogue import in_readers_language
-from mlhub.embedded.checks.doctor import Addresses, checks
+from mlhub.embedded.checks.doctor import MEANINGS, Addresses, checks
 from mlhub.embedded.checks.examiner import STATES, Check, CheckResult, Examiner
 from mlhub.embedded.home import Home
 from mlhub.tenants.access_control.permissions import IsPlatformAdministrator
@@ -28,7 +28,7 @@ _examiner = Examiner()  # one for all requests of the process: a check that hang
 class PlatformCheckSerializer(serializers.Serializer[Any]):
     """One thing that was looked at."""
 
-    name = serializers.CharField(help_text="What was looked at: database, valkey, web, rounds ...")
+    name = serializers.ChoiceField(choices=list(MEANINGS), help_text="What was looked at.")
     state = serializers.ChoiceField(
         choices=STATES, help_text="ok; problem; unknown: the check itself failed, or did not end in time."
     )

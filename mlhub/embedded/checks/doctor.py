@@ -9,6 +9,7 @@ same command works where other tools start MLHub's processes.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import stat
@@ -41,6 +42,14 @@ PING_S = 12.0  # in which a worker of a busy machine answers, and the page of ch
 LEAST_FREE_BYTES = 5 * 2**30
 PREFERRED_PORT = 8000
 PATIENCE_S = 90.0  # with all checks; CUDA takes up to a minute to start
+MADE = "Scheduling rounds are made."
+ENDED = "The last scheduling round ended {age_s} s ago."
+NONE_ENDED = "No scheduling round has ended yet."
+CAUSES = {  # of control.monitoring.round_health
+    "loop_away": "The control loop does not run.",
+    "backend_away": "The backend does not answer.",
+    "rounds_fail": "Rounds fail.",
+}
 MEANINGS = {
     "database": "PostgreSQL keeps everything that MLHub knows; without it nothing works.",
     "valkey": "Valkey wakes pages and the control loop; without it they look every few seconds, and no task is begun.",
@@ -240,9 +249,23 @@ def check_rounds(url: str, *, remedy: str) -> CheckResult:
     if not url:
         return CheckResult("rounds", False, "No control loop is known here.", remedy)
     status, body = _get(f"{url}/healthz/rounds")
+    facts = _facts(body)
+    age_s = facts.get("finished_age_s")
     if status == 200:
-        return CheckResult("rounds", True, f"Scheduling rounds are made: {body}")
-    return CheckResult("rounds", False, f"No scheduling rounds are finished: {body or status}", remedy)
+        return CheckResult("rounds", True, MADE if age_s is None else ENDED.format(age_s=f"{age_s:.0f}"))
+    if "cause" not in facts:
+        return CheckResult("rounds", False, f"What scheduling rounds do is not known: {body or status}", remedy)
+    ended = NONE_ENDED if age_s is None else ENDED.format(age_s=f"{age_s:.0f}")
+    return CheckResult("rounds", False, f"{ended} {CAUSES.get(facts['cause'], '')}".rstrip(), remedy)
+
+
+def _facts(body: str) -> dict[str, Any]:
+    """What an answer in JSON holds; nothing where it is none."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def check_sandbox(find: Callable[[], Capabilities]) -> CheckResult:

@@ -20,9 +20,13 @@ const STATES: Record<PlatformCheck["state"], { label: string; color: BadgeColor;
   problem: { label: t`Problem`, color: "red", sign: "failed" },
   unknown: { label: t`Not known`, color: "orange", sign: "attention" },
 };
-const NAMES: Record<string, string> = {
+const NAMES: Record<PlatformCheck["name"], string> = {
   database: t`Database`,
   valkey: t`Valkey`,
+  workers: t`Workers of the platform`,
+  audit: t`Audit`,
+  clock: t`Clock`,
+  nodes: t`Nodes`,
   web: t`Web server`,
   rounds: t`Scheduling rounds`,
   sandbox: t`Sandbox`,
@@ -53,7 +57,7 @@ export function Checks() {
           <ScrollTable label={t`Checks`} head={[t`Part`, t`State`, t`Found`, t`What it is for`]} minWidth={760}>
             {checks.map((check, index) => (
               <Table.Tr key={index}>
-                <Table.Td>{NAMES[check.name] ?? check.name}</Table.Td>
+                <Table.Td>{NAMES[check.name]}</Table.Td>
                 <Table.Td>
                   <StateBadge {...STATES[check.state]} />
                 </Table.Td>
