@@ -44,6 +44,8 @@ it("leads along the lineage from the page of a version", async () => {
     ["askedPrediction, succeeded", "/jobs/p"],
   ]);
   expect(links[2]).toHaveAttribute("aria-current", "true");
+  const frame = document.querySelector<HTMLElement>("[data-frame]");
+  expect(frame?.scrollLeft).toBe(2 * 224 + 88); // the middle of this version, in a frame without width
   expect(screen.getByText("2 older jobs used it, too, and are not shown.")).toBeVisible();
 });
 

@@ -3,7 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 import { Group, Text, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import type { Lineage, LineageNode, ModelVersion } from "@/api/types";
@@ -45,14 +45,23 @@ function Unused() {
 function Graph({ lineage }: { lineage: Lineage }) {
   const { nodes, edges, version, n_left_out: nLeftOut } = lineage;
   const drawing = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
   const { places, nColumns, nRows } = useMemo(() => layoutOf(lineage), [lineage]);
+  useEffect(() => {
+    // on phones the graph is wider than its frame, and this version may be far from its beginning
+    const { left, top } = boxOf(places.get(version));
+    const { current } = frame;
+    if (current === null) return;
+    current.scrollLeft = left + WIDTH / 2 - current.clientWidth / 2;
+    current.scrollTop = top + HEIGHT / 2 - current.clientHeight / 2;
+  }, [places, version]);
   const names = new Map(nodes.map((node) => [node.id, nameOf(node)]));
   const width = nColumns * COLUMN - (COLUMN - WIDTH);
   const height = nRows * ROW - (ROW - HEIGHT);
   const inOrder = [...nodes].sort((a, b) => (places.get(a.id)?.column ?? 0) - (places.get(b.id)?.column ?? 0));
   return (
     <>
-      <div className={classes.frame}>
+      <div className={classes.frame} ref={frame} data-frame>
         <div className={classes.graph} style={{ width, height }} ref={drawing}>
           <svg className={classes.edges} width={width} height={height} aria-hidden="true">
             {edges.map(({ source, target }) => (
