@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.db.models.functions import Now
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
-from mlhub.tenants.owner_models import OfOwner
+from mlhub.tenants.owner_models import OfOwner, OfTime
 from mlhub.tenants.passkey_models import Passkey as Passkey
 from mlhub.tenants.passkey_models import UsedChallenge as UsedChallenge
 from mlhub.tenants.querysets import (
@@ -326,12 +325,12 @@ class UserQuota(OfOwner):
         ]
 
 
-class QuotaBoost(OfOwner):
+class QuotaBoost(OfTime, OfOwner):
     """GPUs that are added to the rules of an organisation, or of its team or project, from starts_at until ends_at.
 
     extra_gpus_by_type: to limits of single types; extra_guarantee_by_type: GPUs of these, besides extra_guarantee of
-    any type. began_at: when its beginning was recorded; None while it is to come. ended_at: when it was ended before
-    its end, or when that was recorded; ended_by: None for an end by itself.
+    any type. ended_at: when it was ended before its end, or when that was recorded; ended_by: None for an end by
+    itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -345,9 +344,6 @@ class QuotaBoost(OfOwner):
     reason = models.CharField(max_length=200, blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    starts_at = models.DateTimeField(db_default=Now())
-    began_at = models.DateTimeField(null=True, blank=True, db_default=Now())
-    ends_at = models.DateTimeField(db_index=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     ended_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
 

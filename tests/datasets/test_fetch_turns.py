@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches take turns: one slow address holds nobody else's fetch up, and what came is neither lost nor left behind."""
+"""Fetches take turns: a slow address does not hold up other fetches; what came is neither lost nor left behind."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def write_pictures(folder: Path) -> Path:
 def drop(page: Any, folder: Path) -> None:
     """As a person drags it from the desktop: the page finds the folder itself."""
     words = page.get_by_text("Drop a file or a folder here, or choose it.")
-    words.hover(trial=True)  # until it stands still: the dialogue moves as it opens
+    words.hover(trial=True)  # waits until its place is stable: the dialogue moves as it opens
     place = words.bounding_box()
     at = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}
     dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}

@@ -60,7 +60,7 @@ class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
     )
 
     def get_is_in_effect(self, boost: QuotaBoost) -> bool:
-        return boost.began_at is not None or boost.starts_at <= timezone.now()
+        return boost.has_begun(timezone.now())
 
     def get_created_by(self, boost: QuotaBoost) -> str:
         return boost.created_by.username if boost.created_by else ""

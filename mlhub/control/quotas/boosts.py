@@ -38,7 +38,7 @@ class Boosts:
         """By owner, GPUs that are added to its guarantee and to its limits at a moment that is not over."""
         found: defaultdict[UUID, BoostAmounts] = defaultdict(BoostAmounts)
         for boost in self.rows:
-            if (boost.began_at is not None or boost.starts_at <= moment) and moment < boost.ends_at:
+            if boost.counts(moment):
                 found[_owner(boost)] += amounts_of(boost)
         return dict(found)
 
@@ -69,8 +69,7 @@ def boosts_of(
     to_come: defaultdict[UUID, list[QuotaBoost]] = defaultdict(list)
     found = organisation.boosts.not_ended(now).select_related("created_by", "team", "project").order_by("ends_at", "id")
     for boost in found:
-        begun = boost.began_at is not None or boost.starts_at <= now
-        (in_effect if begun else to_come)[boost.owner.pk].append(boost)
+        (in_effect if boost.has_begun(now) else to_come)[boost.owner.pk].append(boost)
     for rows in to_come.values():
         rows.sort(key=lambda boost: boost.starts_at)
     return in_effect, to_come

@@ -158,8 +158,7 @@ class _Guaranteed:
         for organisation, by_type in self.by_rules.items():
             found[organisation].update(by_type)
         for boost in self.boosts:
-            has_begun = boost.began_at is not None or boost.starts_at <= moment
-            if has_begun and moment < boost.ends_at:
+            if boost.counts(moment):
                 found[boost.organisation_id].update(boost.extra_guarantee_by_type)
         return found
 
