@@ -44,13 +44,18 @@ const TRAINED = modelVersion({
   downloads: { weights: "/w", package: null, metadata: "/m", export: "/e" },
 });
 
+/** The page of a model that was trained on a table. */
+const TABLE_MODEL = [
+  answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+  answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+  answers("/api/v1/model-versions/{id}", TRAINED),
+  answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: SCHEMA })),
+];
+
 it("asks for the columns, shows the probabilities, and a wrong value at its column", async () => {
   const sent: unknown[] = [];
   server.use(
-    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
-    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
-    answers("/api/v1/model-versions/{id}", TRAINED),
-    answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: SCHEMA })),
+    ...TABLE_MODEL,
     http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
       const body = (await request.json()) as { rows: { length: string }[] };
       sent.push(body.rows[0]);
@@ -121,10 +126,7 @@ it("asks for dates by their own fields, takes missing values, and leaves out wha
 it("sends the word that is typed for another category, and says which words training did not see", async () => {
   const sent: unknown[] = [];
   server.use(
-    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
-    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
-    answers("/api/v1/model-versions/{id}", TRAINED),
-    answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: SCHEMA })),
+    ...TABLE_MODEL,
     http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
       const body = (await request.json()) as { rows: { colour: string }[] };
       sent.push(body.rows[0]);
