@@ -29,7 +29,7 @@ from rich.console import Console
 from benchmarks.testbed_calibration import calibrate, one_of_each, submitted
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_platform import PlatformFolder
-from benchmarks.testbed_runs import RunStore, TestbedRun, kept_of
+from benchmarks.testbed_runs import CALIBRATIONS, RunStore, TestbedRun, kept_of
 from benchmarks.testbed_trace import COMPARED, NIC_BPS, RACKS, SEEDS, UPLINK_BPS, TestbedJob, jobs_of
 from benchmarks.virtual_nodes import virtual_cluster, why_not
 from mlhub.wire.priority import apply_to_session
@@ -111,9 +111,12 @@ def play(platforms: PlatformFolder, trace: Sequence[TestbedJob], policy: str, se
             for job in trace
         ]
         jobs += platform.run(submissions, is_elastic=is_elastic, seconds=MOST_S)
+        insight = platform.admin.get("/scheduler/insight")
     if lost := [job["name"] for job in jobs if job["state"] != "succeeded"]:
         raise RuntimeError(f"under {policy} these jobs did not succeed: {', '.join(lost)}")
-    return TestbedRun(policy, seed, at.isoformat(timespec="seconds"), os.getloadavg()[0], tuple(map(kept_of, jobs)))
+    calibration = {name: insight[name] for name in CALIBRATIONS}
+    when, load = at.isoformat(timespec="seconds"), os.getloadavg()[0]
+    return TestbedRun(policy, seed, when, load, tuple(map(kept_of, jobs)), calibration)
 
 
 if __name__ == "__main__":

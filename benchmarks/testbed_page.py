@@ -9,6 +9,7 @@ from statistics import mean, median
 
 from benchmarks.testbed_calibration import ALONE, NodeCalibration
 from benchmarks.testbed_figures import draw
+from benchmarks.testbed_forecasts import forecast_lines
 from benchmarks.testbed_runs import FIRST_MINUTE_S, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, FAST, KINDS, NIC_BPS, RACKS, SEEDS, SLOW, UPLINK_BPS, jobs_of
 from benchmarks.testbed_twin import simulated_jct_s
@@ -35,6 +36,7 @@ def write_page(out: Path, store: RunStore, *, n_jobs: int) -> None:
         figures = draw(newest, out.parent, stem=out.stem)
         lines += ["", f"![Who trained when, in the newest run of each policy]({figures[0]})"]
         lines += ["", f"![Step times, predicted over measured]({figures[1]})"]
+        lines += forecast_lines(by_policy)
     if store.notes:
         lines += [*([""] if lines[-1] else []), store.notes.rstrip()]
     out.write_text("\n".join(lines) + "\n")

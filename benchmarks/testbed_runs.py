@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +19,15 @@ OF_ATTEMPT = (
     "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "stop_asked_at", "ended_at", "outcome",
     "first_step", "last_step", "predicted_step_s", "measured_step_s",
 )  # fmt: skip
+CALIBRATIONS = ("calibration", "calibration_by_organisation", "calibration_by_cause")
 FIRST_MINUTE_S = 60.0  # of a run: in it nothing has been measured
 
 
 @dataclass(frozen=True)
 class TestbedRun:
-    """A run of one seed's jobs under one policy. load: of the machine at its end. jobs: see OF_JOB."""
+    """A run of one seed's jobs under one policy. load: of the machine at its end. jobs: see OF_JOB. calibration: how
+    the platform's forecasts came true, by CALIBRATIONS; empty in runs from before it was kept.
+    """
 
     __test__ = False  # no test, whatever pytest makes of its name
 
@@ -33,6 +36,7 @@ class TestbedRun:
     at: str
     load: float
     jobs: tuple[Mapping[str, Any], ...]
+    calibration: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def mean_jct_s(self) -> float:

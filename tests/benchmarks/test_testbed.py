@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -19,6 +20,7 @@ from benchmarks.testbed_bound import (
     searched_jobs,
 )
 from benchmarks.testbed_calibration import MeasuredGang, NodeCalibration
+from benchmarks.testbed_forecasts import forecast_lines
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_runs import OF_ATTEMPT, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, KINDS, jobs_of
@@ -124,6 +126,41 @@ def test_runs_are_kept_one_by_one_and_the_page_is_made_of_what_is_kept(tmp_path:
     assert "3 runs, 2030-01-01" in words
     assert "100, 110, 120 ms a step (18% from the fastest" in words
     assert (page.parent / "testbed-jobs.svg").exists()
+
+
+def outcomes(n: int, within_p90: float | None, n_waited: int, started: float | None) -> dict[str, object]:
+    return {"n": n, "within_p90": within_p90, "n_waited": n_waited, "started_within_p90": started}
+
+
+def with_outcomes(run: TestbedRun, *, ended: float, started: float | None) -> TestbedRun:
+    n_waited = 0 if started is None else 2
+    first = outcomes(4, ended, n_waited, started)
+    return replace(
+        run,
+        calibration={
+            "calibration": [{"moment": "submission", **first}, {"moment": "launch", **outcomes(4, 1.0, 0, None)}],
+            "calibration_by_organisation": [{"organisation": "acme", **first}],
+            "calibration_by_cause": [{"cause": "", **first}],
+        },
+    )
+
+
+def test_forecasts_of_all_seeds_count_together_and_runs_without_any_are_left_out() -> None:
+    runs = {
+        "mlhub": [
+            with_outcomes(recorded_run("mlhub", 1, jct_s=70.0), ended=1.0, started=0.5),
+            with_outcomes(recorded_run("mlhub", 2, jct_s=70.0), ended=0.75, started=None),
+            recorded_run("mlhub", 3, jct_s=70.0),
+        ],
+        "fifo": [recorded_run("fifo", 1, jct_s=70.0)],
+        "optimus": [with_outcomes(recorded_run("optimus", 1, jct_s=70.0), ended=0.9, started=None)],
+    }
+    lines = forecast_lines(runs)
+    assert "| mlhub | 1, 2 | 50% (2) | 88% (8) | 100% (8) |" in lines
+    assert "| optimus | 1 | – (0) | 90% (4) | 100% (4) |" in lines
+    assert "| acme | 50% (2) | 88% (12) |" in lines
+    assert lines[-1].endswith("**missed** for `mlhub`.")
+    assert forecast_lines({"fifo": runs["fifo"]}) == []
 
 
 @pytest.mark.parametrize("policy", COMPARED)
