@@ -17,6 +17,7 @@ from mlhub.core.web.addresses import networks
 from mlhub.core.web.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from mlhub.settings.durations import read_seconds
 from mlhub.settings.kept_days import read_kept_days
 from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
 from mlhub.settings.secret_values import secret_value, signing_keys
@@ -323,9 +324,8 @@ if WARM_WORKERS < 0:
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="hmac" if BACKEND == "local" else "auto")
 if DATA_PLANE not in ("auto", "tls", "hmac"):
     raise ImproperlyConfigured(f"MLHUB_DATA_PLANE is {DATA_PLANE!r}; known: auto, tls, hmac.")
-AGENT_LOST_S = env.float("MLHUB_AGENT_LOST_S", default=60.0)  # a machine that is silent for so long is lost
-if not 5 <= AGENT_LOST_S <= 3600:
-    raise ImproperlyConfigured(f"MLHUB_AGENT_LOST_S is {AGENT_LOST_S:g}; give seconds from 5 to 3600.")
+# a machine that is silent for so long is lost
+AGENT_LOST_S = read_seconds(env, "MLHUB_AGENT_LOST_S", default=60.0, least=5, most=3600)
 # MLHUB_KUBE_<NAME>: a field of mlhub/backends/kubernetes/options.py
 KUBERNETES = {
     name.removeprefix("MLHUB_KUBE_").lower(): value
@@ -336,10 +336,10 @@ CONTROL_PERIOD_S = env.float("MLHUB_CONTROL_PERIOD_S", default=2.0)
 # without a finished round for so long, scheduling counts as stopped: /healthz/rounds, a banner, an event
 ROUNDS_LATE_S = env.float("MLHUB_ROUNDS_LATE_S", default=max(60.0, 10 * CONTROL_PERIOD_S))
 # how long the policy lab may simulate for one replay; below Celery's limit of a task
-REPLAY_LIMIT_S = env.float("MLHUB_REPLAY_LIMIT_S", default=600.0)
-if not 1 <= REPLAY_LIMIT_S <= CELERY_TASK_TIME_LIMIT - 120:
-    raise ImproperlyConfigured(f"MLHUB_REPLAY_LIMIT_S is {REPLAY_LIMIT_S:g}; give seconds from 1 to 1680.")
+REPLAY_LIMIT_S = read_seconds(env, "MLHUB_REPLAY_LIMIT_S", default=600.0, least=1, most=CELERY_TASK_TIME_LIMIT - 120)
 STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
+# So long may pods take until all of them run (images are pulled meanwhile), and then until all have joined their gang.
+START_TIMEOUT_S = read_seconds(env, "MLHUB_START_TIMEOUT_S", default=600.0, least=10, most=86400)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)

@@ -191,7 +191,8 @@ class LaunchSpec:
     checkpoint_uri: str  # file:///dir shared by the job's attempts
     # organisation, project, job: names, for people. project_id: where a backend isolates projects
     labels: dict[str, str] = field(default_factory=dict)
-    start_timeout_s: float = 120.0
+    start_timeout_s: float = 600.0  # until all pods run, and then until all have joined the gang
+    stall_limit_s: float = 600.0  # how long one may wait for others: what takes longer the platform ends
     survives_lost_workers: bool = False
     data_plane: DataPlane = DataPlane.HMAC
     prediction: PredictionSpec | None = None  # of a gang that does not train
@@ -255,6 +256,7 @@ class PodSpec:
     checkpoint_uri: str
     start_timeout_s: float
     worker_addresses: tuple[str, ...] = ()  # host:port, one a rank, for scripts that listen themselves; free at start
+    stall_limit_s: float = 600.0
     data_plane: DataPlane = DataPlane.HMAC
     prediction: PredictionSpec | None = None
     variables: dict[str, str] = field(default_factory=dict)  # of the user, for the trainer's process
@@ -313,6 +315,7 @@ class PodSpec:
             training=launch.training,
             checkpoint_uri=launch.checkpoint_uri,
             start_timeout_s=launch.start_timeout_s,
+            stall_limit_s=launch.stall_limit_s,
             worker_addresses=worker_addresses,
             data_plane=launch.data_plane,
             prediction=launch.prediction,

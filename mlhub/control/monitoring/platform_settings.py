@@ -125,7 +125,8 @@ def _limits() -> Iterator[ShownSetting]:
         "MAX_POINTS_PER_JOB",
     ):
         yield _number(group, f"MLHUB_{name}", getattr(settings, name))
-    for name in ("STALL_LIMIT_S", "SCRIPT_STALL_LIMIT_S", "FETCH_TIMEOUT_S", "ENVIRONMENT_TIMEOUT_S"):
+    limits = ("START_TIMEOUT_S", "STALL_LIMIT_S", "SCRIPT_STALL_LIMIT_S", "FETCH_TIMEOUT_S", "ENVIRONMENT_TIMEOUT_S")
+    for name in limits:
         yield _number(group, f"MLHUB_{name}", getattr(settings, name), SettingKind.SECONDS)
 
 

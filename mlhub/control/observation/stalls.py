@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from django.conf import settings
 
 from mlhub.backends.protocol import Backend, ItemKind
 from mlhub.control.fault_isolation.isolation import FaultIsolation
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.events import append_of_attempt
-from mlhub.jobs.models import Attempt, Job, JobKind
+from mlhub.jobs.limits.stalls import stall_limit_s
+from mlhub.jobs.models import Attempt, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.metrics.measurements.stalls import Waited, waited_for
 from mlhub.metrics.models import StallRecord
@@ -51,19 +51,10 @@ def watch_stalls(backend: Backend, *, now: datetime, isolation: FaultIsolation |
     isolation.each(list(by_attempt), handle, kind=ItemKind.ATTEMPT)
 
 
-def limit_s(job: Job) -> float:
-    """Returns the seconds for which the job may make no step."""
-    asked = job.limits.get("stall_s")
-    if asked is not None:
-        return float(asked)
-    is_script = job.model_version.kind == Kind.SCRIPT
-    return float(settings.SCRIPT_STALL_LIMIT_S if is_script else settings.STALL_LIMIT_S)
-
-
 def _handle(backend: Backend, attempt: Attempt, still: Sequence[StallRecord], *, now: datetime) -> None:
     is_script = attempt.job.model_version.kind == Kind.SCRIPT
     since = min(row.since for row in still)
-    still_s, most_s = (now - since).total_seconds(), limit_s(attempt.job)
+    still_s, most_s = (now - since).total_seconds(), stall_limit_s(attempt.job)
     waited = Waited(busy=(0,), silent=()) if is_script else waited_for(attempt)
     step = max(row.step for row in still)
     if still_s >= most_s:

@@ -12,6 +12,7 @@ from mlhub.control.pods.pod_resources import server_resources, worker_resources
 from mlhub.environments.secrets import MissingSecretError, required_secrets
 from mlhub.jobs.execution import inputs
 from mlhub.jobs.execution.credentials import gang_secret_of, key_of, notebook_token_of, token_of
+from mlhub.jobs.limits.stalls import stall_limit_s
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.tracking.pods import tracking_secrets, tracking_variables
@@ -49,6 +50,8 @@ def launch_spec(attempt: Attempt, *, reads_platform_disk: bool = True) -> Launch
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id, key=key),
         gang_secret=gang_secret_of(attempt.id, key=key),
+        start_timeout_s=settings.START_TIMEOUT_S,
+        stall_limit_s=stall_limit_s(job),
         survives_lost_workers=attempt.n_workers > 1 and _survives(job),
         checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
         labels={

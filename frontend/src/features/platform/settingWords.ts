@@ -33,6 +33,7 @@ export const SETTINGS: Record<string, string> = {
   MLHUB_MAX_LIVE_STUDIES_PER_ORGANISATION: t`Studies of an organisation that go on`,
   MLHUB_MAX_METRICS_PER_JOB: t`Metrics of a job`,
   MLHUB_MAX_POINTS_PER_JOB: t`Points of a job`,
+  MLHUB_START_TIMEOUT_S: t`Until all pods of a gang run and have joined it`,
   MLHUB_STALL_LIMIT_S: t`Without a step, before a gang is ended`,
   MLHUB_SCRIPT_STALL_LIMIT_S: t`Without a sign of a script, before it is ended`,
   MLHUB_FETCH_TIMEOUT_S: t`A fetch of data by reference`,

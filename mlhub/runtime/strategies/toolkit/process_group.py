@@ -111,13 +111,19 @@ class ProcessGroupStrategy(LockstepStrategy):
             dist.destroy_process_group()
 
     def create_process_group(self) -> None:
-        """Raises GangTimeoutError when not all workers come in time."""
-        timeout = timedelta(seconds=self.pod.spec.start_timeout_s)
+        """Raises GangTimeoutError when not all workers come in time.
+
+        The limit also holds for what they exchange later: a worker that others wait for is named and ended by the
+        platform's own limit, which a job may set, and not by them before that.
+        """
+        spec = self.pod.spec
+        self.plan.heartbeat.record("sync")
+        timeout = timedelta(seconds=max(spec.start_timeout_s, spec.stall_limit_s))
         backend = "nccl" if self.device().type == "cuda" else "gloo"
         try:
             dist.init_process_group(
                 backend,
-                init_method=f"tcp://{self.pod.spec.master_address}",
+                init_method=f"tcp://{spec.master_address}",
                 rank=self.rank,
                 world_size=self.n_workers,
                 timeout=timeout,

@@ -69,6 +69,7 @@ class ServerWorker(SingleModel):
         spec = self.pod.spec
         self.plan, self.named = plan, self.select_parameters(model, optimizer)
         tree = AggregationTree.of(self.spec.parameters, n_workers=spec.n_workers, n_servers=spec.n_servers)
+        plan.heartbeat.record("sync")
         self.client = self._connected_client(tree, resume)
         if spec.index == 0:
             self._start_servers(optimizer, tree, resume=resume, work=work)
