@@ -17,6 +17,8 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.protocol import OptimizerSnapshot, Strategy
 from mlhub.wire.report import CheckpointReport
 
+MOST_WRITING = 0.1  # of the time: a checkpoint that takes 30 s to write is followed by the next after 300 s
+
 
 class CheckpointWriter:
     """Writes a worker's part of each checkpoint. An error of the other thread is raised by the next call."""
@@ -26,10 +28,18 @@ class CheckpointWriter:
         self._pod, self._reporter = pod, reporter
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
+        self._write_s = 0.0  # of the newest one
 
     @property
     def is_idle(self) -> bool:
         return self._thread is None or not self._thread.is_alive()
+
+    @property
+    def least_interval_s(self) -> float:
+        """Returns the seconds from the start of one checkpoint to that of the next, so that writing them, which takes
+        processors and the disk from the training, takes at most a tenth of the time.
+        """
+        return self._write_s / MOST_WRITING
 
     def save(
         self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool,
@@ -76,7 +86,7 @@ class CheckpointWriter:
             timeout_s = self._pod.spec.start_timeout_s
             step_folders.take_parts(folder, attempt=attempt, step=step, ranks=range(1, n_parts), timeout_s=timeout_s)
             checkpoint = step_folders.complete(folder, step=step, attempt=attempt, state=state, n_kept=self._n_kept)
-            write_s = time.perf_counter() - began
+            self._write_s = write_s = time.perf_counter() - began
             self._report(checkpoint, write_s=write_s, stall_s=write_s if waits else copy_s)
 
         self._start(write)

@@ -108,7 +108,8 @@ class Trainer:
             self.checkpoints.raise_error()
 
     def _flags(self, now: float) -> ControlFlags:
-        is_due = now - self._saved_at > self.spec.checkpoint_every_s and self.checkpoints.is_idle
+        interval_s = max(self.spec.checkpoint_every_s, self.checkpoints.least_interval_s)
+        is_due = now - self._saved_at > interval_s and self.checkpoints.is_idle
         return ControlFlags(self.is_asked_to_stop, is_due and self.rank == 0)
 
     def _at_barrier(self, barrier: Barrier) -> dict[str, float]:
