@@ -42,4 +42,5 @@ ENV FORWARDED_ALLOW_IPS=""
 USER 10001:10001
 VOLUME /var/lib/mlhub
 EXPOSE 8000
-CMD ["python", "-m", "uvicorn", "mlhub.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-proxy-headers"]
+CMD ["python", "-m", "uvicorn", "mlhub.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-proxy-headers", \
+    "--timeout-keep-alive", "75"]

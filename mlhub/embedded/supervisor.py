@@ -65,8 +65,19 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
     celery = [python, "-m", "celery", "--quiet", "--skip-checks", "-A", "mlhub.celery"]
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
-        # addresses come from mlhub/core/web/addresses.py, which knows the trusted proxies
-        "web": [*web, "--lifespan", "off", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "3"],
+        # addresses come from mlhub/core/web/addresses.py, which knows the trusted proxies. Idle connections are kept
+        # longer than proxies keep theirs (60 s): one that closes first meets requests that are on their way
+        "web": [
+            *web,
+            "--lifespan",
+            "off",
+            "--no-access-log",
+            "--no-proxy-headers",
+            "--timeout-keep-alive",
+            "75",
+            "--timeout-graceful-shutdown",
+            "3",
+        ],
         "worker": [
             *celery,
             "worker",

@@ -285,6 +285,9 @@ def test_alerts_ask_for_metrics_that_there_are() -> None:
 def test_proxies_are_trusted_only_by_name() -> None:
     [web] = pods("production")["web"]["spec"]["containers"]
     assert "--no-proxy-headers" in web["command"]
+    assert (
+        int(web["command"][web["command"].index("--timeout-keep-alive") + 1]) > 60
+    )  # ingress-nginx keeps its own 60 s
     data = kinds("production", "ConfigMap")["mlhub"]["data"]
     assert data["MLHUB_TRUSTED_PROXIES"] == "10.244.0.0/16"
     assert "MLHUB_TRUSTED_PROXIES" not in kinds("trial", "ConfigMap")["mlhub"]["data"]

@@ -269,3 +269,11 @@ def test_the_web_server_leaves_forwarded_addresses_to_mlhub() -> None:
     assert "--no-proxy-headers" in django_commands(8000)["web"]
     assert '"--no-proxy-headers"' in dockerfile
     assert 'FORWARDED_ALLOW_IPS=""' in dockerfile
+
+
+def test_the_web_server_keeps_idle_connections_longer_than_proxies_do() -> None:
+    """60 s, by ingress-nginx: the first to close one meets requests that are on their way."""
+    dockerfile = (PROJECT / "deploy" / "images" / "server.Dockerfile").read_text()
+    command = django_commands(8000)["web"]
+    assert int(command[command.index("--timeout-keep-alive") + 1]) > 60
+    assert '"--timeout-keep-alive", "75"' in dockerfile
