@@ -72,6 +72,12 @@ class QuotaChange:
     gpus_by_type: tuple[tuple[str, int], ...] = ()
     guarantee_by_type: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def lowers(self) -> bool:
+        """Returns whether any amount becomes less."""
+        of_types = (n for _, n in (*self.gpus_by_type, *self.guarantee_by_type))
+        return min((self.guarantee, self.max_gpus, *of_types)) < 0
+
 
 def period_of(period: BudgetPeriod, now_s: float) -> tuple[float | None, float | None]:
     """Returns when the period around now_s begins and ends, in seconds since 1970 UTC; None = it does not."""

@@ -92,11 +92,14 @@ class Wait:
 Decision = Launch | Resize | Preempt | Keep | Wait
 
 
-def with_prediction(decision: Decision, prediction: Prediction) -> Decision:
-    """Returns the same decision with this prediction: dataclasses.replace(), in a third of the time."""
+def with_prediction(decision: Decision, prediction: Prediction, *, why: Explanation | None = None) -> Decision:
+    """Returns the same decision with this prediction, and with one more explanation, if one is given:
+    dataclasses.replace(), in a third of the time.
+    """
+    explanations = decision.explanations if why is None else (*decision.explanations, why)
     if isinstance(decision, Launch | Resize):
-        return type(decision)(decision.job, decision.allocation, decision.explanations, prediction)
-    return type(decision)(decision.job, decision.explanations, prediction)
+        return type(decision)(decision.job, decision.allocation, explanations, prediction)
+    return type(decision)(decision.job, explanations, prediction)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from string import Formatter
 from typing import Any
@@ -82,6 +83,7 @@ class Reason(StrEnum):
     OVER_QUOTA_MEMORY = "over_quota_memory"
     NODE_LEFT = "node_left"
     UNCHANGED = "unchanged"
+    RELEASES_AT_QUOTA_CHANGE = "releases_at_quota_change"
     STARTING = "starting"
     NODE_CORDONED = "node_cordoned"
     RESUMES_RESIZED = "resumes_resized"
@@ -237,6 +239,8 @@ SENTENCES: Mapping[Reason, str] = {
     "{quota:.1f}.",
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
     Reason.UNCHANGED: "No better allocation was found.",
+    Reason.RELEASES_AT_QUOTA_CHANGE: "Quotas change on {at}: it is predicted to release {given} of its {held} GPUs "
+    "then.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",
     Reason.NODE_CORDONED: "Node {node} takes no new jobs: it is cordoned, drained, excluded or not ready. "
     "Running ones continue.",
@@ -325,6 +329,20 @@ class _Figures(Formatter):
 
 
 _FIGURES = _Figures()
+
+
+def date_of(at_s: float | None) -> str:
+    """Returns the time as a part of a sentence: 2026-12-01 at 09:00 UTC. "" for None, and where no calendar has it.
+
+    at_s: seconds since 1970 UTC.
+    """
+    if at_s is None:
+        return ""
+    try:
+        at = datetime.fromtimestamp(at_s, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{at:%Y-%m-%d} at {at:%H:%M} UTC"
 
 
 def in_singular(text: str) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from scheduler.api.administrators import admins_above, admins_within
 from scheduler.api.gpu_budgets import GpuHourBudget, OnExhausted
 from scheduler.api.plan import Explanation, Reason
+from scheduler.api.reasons import date_of
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, TenantSnapshot
 from scheduler.api.user_limits import UserLimit
 
@@ -228,8 +228,6 @@ def _last_to_end(owned: Iterable[OwnedBudget]) -> OwnedBudget:
 def _renewal(ends_at_s: float | None) -> str:
     if ends_at_s is None:
         return "it starts when the budget is raised"
-    try:
-        at = datetime.fromtimestamp(ends_at_s, UTC)
-    except (OverflowError, OSError, ValueError):
+    if not (date := date_of(ends_at_s)):
         return "it starts in the next period, or when the budget is raised"
-    return f"it may start on {at:%Y-%m-%d} at {at:%H:%M} UTC, or when the budget is raised"
+    return f"it may start on {date}, or when the budget is raised"

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from scheduler.api.host_resources import NOTHING, held_resources
 from scheduler.api.memory import ResizePromise, RoundMemory
 from scheduler.api.plan import Explanation, Keep, Preempt, Reason, Wait
+from scheduler.api.reasons import date_of
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, Mode, Needs, Phase
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.input_fetching import InputFetching
@@ -198,14 +198,9 @@ def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
 
 
 def _end_of_pause(until_s: float | None) -> str:
-    """In words, as a part of the sentence; "" where no end is given, or where no calendar has it."""
-    if until_s is None:
-        return ""
-    try:
-        at = datetime.fromtimestamp(until_s, UTC)
-    except (OverflowError, OSError, ValueError):
-        return ""
-    return f" until {at:%Y-%m-%d} at {at:%H:%M} UTC; it starts no earlier"
+    """A part of the sentence; "" where no end is given, or where no calendar has it."""
+    date = date_of(until_s)
+    return f" until {date}; it starts no earlier" if date else ""
 
 
 def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], ledger_later: Ledger) -> None:

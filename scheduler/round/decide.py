@@ -79,7 +79,10 @@ def decide(
         predictions = predict(
             state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
         )
-        decisions = {job_id: with_prediction(decisions[job_id], each) for job_id, each in predictions.items()}
+        decisions = {
+            job_id: with_prediction(decisions[job_id], each, why=predictions.interrupted.get(job_id))
+            for job_id, each in predictions.by_job.items()
+        }
     pending_since_s, again_s = pending_within_guarantee(state, decisions, memory.pending_since_s)  # 7
     remembered = RoundMemory(
         policy=policy.name,

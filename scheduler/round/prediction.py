@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scheduler.api.memory import RoundMemory
-from scheduler.api.plan import Decision, Prediction, Preempt, Wait
+from scheduler.api.plan import Decision, Explanation, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
-from scheduler.api.reasons import Reason
+from scheduler.api.reasons import Reason, date_of
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
 from scheduler.models.forecast.arrivals import ArrivalEffects
+from scheduler.models.forecast.forward_simulation import Interruption
 from scheduler.models.forecast.prediction_intervals import PredictionIntervals, TimeForecast
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.round.forecast.budgets import BudgetForecast
@@ -48,6 +50,13 @@ class LearntErrors:
         )
 
 
+class RoundPredictions(NamedTuple):
+    """Holds the prediction of each job, and of those that hold GPUs why they are to give some back before they end."""
+
+    by_job: Mapping[str, Prediction]
+    interrupted: Mapping[str, Explanation]
+
+
 def predict(
     state: RoundState,
     proposal: Proposal,
@@ -56,8 +65,8 @@ def predict(
     *,
     learnt: LearntErrors,
     unknown_ends: Collection[str] = (),
-) -> dict[str, Prediction]:
-    """Returns the predictions by job, in the snapshot's order.
+) -> RoundPredictions:
+    """Returns the predictions by job, in the snapshot's order, and what is known of interruptions.
 
     1. the plan is simulated forward; jobs that a budget of GPU-hours delays are left at that, as their start is a date
     and no estimate; 2. what may arrive later delays the others' P90; 3. the intervals become as wide as the errors of
@@ -81,7 +90,13 @@ def predict(
         start = starts_s.get(job_id) or (predicted.start_p50_s, predicted.start_p90_s)
         end = ends_s.get(job_id) or (predicted.finish_p50_s, predicted.finish_p90_s)
         found[job_id] = Prediction(*start, *end, predicted.step_s)
-    return found | bounded
+    interrupted = {job_id: _explained(one, snapshot.now_s) for job_id, one in forecast.interruptions.items()}
+    return RoundPredictions(found | bounded, interrupted)
+
+
+def _explained(interruption: Interruption, now_s: float) -> Explanation:
+    facts = {"at": date_of(now_s + interruption.after_s), "given": interruption.n_given, "held": interruption.n_held}
+    return Explanation(Reason.RELEASES_AT_QUOTA_CHANGE, facts)
 
 
 def _starts(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,12 +29,13 @@ class LeavingGang:
 @dataclass(frozen=True)
 class BooksChange:
     """Describes other limits that hold after so many seconds: books in which nothing is booked. reclaiming: tenants
-    whose waiting jobs take back, within their guarantee, what others borrow; None = no one does.
+    whose waiting jobs take back, within their guarantee, what others borrow. lowers: any limit or guarantee falls.
     """
 
     after_s: float
     quota: QuotaBooks
     reclaiming: Collection[str]
+    lowers: bool = False
 
 
 class QuotaBooks(Protocol):
@@ -137,3 +138,28 @@ class Books:
             host = planned_resources(job, n_workers) if self._has_host_limits else NOTHING
             found = self._terms[job.id, n_workers] = self.limited_type(job), host
         return found
+
+
+def newly_refused(held: Sequence[tuple[JobSnapshot, int]], before: Books, now: Books) -> set[str]:
+    """Returns the jobs that the books of now refuse, and those of before did not: one after the other in this order.
+
+    held: jobs and their workers. before: with all of these booked; they are not any more then. now: without them, and
+    left like that.
+    """
+    for job, n_workers in held:
+        before.give_back(job, n_workers)
+    fitting = _booked(held, now)
+    for job, n_workers in held:
+        if job.id in fitting:
+            now.give_back(job, n_workers)
+    return _booked(held, before) - fitting
+
+
+def _booked(held: Sequence[tuple[JobSnapshot, int]], books: Books) -> set[str]:
+    """Books the jobs as far as they are allowed; returns these."""
+    found = set[str]()
+    for job, n_workers in held:
+        if books.allows(job, n_workers):
+            books.book(job, n_workers)
+            found.add(job.id)
+    return found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
-from scheduler.models.forecast.books import Books, BooksChange, LeavingGang, QuotaBooks
+from scheduler.models.forecast.books import Books, BooksChange, LeavingGang, QuotaBooks, newly_refused
 from scheduler.models.forecast.waiting_line import WaitingLine
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -19,11 +20,22 @@ from scheduler.models.speed.job_speeds import JobSpeeds
 MAX_REGROWING = 200  # above so many jobs, running ones keep their size in the forecast: it would cost too much
 
 
+class Interruption(NamedTuple):
+    """Holds that a job gives some of the GPUs that it trains on back after so many seconds, as quota changes then."""
+
+    after_s: float
+    n_given: int
+    n_held: int
+
+
 class JobProgress(NamedTuple):
-    """Holds when a job starts and ends, in seconds from now."""
+    """Holds when a job starts and ends, in seconds from now. interruption: its first one; finish_s is infinite where it
+    leaves then and finds no room again.
+    """
 
     start_s: float
     finish_s: float
+    interruption: Interruption | None = None
 
 
 @dataclass
@@ -89,7 +101,8 @@ class ForwardSimulation:
 
         1. at each end, the freed GPUs go to the queue in order, each job as large as helps, fits and quota allows;
            where a tenant's own GPUs were freed, its jobs within its guarantee come first; the same at each change of
-           quota, when they also take back what others borrow: who has to leave goes to the end of the queue;
+           quota, when they also take back what others borrow, and jobs above a limit that falls give GPUs back: they
+           become smaller, if they can, or go to the end of the queue;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
         books = None if self._quota is None else Books(self._quota, self._limited_type)
@@ -112,7 +125,7 @@ class ForwardSimulation:
             if self._regrow and state.free > 0 and not state.line and len(state.active) <= MAX_REGROWING:
                 state.grow(now_s)  # 2
             now_s = state.next_end()
-        return state.done
+        return state.progress()
 
 
 class _TypedSpeeds:
@@ -160,6 +173,7 @@ class _State:
         self._leaving: list[LeavingGang | BooksChange] = []  # in the order of the numbers in `ends`
         self._gone: set[int] = set()  # of these
         self._left_steps: dict[str, float] = {}  # of jobs that had to leave
+        self._interruptions: dict[str, Interruption] = {}
         self.awaiting: Collection[str] = ()
         self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
 
@@ -185,34 +199,77 @@ class _State:
         heapq.heappush(self.ends, (change.after_s, "", len(self._leaving)))
         self._leaving.append(change)
 
+    def progress(self) -> dict[str, JobProgress]:
+        """Returns what became of the jobs that got to run."""
+        found = self.done
+        for job_id, interruption in self._interruptions.items():
+            done = found.get(job_id) or JobProgress(self._starts[job_id], math.inf)
+            found[job_id] = done._replace(interruption=interruption)
+        return found
+
     def _exchange(self, change: BooksChange, now_s: float) -> None:
-        """1. what is held is booked anew; 2. waiting jobs within a guarantee take GPUs, also those that others borrow;
-        3. who borrowed goes on where it still may, by priority and then in the order of their starts, or waits.
+        """1. what is held is booked anew, but for jobs above a limit that falls and, where jobs wait that may reclaim,
+        those that borrow; 2. of the latter, those within a guarantee take GPUs; 3. the jobs that are not booked go on
+        as they may, by priority and then in the order of their starts, or wait.
         """
         if self._books is None:
             return
-        self._books = Books(change.quota, self._books.limited_type)  # 1
-        for one in self.active.values():
-            self._books.book(one.job, one.n_workers)
+        holders = sorted(self.active.values(), key=lambda a: (-a.job.priority, a.version))
+        before, self._books = self._books, Books(change.quota, self._books.limited_type)  # 1
         for n, gang in enumerate(self._leaving):
             if isinstance(gang, LeavingGang) and n not in self._gone:
                 self._books.book_leaving(gang)
-        if not self.line or not change.reclaiming or not self._books.quota.has_guarantees:
-            return
-        borrowers = [one for one in self.active.values() if self._books.borrows(one.job, one.n_workers)]
-        for one in borrowers:
-            self._books.give_back(one.job, one.n_workers)
-            self.free += self.active.pop(one.job.id).n_workers
-        self._start(now_s, is_allowed=self._is_own, tenants=change.reclaiming)  # 2
-        for one in sorted(borrowers, key=lambda a: (-a.job.priority, a.version)):  # 3
-            if one.n_workers <= self.free and self._is_allowed(one.job, one.n_workers):
-                self.active[one.job.id] = one
+        held = [(one.job, one.n_workers) for one in holders]
+        giving = newly_refused(held, before, self._books) if change.lowers else set[str]()
+        for one in holders:
+            if one.job.id not in giving:
                 self._books.book(one.job, one.n_workers)
-                self.free -= one.n_workers
-                continue
-            passed = max(0.0, now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers)
-            self._left_steps[one.job.id] = max(0.0, one.steps - passed)
-            self.line.append(one.job)
+        is_reclaimed = bool(self.line and change.reclaiming and self._books.quota.has_guarantees)
+        if is_reclaimed:
+            borrowers = [one for one in holders if one.job.id not in giving and self._borrows(one)]
+            for one in borrowers:
+                self._books.give_back(one.job, one.n_workers)
+                giving.add(one.job.id)
+        without = [one for one in holders if one.job.id in giving]
+        for one in without:
+            self.free += self.active.pop(one.job.id).n_workers
+        if is_reclaimed:
+            self._start(now_s, is_allowed=self._is_own, tenants=change.reclaiming)  # 2
+        for one in without:  # 3
+            self._go_on(one, now_s)
+
+    def _borrows(self, one: _Active) -> bool:
+        return self._books is not None and self._books.borrows(one.job, one.n_workers)
+
+    def _go_on(self, one: _Active, now_s: float) -> None:
+        """With all that it had, or less as far as it can, or at the end of the line."""
+        smaller = [n for n in self._sizes(one.job) if n < one.n_workers]
+        fitting = (n for n in (one.n_workers, *reversed(smaller)) if n <= self.free)
+        n_workers = next((n for n in fitting if self._is_allowed(one.job, n)), 0)
+        if n_workers == one.n_workers:
+            self.active[one.job.id] = one
+            self._take(one.job, n_workers)
+            return
+        steps = self._steps_left(one, now_s)
+        self._interruptions.setdefault(one.job.id, Interruption(now_s, one.n_workers - n_workers, one.n_workers))
+        if n_workers:
+            self._n_launches += 1
+            at_s = now_s + restart_cost_s(one.job)
+            self.active[one.job.id] = _Active(one.job, n_workers, steps, at_s, self._n_launches)
+            heapq.heappush(self.ends, (at_s + self._train_s(one.job, n_workers, steps), one.job.id, self._n_launches))
+            self._take(one.job, n_workers)
+            return
+        self._left_steps[one.job.id] = steps
+        self.line.append(one.job)
+
+    def _take(self, job: JobSnapshot, n_workers: int) -> None:
+        self.free -= n_workers
+        if self._books is not None:
+            self._books.book(job, n_workers)
+
+    def _steps_left(self, one: _Active, now_s: float) -> float:
+        passed = max(0.0, now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers)
+        return max(0.0, one.steps - passed)
 
     def fill(self, now_s: float) -> None:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
@@ -258,7 +315,7 @@ class _State:
             larger = self._larger(one)
             if not larger:
                 continue
-            steps = max(0.0, one.steps - (now_s - one.at_s) / self._speeds.step_s(one.job, one.n_workers))
+            steps = self._steps_left(one, now_s)
             cost_s = restart_cost_s(one.job)
             best = min(larger, key=lambda n: (self._train_s(one.job, n, steps), n))
             if self._train_s(one.job, best, steps) + cost_s >= self._train_s(one.job, one.n_workers, steps):

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.host_resources import held_resources
-from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Reason, Resize, Wait
+from scheduler.api.plan import NO_PREDICTION, Decision, Keep, Launch, Prediction, Preempt, Reason, Resize, Wait
 from scheduler.api.proposal import Proposal
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.books import LeavingGang
-from scheduler.models.forecast.forward_simulation import ForwardSimulation
+from scheduler.models.forecast.forward_simulation import ForwardSimulation, Interruption, JobProgress
 from scheduler.models.progress import p90_s, remaining_s, steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.quota.ledger import Ledger
@@ -36,6 +36,7 @@ class RoundForecast:
     """Makes the predictions for one round's decisions; times are on the snapshot's clock."""
 
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self.interruptions: dict[str, Interruption] = {}  # of running jobs, as found by predictions()
         self._state, self._proposal, self._speeds = state, proposal, speeds
         self._now_s = state.snapshot.now_s
         self._there = {node.gpu_type for node in state.snapshot.nodes}
@@ -49,8 +50,14 @@ class RoundForecast:
             prediction = self._of_holder(job, decisions[job.id])
             if prediction is not None:
                 found[job.id] = prediction
-        queued = self._queued(decisions, found)
-        return {job.id: found.get(job.id) or queued.get(job.id, Prediction()) for job in self._state.snapshot.jobs}
+        progress = self._progress(decisions, found)
+        for job_id, one in progress.items():
+            if one.interruption is not None and job_id in found:
+                self.interruptions[job_id] = one.interruption
+                found[job_id] = self._interrupted(found[job_id], one)
+            elif job_id not in found:
+                found[job_id] = self._queued(one)
+        return {job.id: found.get(job.id, NO_PREDICTION) for job in self._state.snapshot.jobs}
 
     def with_arrivals(
         self,
@@ -129,12 +136,30 @@ class RoundForecast:
         late_s = p90_s(delay_s + left_s, error=error_s / max(delay_s + left_s, 1e-9))
         return Prediction(start_s, start_s, now_s + delay_s + left_s, now_s + late_s, step_s)
 
-    def _queued(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, Prediction]:
-        """Waiting and preempted candidates, by playing the ends of the others forward in the policy's order."""
+    def _queued(self, progress: JobProgress) -> Prediction:
+        """Of a job that waits, as the simulation has it."""
+        start_s, finish_s = progress.start_s, progress.finish_s
+        starts_s = self._now_s + start_s, self._now_s + p90_s(start_s, error=QUEUE_ERROR)
+        if math.isinf(finish_s):  # it starts, and has to leave
+            return Prediction(*starts_s)
+        return Prediction(*starts_s, self._now_s + finish_s, self._now_s + p90_s(finish_s, error=QUEUE_ERROR))
+
+    def _interrupted(self, predicted: Prediction, progress: JobProgress) -> Prediction:
+        """Of a job that holds GPUs, and is stopped or made smaller on the way."""
+        if math.isinf(progress.finish_s):
+            return predicted._replace(finish_p50_s=None, finish_p90_s=None)
+        p50_s, late_s = progress.finish_s, p90_s(progress.finish_s, error=QUEUE_ERROR)
+        return predicted._replace(finish_p50_s=self._now_s + p50_s, finish_p90_s=self._now_s + late_s)
+
+    def _progress(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, JobProgress]:
+        """What becomes of all jobs, by playing the ends of those that train forward in the policy's order. Empty where
+        neither a waiting candidate nor a change of quota makes it worth while.
+        """
         held = [j for j, each in decisions.items() if _has_reason(each, Reason.QUOTA_CHANGES_SOON)]  # not proposed
         order = (*self._proposal.order, *held)
         in_line = [j for j in order if isinstance(decisions.get(j), Wait | Preempt) and j not in found]
-        if not in_line:
+        changes = books_later(self._state.snapshot)
+        if not in_line and not any(change.lowers for change in changes):
             return {}
         in_line.sort(key=lambda j: not _is_awaiting(decisions[j]))  # GPUs are being released for these
         jobs = self._state.snapshot.by_id
@@ -166,25 +191,15 @@ class RoundForecast:
         queue = [jobs[j] for j in in_line]
         awaiting = {jobs[j].tenant for j in in_line if _is_awaiting(decisions[j])}
         free = max(0, self._n_gpus - n_held)
-        progress = forecast.run(
+        return forecast.run(
             running,
             queue,
             free=free,
             leaving=leaving,
             awaiting=awaiting,
             starts_now=False,
-            changes=books_later(self._state.snapshot),
+            changes=changes,
         )
-        return {
-            j: Prediction(
-                start_p50_s=self._now_s + progress[j].start_s,
-                start_p90_s=self._now_s + p90_s(progress[j].start_s, error=QUEUE_ERROR),
-                finish_p50_s=self._now_s + progress[j].finish_s,
-                finish_p90_s=self._now_s + p90_s(progress[j].finish_s, error=QUEUE_ERROR),
-            )
-            for j in in_line
-            if j in progress
-        }
 
     def _running(
         self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]

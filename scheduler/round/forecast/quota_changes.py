@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
 from scheduler.api.gpu_budgets import QuotaChange
 from scheduler.api.host_resources import planned_resources
@@ -47,14 +48,23 @@ def changed(tenant: TenantSnapshot, change: QuotaChange) -> TenantSnapshot:
     )
 
 
-def tenants_later(snapshot: ClusterSnapshot) -> Iterator[tuple[float, tuple[TenantSnapshot, ...]]]:
-    """Yields each later time at which rules change, in order, with the tenants as they are from then on."""
+class RulesLater(NamedTuple):
+    """Holds the tenants as they are from a time of the snapshot on. lowers: a limit or guarantee falls then."""
+
+    at_s: float
+    tenants: tuple[TenantSnapshot, ...]
+    lowers: bool
+
+
+def rules_later(snapshot: ClusterSnapshot) -> Iterator[RulesLater]:
+    """Yields the rules from each later time on at which they change, in order."""
     tenants = {tenant.id: tenant for tenant in snapshot.tenants}
-    for at_s, changes in groupby(snapshot.coming, key=lambda change: change.at_s):
+    for at_s, together in groupby(snapshot.coming, key=lambda change: change.at_s):
+        changes = list(together)
         for change in changes:
             if change.tenant in tenants:
                 tenants[change.tenant] = changed(tenants[change.tenant], change)
-        yield at_s, tuple(tenants.values())
+        yield RulesLater(at_s, tuple(tenants.values()), any(change.lowers for change in changes))
 
 
 def books_later(snapshot: ClusterSnapshot) -> list[BooksChange]:
@@ -63,11 +73,12 @@ def books_later(snapshot: ClusterSnapshot) -> list[BooksChange]:
     """
     return [
         BooksChange(
-            at_s - snapshot.now_s,
-            _empty(snapshot, tenants),
-            {tenant.id for tenant in tenants if tenant.reclaim is not Reclaim.NEVER},
+            later.at_s - snapshot.now_s,
+            _empty(snapshot, later.tenants),
+            {tenant.id for tenant in later.tenants if tenant.reclaim is not Reclaim.NEVER},
+            later.lowers,
         )
-        for at_s, tenants in tenants_later(snapshot)
+        for later in rules_later(snapshot)
     ]
 
 
@@ -84,15 +95,15 @@ def without_gain(state: RoundState) -> Mapping[str, Explanation]:
     others, those do not start for which nothing is left in these books.
     """
     snapshot = state.snapshot
-    first = next(tenants_later(snapshot), None)
+    first = next(rules_later(snapshot), None)
     if first is None:
         return {}
-    left_s = first[0] - snapshot.now_s
+    left_s = first.at_s - snapshot.now_s
     waiting = [job for job in state.candidates if job.phase is Phase.WAITING]
     near = [job for job in waiting if left_s <= state.startup.start_s(job) + max(0.0, job.checkpoint_s)]  # 1
     if not near:
         return {}
-    then, now = _empty(snapshot, first[1]), state.ledger_now
+    then, now = _empty(snapshot, first.tenants), state.ledger_now
     for job in snapshot.jobs:  # 2
         if job.held is not None and job.phase is not Phase.STOPPING:
             _book(then, job, job.held.n_workers, state.free_now.gpu_type_of(job.held))

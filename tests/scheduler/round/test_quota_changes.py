@@ -118,3 +118,92 @@ def test_changes_are_undone_by_their_opposites_and_recorded_exactly() -> None:
     snapshot = replace(busy().snapshot, coming=(begins, ends))
     assert snapshot_from_json(snapshot_to_json(snapshot)) == snapshot
     assert with_changes_due(replace(snapshot, now_s=1.5)).coming == (ends,)
+
+
+def finish_s(plan: Plan, job_id: str) -> float | None:
+    return plan.of(job_id).prediction.finish_p50_s
+
+
+def releases(plan: Plan, job_id: str) -> tuple[int, int, str] | None:
+    """GPUs given back, GPUs held and when, as the job's page says it."""
+    for one in plan.of(job_id).explanations:
+        if one.reason == "releases_at_quota_change":
+            return one.facts["given"], one.facts["held"], one.sentence
+    return None
+
+
+def test_the_end_of_a_job_that_a_reservation_will_reclaim_is_predicted_after_that_of_the_claimant() -> None:
+    case = (
+        cluster(nodes=1, gpus=4)
+        .running(job("borrows", tenant="bob", gpus=4, length_s=1000))
+        .waiting(job("own", tenant="alice", gpus=2, length_s=500))
+    )
+    undisturbed = finish_s(planned(case), "borrows")
+    plan = planned(case, QuotaChange(NOW_S + 600, "alice", guarantee=2))
+    assert undisturbed == pytest.approx(NOW_S + 1000, abs=30)
+    assert finish_s(plan, "own") == pytest.approx(NOW_S + 600 + 500, abs=60)
+    assert finish_s(plan, "borrows") == pytest.approx(NOW_S + 600 + 500 + 400, abs=60)
+    assert releases(plan, "borrows") == (
+        4,
+        4,
+        "Quotas change on 1970-01-01 at 00:26 UTC: it is predicted to release 4 of its 4 GPUs then.",
+    )
+    assert releases(plan, "own") is None
+
+
+def test_nothing_is_taken_for_a_reservation_that_no_job_waits_for() -> None:
+    case = cluster(nodes=1, gpus=4).running(job("borrows", tenant="bob", gpus=4, length_s=1000))
+    plan = planned(case, QuotaChange(NOW_S + 600, "alice", guarantee=2))
+    assert finish_s(plan, "borrows") == finish_s(planned(case), "borrows")
+    assert releases(plan, "borrows") is None
+
+
+def test_a_job_above_a_limit_that_falls_is_predicted_to_leave_and_does() -> None:
+    case = (
+        cluster(nodes=1, gpus=4)
+        .quota("bob", max_gpus=4)
+        .running(job("first", tenant="bob", gpus=2, length_s=10_000), job("second", tenant="bob", gpus=2, length_s=900))
+    )
+    falls = QuotaChange(NOW_S + 600, "bob", max_gpus=-2)
+    plan = planned(case, falls)
+    assert finish_s(plan, "first") == finish_s(planned(case), "first")
+    assert finish_s(plan, "second") == pytest.approx(NOW_S + 10_000 + 300, abs=60)  # once the first has ended
+    assert releases(plan, "second") is not None
+    due = planned(case.at(NOW_S + 600), falls)
+    assert isinstance(due.of("second"), Preempt)
+
+
+def test_a_job_that_a_limit_stops_for_good_has_no_end() -> None:
+    case = cluster(nodes=1, gpus=4).quota("bob", max_gpus=4).running(job("large", tenant="bob", gpus=4, length_s=1000))
+    plan = planned(case, QuotaChange(NOW_S + 600, "bob", max_gpus=-2))
+    assert finish_s(plan, "large") is None
+    assert releases(plan, "large") is not None
+    again = QuotaChange(NOW_S + 900, "bob", max_gpus=2)
+    assert finish_s(planned(case, QuotaChange(NOW_S + 600, "bob", max_gpus=-2), again), "large") == pytest.approx(
+        NOW_S + 1300, abs=60
+    )
+    before = QuotaChange(NOW_S + 1100, "bob", max_gpus=-2)  # it has ended by then
+    assert finish_s(planned(case, before), "large") == finish_s(planned(case), "large")
+
+
+def test_an_elastic_job_becomes_smaller_when_a_limit_falls() -> None:
+    case = cluster(nodes=1, gpus=4).quota("bob", max_gpus=4)
+    case = case.running(job("grows", tenant="bob", length_s=8000, max_workers=4), n=4)
+    assert finish_s(planned(case, policy="mlhub"), "grows") == pytest.approx(NOW_S + 2000, abs=120)
+    plan = planned(case, QuotaChange(NOW_S + 600, "bob", max_gpus=-2), policy="mlhub")
+    assert finish_s(plan, "grows") == pytest.approx(NOW_S + 600 + 2 * 1400, abs=180)
+    assert releases(plan, "grows") is not None
+    assert releases(plan, "grows")[:2] == (2, 4)  # type: ignore[index]
+
+
+def test_a_limit_that_falls_concerns_no_other_tenant() -> None:
+    case = (
+        cluster(nodes=2, gpus=4)
+        .quota("bob", max_gpus=8)
+        .quota("charlie", max_gpus=8)
+        .running(job("b", tenant="bob", gpus=4, length_s=1000), job("c", tenant="charlie", gpus=4, length_s=1000))
+    )
+    plan = planned(case, QuotaChange(NOW_S + 600, "charlie", max_gpus=-6))
+    assert finish_s(plan, "b") == finish_s(planned(case), "b")
+    assert releases(plan, "b") is None
+    assert releases(plan, "c") is not None
