@@ -62,14 +62,19 @@ def settings_of_django() -> dict[str, Any]:
     found = {}
     modules = [ast.parse(path.read_text()) for path in sorted((ROOT / "mlhub/settings").glob("*.py"))]
     for node in (node for module in modules for node in ast.walk(module)):
-        if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+        if not isinstance(node, ast.Call):
             continue
         function = node.func
+        is_bounded = isinstance(function, ast.Name) and function.id == "read_seconds"  # the environment comes first
+        arguments = node.args[1:] if is_bounded else node.args
+        name = arguments[0] if arguments else None
+        if not isinstance(name, ast.Constant):
+            continue
         is_method = isinstance(function, ast.Attribute) and function.attr in READERS
         reader = function.value if isinstance(function, ast.Attribute) and is_method else function
-        if isinstance(reader, ast.Name) and reader.id == "env":
+        if is_bounded or (isinstance(reader, ast.Name) and reader.id == "env"):
             default = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)
-            found[str(node.args[0].value)] = UNKNOWN if default is None else constant(default)
+            found[str(name.value)] = UNKNOWN if default is None else constant(default)
     return found
 
 
