@@ -22,6 +22,7 @@ from mlhub.demo import material
 from mlhub.demo.client import Person
 from mlhub.demo.people import logins
 from mlhub.embedded.home import Home
+from mlhub.runtime.fingerprint import runtime_fingerprint
 
 START_S = 180.0
 STOP_S = 90.0
@@ -168,17 +169,19 @@ class PlatformFolder:
 
     def __init__(self, folder: Path, cluster: VirtualCluster) -> None:
         self._folder, self._cluster = folder, cluster
-        self._home, self._prepared = folder / "home", folder / "prepared"
+        self._home, self._prepared, self._code = folder / "home", folder / "prepared", folder / "prepared.code"
         folder.chmod(0o755)  # the database runs as a user of its own
         (folder / "cluster.yaml").write_text(cluster.as_yaml())
 
     @property
     def is_prepared(self) -> bool:
-        return self._prepared.exists()
+        """Whether a platform is there whose dry runs count for the present code: else each run makes them anew."""
+        return self._prepared.exists() and self._code.exists() and self._code.read_text() == runtime_fingerprint()
 
     def prepare(self, trace: Sequence[SubmittedJob]) -> None:
         """Uploads the datasets, and has a job of each kind and organisation tried out while no node is up."""
-        shutil.rmtree(self._home, ignore_errors=True)
+        for earlier in (self._home, self._prepared):
+            shutil.rmtree(earlier, ignore_errors=True)
         down = [self._home / "nodes" / f"{node.name}.down" for node in self._cluster.nodes]
         (self._home / "nodes").mkdir(parents=True)
         for file in down:
@@ -188,6 +191,7 @@ class PlatformFolder:
         for file in down:
             file.unlink()
         self._home.rename(self._prepared)
+        self._code.write_text(runtime_fingerprint())
 
     @contextlib.contextmanager
     def run(self) -> Iterator[PlatformOnNodes]:

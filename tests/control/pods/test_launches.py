@@ -45,3 +45,18 @@ def test_pods_that_do_not_read_the_platforms_disk_fetch_their_inputs(reads_disk:
     assert {item.uri.startswith(f"{settings.PUBLIC_URL}/api/v1/ingest/attempts/") for item in spec.inputs} == {
         not reads_disk
     }
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("limits", "waits_s"), [({}, 900.0), ({"stall_s": 7200}, 7200.0)])
+def test_workers_wait_for_each_other_as_long_as_the_job_may_make_no_step(
+    limits: dict[str, int], waits_s: float, settings: Any
+) -> None:
+    settings.STALL_LIMIT_S, settings.START_TIMEOUT_S = 900.0, 300.0
+    world = World(make_cast(), now=datetime.now(UTC))
+    job = world.job()
+    job.limits = limits
+    job.save(update_fields=["limits"])
+    world.round()
+    (spec,) = world.backend.launches
+    assert (spec.start_timeout_s, spec.stall_limit_s) == (300.0, waits_s)
