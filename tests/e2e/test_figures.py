@@ -134,9 +134,9 @@ def test_a_part_that_was_dragged_over_is_in_the_address_and_there_after_a_reload
     require_chromium()
     with opened("usual") as (page, _):
         show(page, address)
+        page.locator(chart.partition(" .u-over")[0]).first.scroll_into_view_if_needed()  # it is drawn once it is seen
         drawing = page.locator(chart).first
         drawing.wait_for()
-        drawing.scroll_into_view_if_needed()
         box = drawing.bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
