@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from mlhub.control.observation.stalls import limit_s
 from mlhub.control.pods.pod_resources import requested_servers, server_resources, worker_resources
+from mlhub.jobs.limits.stalls import stall_limit_s
 from mlhub.jobs.models import Job
 from tests.cast import Cast, make_cast
 from tests.jobs import builders
@@ -38,7 +38,7 @@ def test_what_was_asked_for_is_what_pods_get_and_what_a_clone_asks_for(cast: Cas
     job = Job.objects.get(pk=answer.json()["id"])
     assert (worker_resources(job).cpus, worker_resources(job).memory_bytes) == (2.0, 3 * GIB)
     assert (requested_servers(job), server_resources(job).memory_bytes) == (2, 1.5 * GIB)
-    assert limit_s(job) == 900
+    assert stall_limit_s(job) == 900
     assert job.hyperparameters == {}
     clone = cast.client(cast.bob).post(f"/api/v1/jobs/{job.id}/clone", {"limits": {"stall_s": 60}}, format="json")
     assert (clone.json()["resources"], clone.json()["limits"]) == (ASKED, {"stall_s": 60})
