@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -125,7 +126,7 @@ def test_whatever_keeps_a_gang_from_starting_is_reported_within_half_a_minute(
 
 
 def test_a_gang_that_does_not_start_in_time_is_withdrawn(server: ApiServer, backend: KubernetesBackend) -> None:
-    spec = gang("quiet")
+    spec = replace(gang("quiet"), start_timeout_s=120.0)
     backend.launch(spec)
     assert reach(backend, spec, GangPhase.STARTING)
     [service] = ours(server, "services")
