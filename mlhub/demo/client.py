@@ -81,12 +81,7 @@ class Person:
             "Referer": str(self._http.base_url),
         }
         until = time.monotonic() + PATIENCE_S
-        try:
-            answer = self._http.request(verb, path, headers=headers, **request)
-        except (httpx.ReadError, httpx.RemoteProtocolError):  # the server may have closed an idle connection just then
-            if verb != "GET":
-                raise
-            answer = self._http.request(verb, path, headers=headers, **request)
+        answer = self._http.request(verb, path, headers=headers, **request)
         while answer.status_code == 429:  # over a rate limit: it is sent again when the platform says
             wait_s = float(answer.headers.get("Retry-After", PATIENCE_S))
             if time.monotonic() + wait_s > until:
