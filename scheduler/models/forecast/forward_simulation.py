@@ -147,6 +147,14 @@ class _TypedSpeeds:
         return self._speeds.packed_curve(job, tuple(sizes), gpu_type=self._gpu_type(job))
 
 
+def _last_to_go(one: _Active) -> tuple[float, float, int]:
+    """Jobs keep what they hold in this order: by priority, then those that started first; what the forecast itself
+    starts comes last.
+    """
+    held_since_s = one.job.allocated_at_s
+    return -one.job.priority, math.inf if held_since_s is None else held_since_s, one.version
+
+
 class _State:
     """The state of one forecast: training jobs, waiting jobs, and when the next ones end."""
 
@@ -214,7 +222,7 @@ class _State:
         """
         if self._books is None:
             return
-        holders = sorted(self.active.values(), key=lambda a: (-a.job.priority, a.version))
+        holders = sorted(self.active.values(), key=_last_to_go)
         before, self._books = self._books, Books(change.quota, self._books.limited_type)  # 1
         for n, gang in enumerate(self._leaving):
             if isinstance(gang, LeavingGang) and n not in self._gone:

@@ -151,6 +151,21 @@ def test_the_end_of_a_job_that_a_reservation_will_reclaim_is_predicted_after_tha
     assert releases(plan, "own") is None
 
 
+def test_the_job_that_started_last_is_predicted_to_leave_as_it_does() -> None:
+    case = (
+        cluster(nodes=1, gpus=4)
+        .running(job("late", tenant="bob", gpus=2, length_s=5000), since=900.0)
+        .running(job("early", tenant="bob", gpus=2, length_s=5000), since=100.0)
+        .waiting(job("own", tenant="alice", gpus=2, length_s=500))
+    )
+    begins = QuotaChange(NOW_S + 600, "alice", guarantee=2)
+    plan = planned(case, begins)
+    assert [releases(plan, name) is not None for name in ("early", "late")] == [False, True]
+    due = planned(case.at(NOW_S + 600), begins)
+    assert isinstance(due.of("late"), Preempt)
+    assert not isinstance(due.of("early"), Preempt)
+
+
 def test_nothing_is_taken_for_a_reservation_that_no_job_waits_for() -> None:
     case = cluster(nodes=1, gpus=4).running(job("borrows", tenant="bob", gpus=4, length_s=1000))
     plan = planned(case, QuotaChange(NOW_S + 600, "alice", guarantee=2))

@@ -23,6 +23,17 @@ it("says why a job waits, with every reason and its numbers", async () => {
   expect(why.getByText("Acme runs 2 of its 2 jobs at once.")).toBeInTheDocument();
 });
 
+it("says of a running job when it will have to release GPUs, and no other of its reasons", async () => {
+  const sentence = "Quotas change on 2026-03-02 at 10:00 UTC: it is predicted to release 1 of its 2 GPUs then.";
+  const unchanged = { reason: "unchanged", sentence: "No better allocation was found.", facts: {} };
+  const release = { reason: "releases_at_quota_change", sentence, facts: { at: "2026-03-02 at 10:00 UTC", given: 1, held: 2 } };
+  stored(jobDetail({ explanations: [unchanged, release] }));
+  renderPage(ADDRESS);
+  const ahead = await screen.findByRole("status", { name: "It will have to release GPUs" });
+  expect(ahead).toHaveTextContent(sentence);
+  expect(ahead).not.toHaveTextContent("No better allocation");
+});
+
 it("names the image that the workers run, with the code and with the settings", async () => {
   const image = "registry.example.org/team/train:1.4";
   stored(jobDetail({ image }));

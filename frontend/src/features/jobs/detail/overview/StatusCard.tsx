@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a job is in its state: the main reason, the others, and the numbers behind each.
+// Why a job is in its state: the main reason, the others, and the numbers behind each; and what a running one has to expect.
 import { t } from "@lingui/core/macro";
 import { Alert, List, Text } from "@mantine/core";
 
@@ -19,9 +19,19 @@ const TITLES: Record<JobState, string | null> = {
   cancelled: null,
 };
 
+const ON_GPUS: ReadonlySet<JobState> = new Set(["starting", "running"]);
+
 export function StatusCard({ job }: { job: Job }) {
   const now = useNow(5);
   const title = titleOf(job);
+  const release = ON_GPUS.has(job.state) ? job.explanations.find(({ reason }) => reason === "releases_at_quota_change") : undefined;
+  if (release) {
+    return (
+      <Alert role="status" color="yellow" title={t`It will have to release GPUs`}>
+        <Text size="sm">{release.sentence}</Text>
+      </Alert>
+    );
+  }
   if (title === null) return null;
   const [headline, ...others] = job.state === "queued" ? job.explanations : [];
   return (
